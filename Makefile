@@ -1,0 +1,53 @@
+# `make` alone lists the targets. Python and Go are all that they need.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+export PYTHONPATH := operator:tests
+
+.DEFAULT_GOAL := help
+.PHONY: help check format test unit demo cluster-up cluster-down programs constraints clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+$(VENV)/.ready: pyproject.toml constraints.txt
+	@echo "making the environment in $(VENV) (from pyproject.toml and constraints.txt)"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed: make PYTHON=python3.12 ...")'
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+check: $(VENV)/.ready ## formatting, lint, types, layers
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/mypy tests/unit tests/integration
+	$(BIN)/lint-imports
+
+format: $(VENV)/.ready ## format the code, sort its imports
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+unit: $(VENV)/.ready ## the tests that need no Kubernetes
+	$(BIN)/pytest tests/unit
+
+test: $(VENV)/.ready programs ## every test: the pure parts, then the operator against a real API server
+	$(BIN)/pytest
+
+programs: $(VENV)/.ready ## find, download or build what the throwaway Kubernetes consists of
+	@$(BIN)/python -m cluster programs
+
+cluster-up: $(VENV)/.ready ## start a throwaway Kubernetes and leave it running
+	@$(BIN)/python -m cluster up
+
+cluster-down: $(VENV)/.ready ## stop it again
+	@$(BIN)/python -m cluster down
+
+demo: $(VENV)/.ready ## a Kubernetes, the operator and a WebApp, in one command
+	@$(BIN)/python -m cluster.demo
+
+constraints: $(VENV)/.ready ## pin what is installed now
+	$(BIN)/pip freeze --exclude-editable | grep -v '^-e' > constraints.txt
+
+clean: ## remove the environment and the caches of the tools (not the per-user cache of programs)
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

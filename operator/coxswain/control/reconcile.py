@@ -1,0 +1,160 @@
+"""Reconcile: reads the present, never the event, and makes one WebApp's children equal to what it says.
+
+A reconcile that finds nothing to do costs no request.
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from coxswain.control.child import ChildWriter, Result
+from coxswain.control.news import news
+from coxswain.control.report import Reporter
+from coxswain.control.store import Key, Store
+from coxswain.kube.apply import Writer
+from coxswain.kube.errors import Refused, Sort
+from coxswain.kube.events import Recorder
+from coxswain.kube.kinds import CONFIG_MAP, DEPLOYMENT, SERVICE, SERVICE_ACCOUNT, Kind
+from coxswain.kube.observed import Observed, webapp_of
+from coxswain.webapp.children import desired
+from coxswain.webapp.conditions import status
+from coxswain.webapp.health import Child, Level, held_back
+from coxswain.webapp.spec import WebApp
+
+log = logging.getLogger(__name__)
+
+_NEEDED_BY_PODS = (SERVICE_ACCOUNT.kind, CONFIG_MAP.kind)
+"""Kinds without which no pod should start, still less with a foreign one; they go only when no pod needs them."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What follows from a reconcile."""
+
+    retry: bool = False
+    """Something failed that may succeed later: come back with backoff."""
+    again: bool = False
+    """The WebApp has changed meanwhile: come back at once."""
+    after: float | None = None
+    """Come back after so many seconds, to write progress that waits."""
+
+
+class Reconciler:
+    """Reconciles WebApps."""
+
+    def __init__(self, store: Store, writer: Writer, recorder: Recorder, reporter: Reporter) -> None:
+        self._store = store
+        self._writer = writer
+        self._recorder = recorder
+        self._reporter = reporter
+        self._children = ChildWriter(store, writer)
+        self._removed: set[str] = set()
+
+    def look_again(self) -> None:
+        """Try again what was refused: a resync has ended."""
+        self._children.look_again()
+        self._removed.clear()
+
+    async def reconcile(self, key: Key, *, failures: int) -> Outcome:
+        """Reconcile a WebApp that has failed so many times in a row.
+
+        Raises:
+            RequestFailed: a request failed and nothing could be told of it in the status.
+            HistoryReset: an answer was older than what it was sent for.
+        """
+        observed = self._store.webapp(key)
+        if observed is None or observed.going:
+            # No WebApp in the store never means delete, and what foreground deletion takes is not made anew.
+            self._reporter.forget(key)
+            self._children.forget(key)
+            return Outcome()
+        webapp = webapp_of(observed)
+        try:
+            results = await self._bring_about(webapp, patient=failures < 3)
+        except Refused as error:
+            if error.namespace_terminating:
+                log.info("the namespace is being deleted: nothing is tried until an event comes")
+                return Outcome()
+            raise
+        if not webapp.paused:
+            await self._remove_unwanted(key, webapp, results)
+        return await self._tell(key, observed, webapp, results)
+
+    async def _bring_about(self, webapp: WebApp, *, patient: bool) -> list[Result]:
+        results: list[Result] = []
+        for manifest in desired(webapp):
+            blocked = _blocked(results) if manifest["kind"] == DEPLOYMENT.kind and not webapp.paused else None
+            if blocked is not None:
+                found = self._store.get(DEPLOYMENT, Key(webapp.namespace, webapp.name))
+                live = found if found is not None and found.is_child_of(webapp) else None
+                child = Child(
+                    manifest["kind"], manifest["metadata"]["name"], held_back(blocked, there=live is not None)
+                )
+                results.append(Result(child, live))
+            else:
+                results.append(await self._children.ensure(webapp, manifest, patient=patient))
+        return results
+
+    async def _remove_unwanted(self, key: Key, webapp: WebApp, results: Sequence[Result]) -> None:
+        wanted = {(result.child.kind, result.child.name) for result in results}
+        rolled_out = any(
+            result.child.kind == DEPLOYMENT.kind and result.child.health.level is Level.HEALTHY for result in results
+        )
+        for child in list(self._store.children(key)):
+            if (child.kind.kind, child.name) in wanted or not _removable(webapp, child) or child.uid in self._removed:
+                continue
+            if child.kind is SERVICE or rolled_out:
+                await self._remove(child)
+
+    async def _remove(self, child: Observed) -> None:
+        try:
+            await self._writer.remove(child)
+        except Refused as error:
+            if error.sort is not Sort.CONFLICT:
+                raise
+            return  # gone or changed meanwhile: the watch tells
+        # The answer of a DELETE has no resourceVersion: its DELETED removes it from the store.
+        self._removed.add(child.uid)
+        log.info("removed %s %s, which is no longer wanted", child.kind, child.name)
+
+    async def _tell(self, key: Key, observed: Observed, webapp: WebApp, results: Sequence[Result]) -> Outcome:
+        deployment = next((result.live for result in results if result.child.kind == DEPLOYMENT.kind), None)
+        previous = observed.content.get("status", {})
+        wanted = status(
+            webapp,
+            [result.child for result in results],
+            None if deployment is None else deployment.content,
+            previous,
+            _now(),
+        )
+        try:
+            report = await self._reporter.report(key, observed, wanted)
+        finally:
+            # Told even if the status can't be: the next reconcile finds nothing that it could tell.
+            occurrence = news(webapp, results, previous)
+            if occurrence is not None:
+                await self._recorder.record(observed, occurrence)
+        retry = any(result.retry for result in results)
+        return Outcome(retry=retry, again=report.again, after=report.after)
+
+
+def _blocked(results: Sequence[Result]) -> str | None:
+    """Return the child that pods need and that is not there, or not ours."""
+    for result in results:
+        if result.child.kind in _NEEDED_BY_PODS and result.child.health.level is not Level.HEALTHY:
+            return f"{result.child.kind} {result.child.name}"
+    return None
+
+
+def _removable(webapp: WebApp, child: Observed) -> bool:
+    """Tell whether a child may be deleted: ours by label and reference, written by us, and not going already."""
+    kinds: tuple[Kind, ...] = (SERVICE_ACCOUNT, CONFIG_MAP, SERVICE)
+    referred = child.controller is not None and child.controller.uid == webapp.uid
+    return (
+        child.kind in kinds and referred and child.label == webapp.name and child.owned is not None and not child.going
+    )
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,114 @@
+"""The status: written when it changed, at once or, for mere progress, with the last value after a while."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from coxswain.control.store import Key, Store
+from coxswain.kube.apply import Writer
+from coxswain.kube.errors import Refused, Sort
+from coxswain.kube.observed import Observed
+from coxswain.settings import StatusSettings
+from coxswain.webapp.conditions import Urgency, urgency
+from coxswain.webapp.spec import Status
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What became of a status."""
+
+    written: bool = False
+    again: bool = False
+    """It was computed from a WebApp that has changed since: compute it again at once."""
+    after: float | None = None
+    """It waits: come back after so many seconds."""
+
+
+class Reporter:
+    """Writes the status of WebApps."""
+
+    def __init__(
+        self,
+        store: Store,
+        writer: Writer,
+        settings: StatusSettings,
+        *,
+        clock: Callable[[], float],
+        sweep_webapps: Callable[[str], None],
+    ) -> None:
+        """Write with `writer`; `clock` gives monotonic seconds, `sweep_webapps` sweeps the WebApps of a namespace."""
+        self._store = store
+        self._writer = writer
+        self._settings = settings
+        self._clock = clock
+        self._sweep_webapps = sweep_webapps
+        self._written: dict[Key, float] = {}
+        self._waiting: dict[Key, dict[Urgency, float]] = {}
+        self._stale: dict[Key, tuple[int, float]] = {}
+        self._without_effect: dict[Key, tuple[int, Status]] = {}
+
+    def forget(self, key: Key) -> None:
+        """Forget all about a WebApp that is gone."""
+        for table in (self._written, self._waiting, self._stale, self._without_effect):
+            table.pop(key, None)
+
+    async def report(self, key: Key, webapp: Observed, status: Status) -> Report:
+        """Bring the status of a WebApp, as it was observed, to the API server if and when it must be.
+
+        Raises:
+            RequestFailed: it could not be written.
+            HistoryReset: the answer was older than the WebApp.
+        """
+        need = urgency(webapp.content.get("status", {}), status)
+        if need is Urgency.NONE or self._without_effect.get(key) == (webapp.version, status):
+            self._waiting.pop(key, None)
+            return Report()
+        if self._store.webapp(key) is not webapp:
+            return Report(again=True)
+        wait = max(self._wait(key, need), self._wait_for_news(key, webapp))
+        if wait > 0:
+            return Report(after=wait)
+        return await self._write(key, webapp, status)
+
+    def _wait(self, key: Key, need: Urgency) -> float:
+        """Return the seconds until a status of this urgency should be written."""
+        if need is Urgency.NOW:
+            return 0
+        interval = self._settings.progress_interval if need is Urgency.PROGRESS else self._settings.counts_interval
+        now = self._clock()
+        since = self._waiting.setdefault(key, {}).setdefault(need, now)
+        return max(since, self._written.get(key, since)) + interval - now
+
+    def _wait_for_news(self, key: Key, webapp: Observed) -> float:
+        """Return the seconds that the watch still has to tell of the change that made a status write a conflict."""
+        version, since = self._stale.get(key, (0, 0.0))
+        if version != webapp.version:
+            self._stale.pop(key, None)
+            return 0
+        remaining = since + self._settings.stale_interval - self._clock()
+        if remaining > 0:
+            return remaining
+        # The watch is behind, for this WebApp and so for others: a sweep brings the news of all.
+        self._sweep_webapps(key.namespace)
+        self._stale[key] = (version, self._clock())
+        return self._settings.stale_interval
+
+    async def _write(self, key: Key, webapp: Observed, status: Status) -> Report:
+        try:
+            answer = await self._writer.write_status(webapp, status)
+        except Refused as error:
+            if error.sort is not Sort.CONFLICT:
+                raise
+            if self._store.webapp(key) is not webapp:
+                return Report(again=True)
+            log.debug("the status was computed from a version that is no more; waiting for the watch")
+            self._stale[key] = (webapp.version, self._clock())
+            return Report(after=self._settings.stale_interval)
+        self._store.answer(answer, webapp)
+        if answer.version == webapp.version:
+            self._without_effect[key] = (webapp.version, status)
+        self._written[key] = self._clock()
+        self._waiting.pop(key, None)
+        return Report(written=True)

@@ -1,0 +1,125 @@
+"""Resync: sweeps, at intervals and whenever a watch has started over.
+
+A sweep is a paged LIST of one kind in one scope. It begins only after that kind's watch runs: what vanishes after the
+LIST the watch tells, and what vanished before it the sweep does. That is what makes missed events harmless.
+"""
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Sequence
+
+from coxswain.control.store import HistoryReset, Key, Store
+from coxswain.kube.client import Client
+from coxswain.kube.errors import RequestFailed
+from coxswain.kube.kinds import KINDS, WEBAPP, Kind
+from coxswain.kube.observed import observe
+
+log = logging.getLogger(__name__)
+
+Scope = tuple[Kind, str | None]
+
+_RETRY_SECONDS = 1.0
+_RETRY_LIMIT_SECONDS = 30.0
+
+
+class Resync:
+    """Sweeps every kind of every scope."""
+
+    def __init__(
+        self,
+        store: Store,
+        client: Client,
+        namespaces: Sequence[str | None],
+        interval: float,
+        *,
+        found: Callable[[set[Key]], None],
+        resynced: Callable[[], None],
+        history_reset: Callable[[HistoryReset], None],
+    ) -> None:
+        """Sweep each scope every `interval` seconds, give or take a tenth.
+
+        `found` is told of WebApps that a sweep had news of, `resynced` is called when the WebApps were swept because
+        it was time, and `history_reset` when a LIST showed that history ran backwards.
+        """
+        self._store = store
+        self._client = client
+        self._interval = interval
+        self._found = found
+        self._resynced = resynced
+        self._history_reset = history_reset
+        self._wanted: dict[Scope, asyncio.Event] = {
+            (kind, namespace): asyncio.Event() for kind in KINDS for namespace in namespaces
+        }
+        self._pending: set[Scope] = set(self._wanted)
+        self.complete = asyncio.Event()
+        """Set while every kind of every scope has been swept since the last start of history."""
+
+    async def run(self) -> None:
+        """Run for ever."""
+        async with asyncio.TaskGroup() as tasks:
+            for scope in self._wanted:
+                tasks.create_task(self._keep_swept(scope))
+
+    def sweep_soon(self, kind: Kind, namespace: str | None) -> None:
+        """Sweep a scope now; a namespace without a scope of its own is part of the cluster's."""
+        scope = (kind, namespace) if (kind, namespace) in self._wanted else (kind, None)
+        self._wanted[scope].set()
+
+    def start_over(self) -> None:
+        """Count nothing as swept: each scope is swept again once its watch runs anew."""
+        self._pending = set(self._wanted)
+        self.complete.clear()
+
+    @property
+    def pending(self) -> list[str]:
+        """What has not been swept yet, for readiness."""
+        return sorted(kind.plural + (f" of {namespace}" if namespace else "") for kind, namespace in self._pending)
+
+    async def _keep_swept(self, scope: Scope) -> None:
+        wanted = self._wanted[scope]
+        await wanted.wait()
+        while True:
+            wanted.clear()
+            await self._sweep_until_done(scope)
+            try:
+                async with asyncio.timeout(self._interval * random.uniform(0.9, 1.1)):  # noqa: S311
+                    await wanted.wait()
+            except TimeoutError:
+                if scope in self._pending:
+                    await wanted.wait()  # history starts over: its watch comes first
+                await self._sweep_until_done(scope)
+                if scope[0] is WEBAPP:
+                    self._resynced()
+
+    async def _sweep_until_done(self, scope: Scope) -> None:
+        delay = _RETRY_SECONDS
+        while True:
+            try:
+                await self._sweep(*scope)
+            except HistoryReset as reset:
+                self._history_reset(reset)
+            except RequestFailed as error:
+                log.warning("%s can't be listed: %s; trying again in %.0f s", scope[0].plural, error, delay)
+                await asyncio.sleep(delay)
+                delay = min(delay * 2, _RETRY_LIMIT_SECONDS)
+                continue
+            else:
+                self._pending.discard(scope)
+                if not self._pending:
+                    self.complete.set()
+            return
+
+    async def _sweep(self, kind: Kind, namespace: str | None) -> None:
+        sweep = self._store.begin_sweep(kind, namespace)
+        version = None
+        listed: set[Key] = set()
+        touched: set[Key] = set()
+        async for page in self._client.pages(kind, namespace):
+            version = version or int(page["metadata"]["resourceVersion"])
+            for raw in page["items"]:
+                observed = observe(kind, raw)
+                listed.add(Key(observed.namespace, observed.name))
+                touched |= self._store.observe(observed)
+        touched |= self._store.end_sweep(sweep, version or 0, listed)
+        self._found(touched)

@@ -1,0 +1,175 @@
+"""The store: what is known of the cluster, in small projections; rebuilt at every start.
+
+One rule orders what reaches it from watches, sweeps and answers: only something newer adds, replaces or removes an
+entry. resourceVersions of one kind compare as integers, also across the uids of one name. A removal leaves a tombstone,
+so that news older than it can't bring the object back.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from coxswain.kube.kinds import WEBAPP, Kind
+from coxswain.kube.observed import Observed
+
+
+class HistoryReset(Exception):
+    """History ran backwards: etcd was restored from a backup, so nothing in the store can be trusted."""
+
+
+@dataclass(frozen=True, order=True)
+class Key:
+    """A WebApp, by its place."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass
+class _Tombstone:
+    version: int
+    sweeps: int = 0
+    """Sweeps of its kind and scope that have ended since."""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """One sweep of a kind that is under way."""
+
+    kind: Kind
+    namespace: str | None
+    newest_before: int
+    """The newest resourceVersion that was known when its LIST was about to be sent."""
+
+
+class Store:
+    """Projections of WebApps and children. Not thread-safe: one event loop owns it."""
+
+    def __init__(self) -> None:
+        self._entries: dict[Kind, dict[Key, Observed]] = {}
+        self._tombstones: dict[Kind, dict[Key, _Tombstone]] = {}
+        self._newest: dict[Kind, int] = {}
+        self._children: dict[Key, set[tuple[Kind, Key]]] = {}
+
+    def clear(self) -> None:
+        """Drop everything."""
+        for table in (self._entries, self._tombstones, self._newest, self._children):
+            table.clear()
+
+    def webapp(self, key: Key) -> Observed | None:
+        """Return a WebApp."""
+        return self.get(WEBAPP, key)
+
+    def webapps(self) -> list[Key]:
+        """Return the keys of all WebApps."""
+        return list(self._entries.get(WEBAPP, {}))
+
+    def get(self, kind: Kind, place: Key) -> Observed | None:
+        """Return an object."""
+        return self._entries.get(kind, {}).get(place)
+
+    def children(self, key: Key) -> Iterator[Observed]:
+        """Yield the objects whose label or controller reference names the WebApp."""
+        for kind, place in sorted(self._children.get(key, ()), key=lambda child: (child[0].kind, child[1])):
+            yield self._entries[kind][place]
+
+    def observe(self, observed: Observed) -> set[Key]:
+        """Take in an object from a watch, a page of a LIST, a GET or the answer of a write.
+
+        Returns:
+            The WebApps that should be looked at: empty if the store knew as much already.
+        """
+        self._seen(observed.kind, observed.version)
+        place = Key(observed.namespace, observed.name)
+        known = self.get(observed.kind, place)
+        tombstone = self._tombstones.get(observed.kind, {}).get(place)
+        if known is not None and observed.version <= known.version:
+            return set()
+        # Equal is no contradiction: an object that left the watch's label filter was told as DELETED with the very
+        # version that a GET then finds. A revision that deleted an object is never the version of one.
+        if tombstone is not None and observed.version < tombstone.version:
+            return set()
+        self._tombstones.get(observed.kind, {}).pop(place, None)
+        return self._replace(observed.kind, place, known, observed)
+
+    def forget(self, kind: Kind, place: Key, version: int) -> set[Key]:
+        """Take in a removal at a resourceVersion, as a DELETED tells it."""
+        self._seen(kind, version)
+        known = self.get(kind, place)
+        if known is not None and version <= known.version:
+            return set()
+        tombstone = self._tombstones.setdefault(kind, {}).setdefault(place, _Tombstone(version))
+        if version > tombstone.version:
+            self._tombstones[kind][place] = _Tombstone(version)
+        return self._replace(kind, place, known, None)
+
+    def answer(self, observed: Observed, sent_for: Observed | None) -> set[Key]:
+        """Take in the answer of a write that was sent for an entry.
+
+        Raises:
+            HistoryReset: the answer is older than that entry.
+        """
+        if sent_for is not None and observed.version < sent_for.version:
+            raise HistoryReset(
+                f"{observed.kind} {observed.namespace}/{observed.name} was at {sent_for.version}, "
+                f"and a write was answered with {observed.version}"
+            )
+        return self.observe(observed)
+
+    def begin_sweep(self, kind: Kind, namespace: str | None) -> Sweep:
+        """Begin a sweep of a kind, in one namespace or all: call it before the LIST is sent."""
+        return Sweep(kind, namespace, self._newest.get(kind, 0))
+
+    def end_sweep(self, sweep: Sweep, version: int, listed: Iterable[Key]) -> set[Key]:
+        """End a sweep: what its LIST, at this resourceVersion, did not hold, goes.
+
+        Raises:
+            HistoryReset: the LIST is older than what was known before it was sent.
+        """
+        if version < sweep.newest_before:
+            raise HistoryReset(f"{sweep.kind}: version {sweep.newest_before} was seen, and then a list at {version}")
+        self._seen(sweep.kind, version)
+        self._age_tombstones(sweep)
+        present = set(listed)
+        touched: set[Key] = set()
+        for place in [place for place in self._in_scope(sweep, self._entries) if place not in present]:
+            touched |= self.forget(sweep.kind, place, version)
+        return touched
+
+    def _seen(self, kind: Kind, version: int) -> None:
+        self._newest[kind] = max(version, self._newest.get(kind, 0))
+
+    def _age_tombstones(self, sweep: Sweep) -> None:
+        tombstones = self._tombstones.get(sweep.kind, {})
+        for place in self._in_scope(sweep, self._tombstones):
+            tombstones[place].sweeps += 1
+            if tombstones[place].sweeps >= 2:
+                del tombstones[place]
+
+    def _in_scope(
+        self, sweep: Sweep, table: dict[Kind, dict[Key, Observed]] | dict[Kind, dict[Key, _Tombstone]]
+    ) -> list[Key]:
+        return [place for place in table.get(sweep.kind, {}) if sweep.namespace in (None, place.namespace)]
+
+    def _replace(self, kind: Kind, place: Key, before: Observed | None, after: Observed | None) -> set[Key]:
+        entries = self._entries.setdefault(kind, {})
+        old = _named(before)
+        new = _named(after)
+        if after is None:
+            entries.pop(place, None)
+        else:
+            entries[place] = after
+        if kind is not WEBAPP:
+            for key in old - new:
+                self._children[key].discard((kind, place))
+                if not self._children[key]:
+                    del self._children[key]
+            for key in new:
+                self._children.setdefault(key, set()).add((kind, place))
+        return old | new
+
+
+def _named(observed: Observed | None) -> set[Key]:
+    return set() if observed is None else {Key(observed.namespace, name) for name in observed.webapps}

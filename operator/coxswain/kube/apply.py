@@ -1,0 +1,64 @@
+"""The only writer: children and status, by Server-Side Apply as the field manager `coxswain`."""
+
+from typing import Any
+
+from coxswain.kube.client import Client
+from coxswain.kube.kinds import WEBAPP, kind_of
+from coxswain.kube.observed import FIELD_MANAGER, Observed, observe
+from coxswain.webapp.spec import Manifest, Status
+
+NEVER_STORED = "1"
+"""A resourceVersion that no object has: an apply with it creates, or is refused with 409 if the name is taken."""
+
+
+class Writer:
+    """Writes children and status; returns what the API server answered."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def create(self, manifest: Manifest) -> Observed:
+        """Create a child. A `Refused` with status 409 means that its name is taken: nothing was changed.
+
+        Not being in the store is no proof of absence, and a plain apply would take over what a label filter hides.
+        """
+        return await self._apply(manifest, {"resourceVersion": NEVER_STORED})
+
+    async def update(self, manifest: Manifest, observed: Observed) -> Observed:
+        """Apply a child of ours that exists.
+
+        409 if it is gone, and 422 on metadata.uid if another object has its name by now.
+        """
+        return await self._apply(manifest, {"uid": observed.uid})
+
+    async def remove(self, observed: Observed) -> None:
+        """Delete a child exactly as it was observed."""
+        await self._client.delete(
+            observed.kind, observed.namespace, observed.name, uid=observed.uid, version=observed.version
+        )
+
+    async def write_status(self, webapp: Observed, status: Status) -> Observed:
+        """Apply the status of a WebApp; 409 if it is no longer the version that the status was computed from."""
+        manifest = {
+            "apiVersion": WEBAPP.api_version,
+            "kind": WEBAPP.kind,
+            "metadata": {
+                "name": webapp.name,
+                "namespace": webapp.namespace,
+                "resourceVersion": str(webapp.version),
+                "uid": webapp.uid,
+            },
+            "status": status,
+        }
+        answer = await self._client.apply(WEBAPP, manifest, field_manager=FIELD_MANAGER, subresource="status")
+        return observe(WEBAPP, answer)
+
+    async def look(self, manifest: Manifest) -> Observed:
+        """Return the object that bears a child's name."""
+        kind, metadata = kind_of(manifest), manifest["metadata"]
+        return observe(kind, await self._client.get(kind, metadata["namespace"], metadata["name"]))
+
+    async def _apply(self, manifest: Manifest, identity: dict[str, Any]) -> Observed:
+        kind = kind_of(manifest)
+        sent = {**manifest, "metadata": {**manifest["metadata"], **identity}}
+        return observe(kind, await self._client.apply(kind, sent, field_manager=FIELD_MANAGER))

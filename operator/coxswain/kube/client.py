@@ -1,0 +1,122 @@
+"""Requests, on `kubernetes.aio`: JSON in, JSON out, and errors of three sorts."""
+
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any
+
+import aiohttp
+from kubernetes.aio.client import ApiClient, Configuration
+
+from coxswain.kube.errors import Refused, Undecodable, Unreachable
+from coxswain.kube.kinds import KINDS, Kind
+
+USER_AGENT = "coxswain"
+
+_JSON = "application/json"
+_APPLY = "application/apply-patch+yaml"
+
+
+class Client:
+    """Sends requests to the API server; never retries: the workqueue does."""
+
+    def __init__(self, configuration: Configuration, *, timeout: float, page_size: int) -> None:
+        self._api = ApiClient(configuration)
+        self._api.user_agent = USER_AGENT
+        self._timeout = aiohttp.ClientTimeout(total=timeout)
+        self._page_size = page_size
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._api.close()
+
+    async def get(self, kind: Kind, namespace: str, name: str) -> dict[str, Any]:
+        """Return an object."""
+        return await self._request("GET", kind.path(namespace, name))
+
+    async def pages(self, kind: Kind, namespace: str | None) -> AsyncIterator[dict[str, Any]]:
+        """Yield the pages of a consistent LIST: all carry the resourceVersion of the first.
+
+        A continue token that has expired is a `Refused` with status 410.
+        """
+        query = [("limit", str(self._page_size))]
+        query += [("labelSelector", kind.label_selector)] if kind.label_selector else []
+        token = ""
+        while True:
+            page = await self._request(
+                "GET", kind.path(namespace), query=query + ([("continue", token)] if token else [])
+            )
+            yield page
+            token = page["metadata"].get("continue", "")
+            if not token:
+                return
+
+    async def create(self, kind: Kind, namespace: str, manifest: Mapping[str, Any]) -> dict[str, Any]:
+        """Create an object by POST."""
+        return await self._request("POST", kind.path(namespace), body=manifest, content_type=_JSON)
+
+    async def apply(
+        self, kind: Kind, manifest: Mapping[str, Any], *, field_manager: str, subresource: str | None = None
+    ) -> dict[str, Any]:
+        """Apply a manifest on the server, with force: fields that it names become the field manager's."""
+        metadata = manifest["metadata"]
+        path = kind.path(metadata["namespace"], metadata["name"], subresource)
+        query = [("fieldManager", field_manager), ("force", "true")]
+        return await self._request("PATCH", path, query=query, body=manifest, content_type=_APPLY)
+
+    async def delete(self, kind: Kind, namespace: str, name: str, *, uid: str, version: int) -> None:
+        """Delete an object if it is the one with this uid and resourceVersion; else 409."""
+        options = {
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "preconditions": {"uid": uid, "resourceVersion": str(version)},
+            "propagationPolicy": "Background",
+        }
+        await self._request("DELETE", kind.path(namespace, name), body=options, content_type=_JSON)
+
+    async def missing_kinds(self) -> list[Kind]:
+        """Return the kinds of ours that the API server does not serve."""
+        served: dict[str, set[str]] = {}
+        for path in sorted({kind.group_path for kind in KINDS}):
+            try:
+                group = await self._request("GET", path)
+            except Refused as error:
+                if error.status != 404:
+                    raise
+                group = {}
+            served[path] = {resource["name"] for resource in group.get("resources", [])}
+        return [kind for kind in KINDS if kind.plural not in served[kind.group_path]]
+
+    async def _request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Sequence[tuple[str, str]] = (),
+        body: Mapping[str, Any] | None = None,
+        content_type: str | None = None,
+    ) -> dict[str, Any]:
+        headers = {"Accept": _JSON, **({"Content-Type": content_type} if content_type else {})}
+        try:
+            method, url, headers, sent, _ = await self._api.param_serialize(
+                method, path, query_params=list(query), header_params=headers, body=body, auth_settings=["BearerToken"]
+            )
+            response = await self._api.call_api(method, url, headers, sent, _request_timeout=self._timeout)
+            payload = await response.read()
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise Unreachable(f"{method} {path}: {str(error) or type(error).__name__}") from error
+        return _decoded(response.status, payload)
+
+
+def _decoded(status: int, payload: bytes) -> dict[str, Any]:
+    try:
+        body = json.loads(payload)
+    except ValueError as error:
+        body = None
+        cause: Exception | None = error
+    else:
+        cause = None
+    if status >= 400:
+        raise Refused(status, body if isinstance(body, dict) else {"message": payload[:500].decode(errors="replace")})
+    if not isinstance(body, dict):
+        raise Undecodable(f"an answer with status {status} is no JSON object: {payload[:80]!r}") from cause
+    return body

@@ -1,0 +1,89 @@
+"""What a request can fail with, and the one place that decides what follows from it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+
+class Sort(Enum):
+    """The three sorts of errors."""
+
+    TRANSIENT = "transient"
+    """Tried again after a while."""
+    CONFLICT = "conflict"
+    """What was known is out of date: look again."""
+    TERMINAL = "terminal"
+    """Not tried again until the spec or a child changes, or at the next resync."""
+
+
+class RequestFailed(Exception):
+    """A request did not do what it should."""
+
+    @property
+    def sort(self) -> Sort:
+        """What follows from it."""
+        return Sort.TRANSIENT
+
+
+class Unreachable(RequestFailed):
+    """No answer: refused, reset, timed out, not trusted."""
+
+
+class Undecodable(RequestFailed):
+    """An answer that is no JSON object."""
+
+
+@dataclass(frozen=True)
+class Cause:
+    """One cause of a refusal, as the API server names it."""
+
+    field: str
+    reason: str
+    message: str
+
+
+class Refused(RequestFailed):
+    """The API server answered with an error."""
+
+    def __init__(self, status: int, body: Mapping[str, Any]) -> None:
+        self.status = status
+        self.reason = str(body.get("reason") or "")
+        self.message = str(body.get("message") or f"HTTP {status}")
+        details = body.get("details") or {}
+        self.causes = tuple(
+            Cause(str(cause.get("field", "")), str(cause.get("reason", "")), str(cause.get("message", "")))
+            for cause in details.get("causes") or ()
+        )
+        self.retry_after_seconds = float(details.get("retryAfterSeconds") or 0)
+        super().__init__(f"{status} {self.reason}: {self.message}")
+
+    @property
+    def sort(self) -> Sort:
+        """The sort of this refusal."""
+        return sort_of(self)
+
+    @property
+    def namespace_terminating(self) -> bool:
+        """Whether nothing can be created because the namespace is being deleted."""
+        return self.status == 403 and any(cause.reason == "NamespaceTerminating" for cause in self.causes)
+
+    @property
+    def another_uid(self) -> bool:
+        """Whether an object with another uid has the name now."""
+        return self.status == 422 and any(cause.field == "metadata.uid" for cause in self.causes)
+
+
+def sort_of(error: Refused) -> Sort:
+    """Decide what follows from a refusal.
+
+    403 is transient: rights, quotas and policies change without an event that would tell. A 500 for a manifest that
+    can't be typed (two items with one merge key) will be a 500 for ever.
+    """
+    if error.status in (404, 409) or error.another_uid:
+        return Sort.CONFLICT
+    if error.status in (400, 405, 406, 413, 415, 422):
+        return Sort.TERMINAL
+    if error.status == 500 and "failed to create typed patch object" in error.message:
+        return Sort.TERMINAL
+    return Sort.TRANSIENT

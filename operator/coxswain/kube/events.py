@@ -1,0 +1,80 @@
+"""Events, through events.k8s.io: what a person should hear of, once."""
+
+import logging
+import os
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal
+
+from coxswain.kube.client import Client
+from coxswain.kube.errors import RequestFailed
+from coxswain.kube.kinds import EVENT, WEBAPP
+from coxswain.kube.observed import Observed
+
+log = logging.getLogger(__name__)
+
+CONTROLLER = "coxswain.dev/operator"
+QUIET_SECONDS = 300.0
+"""For which one object, reason and message are told of at most once."""
+_NOTE_LIMIT = 1024  # of events.k8s.io/v1
+
+
+@dataclass(frozen=True)
+class Occurrence:
+    """What an Event tells."""
+
+    reason: str
+    action: str
+    note: str
+    type: Literal["Normal", "Warning"] = "Normal"
+
+
+class Recorder:
+    """Posts Events of WebApps."""
+
+    def __init__(self, client: Client, clock: Callable[[], float]) -> None:
+        """Post with `client`; `clock` gives monotonic seconds."""
+        self._client = client
+        self._clock = clock
+        self._told: dict[tuple[str, str, str], float] = {}
+
+    async def record(self, webapp: Observed, occurrence: Occurrence) -> None:
+        """Post an Event unless the same was told lately. One that can't be posted is lost: it is news, not state."""
+        now = self._clock()
+        self._told = {key: then for key, then in self._told.items() if now - then < QUIET_SECONDS}
+        key = (webapp.uid, occurrence.reason, occurrence.note)
+        if key in self._told:
+            return
+        self._told[key] = now
+        try:
+            await self._client.create(EVENT, webapp.namespace, _event(webapp, occurrence))
+        except RequestFailed as error:
+            log.warning("an Event could not be posted: %s", error)
+
+
+def _event(webapp: Observed, occurrence: Occurrence) -> dict[str, object]:
+    note = occurrence.note
+    return {
+        "apiVersion": EVENT.api_version,
+        "kind": EVENT.kind,
+        "metadata": {"name": f"{webapp.name}.{uuid.uuid4().hex[:16]}", "namespace": webapp.namespace},
+        "eventTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+        "reportingController": CONTROLLER,
+        "reportingInstance": os.uname().nodename[:128],
+        "action": occurrence.action,
+        "reason": occurrence.reason,
+        "note": note
+        if len(note.encode()) <= _NOTE_LIMIT
+        else note.encode()[: _NOTE_LIMIT - 4].decode(errors="ignore") + " ...",
+        "type": occurrence.type,
+        "regarding": {
+            "apiVersion": WEBAPP.api_version,
+            "kind": WEBAPP.kind,
+            "name": webapp.name,
+            "namespace": webapp.namespace,
+            "uid": webapp.uid,
+            "resourceVersion": str(webapp.version),
+        },
+    }

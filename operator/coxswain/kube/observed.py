@@ -1,0 +1,154 @@
+"""Objects as observed: small immutable projections of what the API server sent.
+
+They hold what comparison and status need and nothing else: of a ConfigMap hashes instead of its data, and of
+managedFields our Apply entry and who else owns fields.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from coxswain.kube.compare import Fields
+from coxswain.kube.kinds import CONFIG_MAP, DEPLOYMENT, WEBAPP, Kind
+from coxswain.webapp.identity import WEBAPP_LABEL
+from coxswain.webapp.spec import GROUP, KIND, Manifest, WebApp
+
+FIELD_MANAGER = "coxswain"
+
+_COUNTS = ("observedGeneration", "replicas", "updatedReplicas", "readyReplicas", "availableReplicas")
+_METADATA = ("generation", "labels", "annotations", "ownerReferences")
+
+
+@dataclass(frozen=True)
+class Controller:
+    """The owner reference that says `controller: true`."""
+
+    kind: str
+    name: str
+    uid: str
+
+
+@dataclass(frozen=True)
+class Observed:
+    """An object as it was at one resourceVersion."""
+
+    kind: Kind
+    namespace: str
+    name: str
+    uid: str
+    version: int
+    """The resourceVersion: those of one resource compare as integers
+    (https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions)."""
+    going: bool
+    """Whether it has a deletionTimestamp."""
+    content: Mapping[str, Any]
+    """kind, and of metadata, spec and status what is compared or told; never to be changed."""
+    controller: Controller | None = None
+    label: str | None = None
+    """The WebApp that its label names."""
+    owned: Fields | None = None
+    """The fields that our Apply entry owns; None without such an entry."""
+    others: tuple[tuple[str, Fields], ...] = ()
+    """Other managers and their fields."""
+
+    @property
+    def webapps(self) -> set[str]:
+        """Names of the WebApps (in its namespace) that its label and controller reference name, or that it is."""
+        if self.kind is WEBAPP:
+            return {self.name}
+        names = {self.label} if self.label else set()
+        if self.controller is not None and self.controller.kind == KIND:
+            names.add(self.controller.name)
+        return names
+
+    def is_child_of(self, webapp: WebApp) -> bool:
+        """Tell whether it is a child of this WebApp, rather than a foreign object.
+
+        It is if its controller reference has the WebApp's uid, or if it has no controller while our Apply entry is
+        there: the reference was stripped, or it was orphaned.
+        """
+        if self.controller is None:
+            return self.owned is not None and self.label in (None, webapp.name)
+        return self.controller.uid == webapp.uid
+
+
+def observe(kind: Kind, raw: Mapping[str, Any]) -> Observed:
+    """Return the projection of an object.
+
+    Raises:
+        KeyError, ValueError: it is no object of the API.
+    """
+    metadata = raw["metadata"]
+    owned, others = _managed(metadata.get("managedFields", []))
+    return Observed(
+        kind=kind,
+        namespace=metadata.get("namespace", ""),
+        name=metadata["name"],
+        uid=metadata["uid"],
+        version=int(metadata["resourceVersion"]),
+        going="deletionTimestamp" in metadata,
+        content=_content(kind, raw),
+        controller=_controller(metadata),
+        label=metadata.get("labels", {}).get(WEBAPP_LABEL),
+        owned=None if kind is WEBAPP else owned,
+        others=() if kind is WEBAPP else others,
+    )
+
+
+def comparable(manifest: Mapping[str, Any]) -> Manifest:
+    """Return a manifest with hashes in the place of a ConfigMap's data, as projections have them."""
+    if manifest.get("kind") != CONFIG_MAP.kind:
+        return dict(manifest)
+    return {**manifest, "data": {key: _hash(value) for key, value in manifest.get("data", {}).items()}}
+
+
+def webapp_of(observed: Observed) -> WebApp:
+    """Return the WebApp that was observed."""
+    return WebApp(
+        namespace=observed.namespace,
+        name=observed.name,
+        uid=observed.uid,
+        generation=observed.content["metadata"].get("generation", 0),
+        spec=observed.content["spec"],
+    )
+
+
+def _content(kind: Kind, raw: Mapping[str, Any]) -> Manifest:
+    metadata = {key: raw["metadata"][key] for key in _METADATA if key in raw["metadata"]}
+    rest = {key: value for key, value in raw.items() if key not in ("apiVersion", "kind", "metadata", "status")}
+    content = comparable({"kind": kind.kind, "metadata": metadata, **rest})
+    status = raw.get("status", {})
+    if kind is WEBAPP:
+        content["status"] = status
+    elif kind is DEPLOYMENT:
+        counts = {key: status[key] for key in _COUNTS if key in status}
+        content["status"] = {**counts, "conditions": status.get("conditions", [])}
+    return content
+
+
+def _controller(metadata: Mapping[str, Any]) -> Controller | None:
+    for reference in metadata.get("ownerReferences", []):
+        if reference.get("controller"):
+            group = reference["apiVersion"].partition("/")[0]
+            # A foreign kind that happens to be called WebApp is not ours to look at.
+            kind = reference["kind"] if reference["kind"] != KIND or group == GROUP else f"{KIND}.{group}"
+            return Controller(kind, reference["name"], reference["uid"])
+    return None
+
+
+def _managed(entries: list[Mapping[str, Any]]) -> tuple[Fields | None, tuple[tuple[str, Fields], ...]]:
+    owned = None
+    others = []
+    for entry in entries:
+        if entry.get("subresource") == "status":
+            continue
+        if (entry.get("manager"), entry.get("operation")) == (FIELD_MANAGER, "Apply"):
+            owned = entry.get("fieldsV1", {})
+        else:
+            others.append((str(entry.get("manager", "")), entry.get("fieldsV1", {})))
+    return owned, tuple(others)
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

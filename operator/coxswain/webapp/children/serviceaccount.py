@@ -1,0 +1,26 @@
+"""The ServiceAccount of the pods."""
+
+from coxswain.webapp.identity import metadata
+from coxswain.webapp.spec import Manifest, WebApp
+
+
+def service_account(webapp: WebApp) -> Manifest | None:
+    """Return the ServiceAccount, or None where the WebApp uses one that exists."""
+    account = webapp.spec.get("serviceAccount", {})
+    if not account.get("create", True):
+        return None
+    return {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": metadata(webapp, annotations=account.get("annotations")),
+        "automountServiceAccountToken": False,
+    }
+
+
+def service_account_name(webapp: WebApp) -> str:
+    """Return the ServiceAccount that the pods run as.
+
+    Always said in the Deployment: left out of an apply, the server would keep the old one.
+    """
+    account = webapp.spec.get("serviceAccount", {})
+    return webapp.name if account.get("create", True) else account.get("name", "default")

@@ -1,0 +1,161 @@
+"""Health to conditions and status.
+
+The status is a function of what it is given: a status that says the same is the same bytes, so it is written only when
+it changes. Times enter by `now`, and only where a condition's status changes
+(https://github.com/kubernetes/community/blob/master/contributors/devel/sig-architecture/api-conventions.md#typical-status-properties).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, Literal
+
+from coxswain.webapp.children.service import url
+from coxswain.webapp.health import HEALTHY, Child, Level, condition
+from coxswain.webapp.identity import WEBAPP_LABEL
+from coxswain.webapp.spec import ChildStatus, Condition, Status, WebApp
+
+READY, PROGRESSING, AVAILABLE, STALLED = TYPES = ("Ready", "Progressing", "Available", "Stalled")
+
+_COUNTS = ("replicas", "readyReplicas", "updatedReplicas")
+
+
+@dataclass(frozen=True)
+class _Finding:
+    status: Literal["True", "False", "Unknown"]
+    reason: str
+    message: str
+
+
+class Urgency(IntEnum):
+    """How soon a status must be written over the one before it."""
+
+    NONE = 0
+    """They say the same."""
+    COUNTS = 1
+    """Only replicas or updatedReplicas differ."""
+    PROGRESS = 2
+    """Ready pods and messages differ too: mere progress."""
+    NOW = 3
+    """A condition, the observed generation, a child's health or an address differs."""
+
+
+def status(
+    webapp: WebApp, children: Sequence[Child], deployment: Mapping[str, Any] | None, previous: Status, now: str
+) -> Status:
+    """Return the status of a WebApp.
+
+    Args:
+        webapp: the WebApp that was reconciled.
+        children: each child that it should have, with its health.
+        deployment: the Deployment as observed, if it is there and the WebApp's.
+        previous: the status that the WebApp has.
+        now: the present time, in the form of RFC 3339 with seconds.
+    """
+    live = deployment or {}
+    counts = live.get("status", {})
+    findings = {
+        READY: _ready(children),
+        PROGRESSING: _progressing(webapp, children),
+        AVAILABLE: _available(live),
+        STALLED: _stalled(children),
+    }
+    address = url(webapp)
+    return {
+        "observedGeneration": webapp.generation,
+        "conditions": [_condition(webapp, name, findings[name], previous, now) for name in TYPES],
+        "replicas": counts.get("replicas", 0),
+        "readyReplicas": counts.get("readyReplicas", 0),
+        "updatedReplicas": counts.get("updatedReplicas", 0),
+        "selector": f"{WEBAPP_LABEL}={webapp.name}",
+        **({"url": address} if address else {}),
+        "children": [_child(child) for child in children],
+    }
+
+
+def urgency(previous: Status, wanted: Status) -> Urgency:
+    """Return how soon `wanted` must be written over `previous`, which may hold conditions of other writers."""
+    if _said(previous) == _said(wanted):
+        return Urgency.NONE
+    if _said(previous, without=("replicas", "updatedReplicas")) == _said(
+        wanted, without=("replicas", "updatedReplicas")
+    ):
+        return Urgency.COUNTS
+    if _said(previous, _COUNTS, messages=False) == _said(wanted, _COUNTS, messages=False):
+        return Urgency.PROGRESS
+    return Urgency.NOW
+
+
+def _said(status: Status, without: Sequence[str] = (), *, messages: bool = True) -> dict[str, Any]:
+    """Return our part of a status, in a comparable order."""
+
+    def shown(items: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        return [{key: value for key, value in item.items() if messages or key != "message"} for item in items]
+
+    ours = [found for found in status.get("conditions", []) if found.get("type") in TYPES]
+    return {
+        **{key: value for key, value in status.items() if key not in without},
+        "conditions": sorted(shown(ours), key=lambda found: TYPES.index(found["type"])),
+        "children": shown(status.get("children", [])),
+    }
+
+
+def _worst(children: Sequence[Child]) -> Child | None:
+    unhealthy = [child for child in children if child.health.level is not Level.HEALTHY]
+    return max(unhealthy, key=lambda child: child.health.level, default=None)
+
+
+def _ready(children: Sequence[Child]) -> _Finding:
+    worst = _worst(children)
+    if worst is None:
+        return _Finding("True", HEALTHY.reason, "everything runs as the spec says")
+    return _Finding("False", worst.health.reason, _sentence(worst))
+
+
+def _progressing(webapp: WebApp, children: Sequence[Child]) -> _Finding:
+    if webapp.paused:
+        return _Finding("False", "Paused", "spec.paused is true: nothing is written but this status")
+    stalled = next((child for child in children if child.health.stalled), None)
+    if stalled is not None:
+        return _Finding("False", stalled.health.reason, _sentence(stalled))
+    worst = _worst(children)
+    if worst is None:
+        return _Finding("False", "Complete", "nothing is left to do")
+    return _Finding("True", worst.health.reason, _sentence(worst))
+
+
+def _available(deployment: Mapping[str, Any]) -> _Finding:
+    if condition(deployment, "Available").get("status") == "True":
+        return _Finding("True", "MinimumReplicasAvailable", "enough pods serve")
+    return _Finding("False", "MinimumReplicasUnavailable", "too few pods serve")
+
+
+def _stalled(children: Sequence[Child]) -> _Finding:
+    stalled = next((child for child in children if child.health.stalled), None)
+    if stalled is None:
+        return _Finding("False", "NotStalled", "nothing is in the way")
+    return _Finding("True", stalled.health.reason, _sentence(stalled))
+
+
+def _sentence(child: Child) -> str:
+    return f"{child.kind} {child.name}: {child.health.message}"[:32768]
+
+
+def _condition(webapp: WebApp, name: str, finding: _Finding, previous: Status, now: str) -> Condition:
+    before = next((found for found in previous.get("conditions", []) if found.get("type") == name), None)
+    unchanged = before is not None and before.get("status") == finding.status
+    return {
+        "type": name,
+        "status": finding.status,
+        "observedGeneration": webapp.generation,
+        "lastTransitionTime": before["lastTransitionTime"] if before is not None and unchanged else now,
+        "reason": finding.reason,
+        "message": finding.message,
+    }
+
+
+def _child(child: Child) -> ChildStatus:
+    shown: ChildStatus = {"kind": child.kind, "name": child.name, "health": child.health.level.text}
+    if child.health.message:
+        shown["message"] = child.health.message[:32768]
+    return shown

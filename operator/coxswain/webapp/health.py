@@ -1,0 +1,104 @@
+"""Observed children to their health.
+
+A Deployment's health follows `kubectl rollout status` and kstatus
+(https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md); others are healthy by being there.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+
+class Level(IntEnum):
+    """How a child is, the best first: the worst child decides what the WebApp's status says."""
+
+    HEALTHY = 0
+    PROGRESSING = 1
+    TERMINATING = 2
+    MISSING = 3
+    DEGRADED = 4
+    FOREIGN = 5
+
+    @property
+    def text(self) -> str:
+        """The level as the status spells it."""
+        return self.name.capitalize()
+
+
+@dataclass(frozen=True)
+class Health:
+    """The health of one child: why, in a CamelCase word and in a sentence; whether nothing more is tried."""
+
+    level: Level
+    reason: str = "Ready"
+    message: str = ""
+    stalled: bool = False
+
+
+@dataclass(frozen=True)
+class Child:
+    """A child that the WebApp should have, and its health."""
+
+    kind: str
+    name: str
+    health: Health
+
+
+HEALTHY = Health(Level.HEALTHY)
+MISSING = Health(Level.MISSING, "Missing", "is not there yet")
+TERMINATING = Health(Level.TERMINATING, "Terminating", "is being deleted and will be made anew")
+
+
+def health(live: Mapping[str, Any]) -> Health:
+    """Return the health of a child that exists and is as desired."""
+    return _deployment(live) if live["kind"] == "Deployment" else HEALTHY
+
+
+def differs(fields: str) -> Health:
+    """Return the health of a child that is not as desired and isn't written now."""
+    return Health(Level.DEGRADED, "Differs", f"is not as the spec says: {fields}")
+
+
+def name_taken(owner: str | None) -> Health:
+    """Return the health of a child whose name a foreign object bears; `owner` is that object's controller."""
+    whose = f"that {owner} controls" if owner else "that is not this WebApp's"
+    message = f"the name is taken by an object {whose}; rename the WebApp, or delete that object"
+    return Health(Level.FOREIGN, "NameTaken", message, stalled=True)
+
+
+def rejected(message: str) -> Health:
+    """Return the health of a child that the API server refuses to store as it is."""
+    return Health(Level.DEGRADED, "Rejected", message, stalled=True)
+
+
+def not_written(reason: str, message: str) -> Health:
+    """Return the health of a child whose write failed and is tried again."""
+    return Health(Level.DEGRADED, reason, message)
+
+
+def held_back(needed: str, *, there: bool) -> Health:
+    """Return the health of a child that waits for another one; it may be there, as it was before."""
+    return Health(Level.PROGRESSING if there else Level.MISSING, "HeldBack", f"waits for the {needed}")
+
+
+def condition(live: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Return a condition of an observed object; an empty one if it has none of that type."""
+    conditions = live.get("status", {}).get("conditions", [])
+    return next((found for found in conditions if found.get("type") == name), {})
+
+
+def _deployment(live: Mapping[str, Any]) -> Health:
+    status = live.get("status", {})
+    wanted = live.get("spec", {}).get("replicas", 1)
+    message = f"rolling out: {status.get('readyReplicas', 0)} of {wanted} pods ready"
+    if status.get("observedGeneration", 0) < live["metadata"].get("generation", 0):
+        return Health(Level.PROGRESSING, "RollingOut", message)
+    progress, failure = condition(live, "Progressing"), condition(live, "ReplicaFailure")
+    if progress.get("reason") == "ProgressDeadlineExceeded":
+        return Health(Level.DEGRADED, "ProgressDeadlineExceeded", str(progress.get("message", "")), stalled=True)
+    if failure.get("status") == "True":
+        return Health(Level.DEGRADED, str(failure.get("reason", "ReplicaFailure")), str(failure.get("message", "")))
+    updated = status.get("updatedReplicas", 0)
+    complete = updated == wanted == status.get("replicas", 0) == status.get("availableReplicas", 0)
+    return HEALTHY if complete else Health(Level.PROGRESSING, "RollingOut", message)

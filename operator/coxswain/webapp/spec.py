@@ -1,0 +1,302 @@
+"""The typed view of a WebApp: the shapes of `crds/webapps.yaml`, which is the contract, in Python's types.
+
+Each class mirrors one object of the schema, with the schema's own field names (a unit test walks both ways). Values are
+what the API server sent: validated and defaulted by it, so nothing is checked again here.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NotRequired, TypedDict
+
+GROUP = "coxswain.dev"
+VERSION = "v1"
+KIND = "WebApp"
+PLURAL = "webapps"
+
+Manifest = dict[str, Any]
+"""An object as the API takes it: plain JSON values, so that what is applied is what a golden file shows."""
+
+IntOrString = int | str
+
+
+class SecretReference(TypedDict):
+    """A Secret of the same namespace, by name."""
+
+    name: str
+
+
+class Resources(TypedDict, total=False):
+    """`resources` of the container; quantities."""
+
+    requests: Mapping[str, IntOrString]
+    limits: Mapping[str, IntOrString]
+
+
+class Port(TypedDict):
+    """A port that the container listens on."""
+
+    name: str
+    containerPort: int
+    protocol: NotRequired[str]
+    appProtocol: NotRequired[str]
+
+
+class KeyReference(TypedDict):
+    """A key of a ConfigMap or Secret of the same namespace."""
+
+    name: str
+    key: str
+    optional: NotRequired[bool]
+
+
+class FieldReference(TypedDict):
+    """A field of the pod."""
+
+    fieldPath: str
+
+
+class ResourceFieldReference(TypedDict):
+    """A resource of the container."""
+
+    resource: str
+    divisor: NotRequired[IntOrString]
+
+
+class EnvironmentSource(TypedDict, total=False):
+    """Where the value of an environment variable comes from: exactly one of these."""
+
+    configMapKeyRef: KeyReference
+    secretKeyRef: KeyReference
+    fieldRef: FieldReference
+    resourceFieldRef: ResourceFieldReference
+
+
+class EnvironmentVariable(TypedDict):
+    """One environment variable."""
+
+    name: str
+    value: NotRequired[str]
+    valueFrom: NotRequired[EnvironmentSource]
+
+
+class ObjectReference(TypedDict):
+    """A whole ConfigMap or Secret of the same namespace."""
+
+    name: str
+    optional: NotRequired[bool]
+
+
+class EnvironmentFrom(TypedDict, total=False):
+    """All keys of a ConfigMap or Secret as environment variables."""
+
+    prefix: str
+    configMapRef: ObjectReference
+    secretRef: ObjectReference
+
+
+class File(TypedDict):
+    """A file that the container finds at `path`."""
+
+    path: str
+    content: str
+
+
+class HttpHeader(TypedDict):
+    """A header of a probe's request."""
+
+    name: str
+    value: str
+
+
+class HttpGet(TypedDict):
+    """A probe by HTTP."""
+
+    port: IntOrString
+    path: NotRequired[str]
+    scheme: NotRequired[str]
+    httpHeaders: NotRequired[Sequence[HttpHeader]]
+
+
+class TcpSocket(TypedDict):
+    """A probe by TCP connection."""
+
+    port: IntOrString
+
+
+class Exec(TypedDict):
+    """A probe by command."""
+
+    command: Sequence[str]
+
+
+class Grpc(TypedDict):
+    """A probe by gRPC's health service."""
+
+    port: int
+    service: NotRequired[str]
+
+
+class ReadinessProbe(TypedDict, total=False):
+    """When the pod gets traffic."""
+
+    httpGet: HttpGet
+    tcpSocket: TcpSocket
+    exec: Exec
+    grpc: Grpc
+    initialDelaySeconds: int
+    periodSeconds: int
+    timeoutSeconds: int
+    successThreshold: int
+    failureThreshold: int
+
+
+class Probe(ReadinessProbe, total=False):
+    """When the container counts as started, or is restarted."""
+
+    terminationGracePeriodSeconds: int
+
+
+class ServicePort(TypedDict):
+    """A port that the Service offers."""
+
+    name: str
+    port: int
+    targetPort: NotRequired[IntOrString]
+    protocol: NotRequired[str]
+    appProtocol: NotRequired[str]
+
+
+class Service(TypedDict, total=False):
+    """The Service in front of the pods."""
+
+    annotations: Mapping[str, str]
+    ports: Sequence[ServicePort]
+    sessionAffinity: str
+
+
+class ServiceAccount(TypedDict, total=False):
+    """The identity of the pods."""
+
+    create: bool
+    name: str
+    annotations: Mapping[str, str]
+    automountServiceAccountToken: bool
+
+
+class Rollout(TypedDict, total=False):
+    """How pods of one revision give way to those of the next."""
+
+    strategy: Literal["RollingUpdate", "Recreate"]
+    maxSurge: IntOrString
+    maxUnavailable: IntOrString
+    progressDeadlineSeconds: int
+    revisionHistoryLimit: int
+
+
+class Toleration(TypedDict, total=False):
+    """A taint that the pods tolerate."""
+
+    key: str
+    operator: str
+    value: str
+    effect: str
+    tolerationSeconds: int
+
+
+class TopologySpreadConstraint(TypedDict):
+    """How the pods are spread; whose pods are counted is set by the operator."""
+
+    maxSkew: int
+    topologyKey: str
+    whenUnsatisfiable: str
+    minDomains: NotRequired[int]
+    nodeAffinityPolicy: NotRequired[str]
+    nodeTaintsPolicy: NotRequired[str]
+    matchLabelKeys: NotRequired[Sequence[str]]
+
+
+class Spec(TypedDict):
+    """`spec` of a WebApp."""
+
+    image: str
+    imagePullPolicy: NotRequired[str]
+    imagePullSecrets: NotRequired[Sequence[SecretReference]]
+    command: NotRequired[Sequence[str]]
+    args: NotRequired[Sequence[str]]
+    workingDir: NotRequired[str]
+    resources: NotRequired[Resources]
+    runAsUser: NotRequired[int]
+    replicas: NotRequired[int]
+    ports: NotRequired[Sequence[Port]]
+    env: NotRequired[Sequence[EnvironmentVariable]]
+    envFrom: NotRequired[Sequence[EnvironmentFrom]]
+    config: NotRequired[Mapping[str, str]]
+    files: NotRequired[Sequence[File]]
+    startupProbe: NotRequired[Probe]
+    readinessProbe: NotRequired[ReadinessProbe]
+    livenessProbe: NotRequired[Probe]
+    terminationGracePeriodSeconds: NotRequired[int]
+    service: NotRequired[Service]
+    serviceAccount: NotRequired[ServiceAccount]
+    rollout: NotRequired[Rollout]
+    labels: NotRequired[Mapping[str, str]]
+    annotations: NotRequired[Mapping[str, str]]
+    nodeSelector: NotRequired[Mapping[str, str]]
+    tolerations: NotRequired[Sequence[Toleration]]
+    topologySpreadConstraints: NotRequired[Sequence[TopologySpreadConstraint]]
+    priorityClassName: NotRequired[str]
+    paused: NotRequired[bool]
+
+
+class Condition(TypedDict):
+    """A condition in the form of the API conventions."""
+
+    type: str
+    status: Literal["True", "False", "Unknown"]
+    observedGeneration: int
+    lastTransitionTime: str
+    reason: str
+    message: str
+
+
+class ChildStatus(TypedDict):
+    """What the status tells of one child."""
+
+    kind: str
+    name: str
+    health: str
+    message: NotRequired[str]
+
+
+class Status(TypedDict, total=False):
+    """`status` of a WebApp."""
+
+    observedGeneration: int
+    conditions: Sequence[Condition]
+    replicas: int
+    readyReplicas: int
+    updatedReplicas: int
+    selector: str
+    url: str
+    children: Sequence[ChildStatus]
+
+
+@dataclass(frozen=True)
+class WebApp:
+    """A WebApp as desired: identity, generation and spec."""
+
+    namespace: str
+    name: str
+    uid: str
+    generation: int
+    spec: Spec
+
+    @property
+    def replicas(self) -> int:
+        """Pods that should run."""
+        return self.spec.get("replicas", 1)
+
+    @property
+    def paused(self) -> bool:
+        """Whether nothing but the status may be written."""
+        return self.spec.get("paused", False)
