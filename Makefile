@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 export PYTHONPATH := operator:tests
 
 .DEFAULT_GOAL := help
-.PHONY: help check format test unit demo cluster-up cluster-down programs constraints clean
+.PHONY: help check format golden test unit demo cluster-up cluster-down programs constraints clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -30,6 +30,9 @@ format: $(VENV)/.ready ## format the code, sort its imports
 
 unit: $(VENV)/.ready ## the tests that need no Kubernetes
 	$(BIN)/pytest tests/unit
+
+golden: $(VENV)/.ready ## write the golden files anew, for `git diff` to judge
+	UPDATE_GOLDEN=1 $(BIN)/pytest -q tests/unit/test_children.py -k golden
 
 test: $(VENV)/.ready programs ## every test: the pure parts, then the operator against a real API server
 	$(BIN)/pytest

@@ -1,7 +1,8 @@
-"""Quantities as the API server writes them: `1000m` is `1`, `0.5` is `500m`, `1024Mi` is `1Gi`.
+"""Quantities in the form that the API server keeps: `1000m` is `1`, `0.5` is `500m`, `1024Mi` is `1Gi`.
 
 The rules are those of apimachinery's `resource.Quantity` (https://pkg.go.dev/k8s.io/apimachinery/pkg/api/resource#Quantity):
-no fraction is kept, the largest unit that needs none is taken, and what is finer than a nano is rounded up.
+no fraction is kept and the largest unit that needs none is taken. Resources of a container are besides rounded up to
+thousandths when the API server fills in defaults (`SetDefaults_ResourceList` in pkg/apis/core/v1/defaults.go).
 """
 
 import re
@@ -10,7 +11,7 @@ from fractions import Fraction
 _BINARY = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
 _DECIMAL = {"n": -3, "u": -2, "m": -1, "": 0, "k": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
 _QUANTITY = re.compile(r"([+-]?)(\d*)(?:\.(\d*))?(?:([eE][+-]?\d+)|(n|u|m|k|M|G|T|P|E|[KMGTPE]i))?")
-_FINEST = Fraction(1, 10**9)
+_FINEST = Fraction(1, 1000)
 _LARGEST = 2**63 - 1
 
 
@@ -56,7 +57,7 @@ def _binary(size: int) -> str:
 def _decimal(size: Fraction, exponent: str) -> str:
     if not size:
         return "0"
-    power = -3
+    power = -1
     size /= _FINEST
     number = int(size)
     while number % 1000 == 0 and power < 6:

@@ -1,0 +1,209 @@
+"""Finding the programs: named by a variable, on PATH, in the cache, as a download, or built from their Go modules."""
+
+import fcntl
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from cluster.build import build_programs
+from cluster.catalog import PROGRAMS, Module, Program, Version, cached_directory, default_cache, misfit, parse_version
+from cluster.download import Downloads
+from cluster.progress import Progress, silent
+
+ASSETS_VARIABLE = "KUBEBUILDER_ASSETS"
+VERSION_TIMEOUT_SECONDS = 20.0
+
+VARIABLES = "\n".join(f"       {program.variable}" for program in PROGRAMS.values())
+HELP = f"""\
+Each program is looked for in this order:
+  1. the environment variable of its own:
+{VARIABLES}
+  2. the folder that {ASSETS_VARIABLE} names (that of setup-envtest, say)
+  3. PATH
+  4. the cache: $XDG_CACHE_HOME/coxswain/programs, by default ~/.cache/coxswain/programs
+  5. a download of the official release with its checksum (etcd and Kubernetes), into the cache
+  6. a build from its Go module (Go is needed), into the cache
+From 2 and 3 only a version that fits is taken; one that 1 names has to fit."""
+
+
+class ProgramMissingError(RuntimeError):
+    """A program cannot be had; the message says what was tried and what to install."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A program that was taken: where it is, in which version, and `source`, where that came from."""
+
+    program: Program
+    path: Path
+    version: Version
+    source: str
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A place where a program might be. One that is `named` by the user for this program is taken or an error."""
+
+    path: Path
+    source: str
+    named: bool = False
+
+
+Ask = Callable[[Path, Program], str]
+
+
+def candidates(program: Program, environment: Mapping[str, str]) -> list[Candidate]:
+    """Where this machine might have the program by itself, in the order of preference."""
+    named = environment.get(program.variable)
+    if named:
+        return [Candidate(Path(named), program.variable, named=True)]
+    places = []
+    assets = environment.get(ASSETS_VARIABLE)
+    if assets and (Path(assets) / program.name).is_file():
+        places.append(Candidate(Path(assets) / program.name, ASSETS_VARIABLE))
+    on_path = shutil.which(program.name, path=environment.get("PATH", os.defpath))
+    if on_path:
+        places.append(Candidate(Path(on_path), "PATH"))
+    return places
+
+
+def choose(program: Program, places: Sequence[Candidate], ask: Ask, progress: Progress) -> Found | None:
+    """The first candidate whose version fits; tells which were passed over and why.
+
+    Raises ProgramMissingError if one that is named does not fit.
+    """
+    for place in places:
+        reason = ""
+        try:
+            version = parse_version(ask(place.path, program))
+            reason = misfit(program, version)
+        except (OSError, ValueError, subprocess.SubprocessError) as error:
+            reason = f"it does not tell its version ({error})"
+        else:
+            if not reason:
+                return Found(program, place.path.absolute(), version, place.source)
+        if place.named:
+            raise ProgramMissingError(f"{place.source} names {place.path}, but {reason}")
+        progress(f"{program.name}: passed over {place.path} ({place.source}): {reason}")
+    return None
+
+
+def ask_version(path: Path, program: Program) -> str:
+    """What the program prints when it is asked for its version. Raises OSError or SubprocessError if that fails."""
+    arguments = ["version", "--client"] if program.name == "kubectl" else ["--version"]
+    answer = subprocess.run(
+        [str(path), *arguments],
+        env={"PATH": os.environ.get("PATH", os.defpath), "HOME": "/nonexistent"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=VERSION_TIMEOUT_SECONDS,
+        check=True,
+    )
+    return answer.stdout
+
+
+def cached(program: Program, cache: Path) -> Found | None:
+    """The program of the cache, whose folder names the version."""
+    path = cached_directory(cache, program.module) / program.name
+    return Found(program, path, program.module.version, "cache") if path.is_file() else None
+
+
+def find_programs(
+    progress: Progress = silent,
+    environment: Mapping[str, str] | None = None,
+    names: Sequence[str] = tuple(PROGRAMS),
+    downloads: Downloads | None = None,
+) -> dict[str, Found]:
+    """Every program of `names`, got ready to be started. `progress` is told what is passed over, downloaded and built.
+
+    Raises ProgramMissingError, with what to install, if one cannot be had.
+    """
+    environment = os.environ if environment is None else environment
+    cache = default_cache(environment)
+    found: dict[str, Found] = {}
+    for name in names:
+        program = PROGRAMS[name]
+        taken = choose(program, candidates(program, environment), ask_version, progress) or cached(program, cache)
+        if taken is not None:
+            found[name] = taken
+    missing = [PROGRAMS[name] for name in names if name not in found]
+    downloads = downloads or Downloads(progress)
+    for module in dict.fromkeys(program.module for program in missing):
+        wanted = [program for program in missing if program.module == module]
+        found |= {one.program.name: one for one in obtain(module, wanted, cache, environment, downloads)}
+    return {name: found[name] for name in names}
+
+
+def obtain(
+    module: Module,
+    wanted: Sequence[Program],
+    cache: Path,
+    environment: Mapping[str, str],
+    downloads: Downloads,
+) -> list[Found]:
+    """Download the programs of one module into the cache or build them there, once for all processes of this user."""
+    directory = cached_directory(cache, module)
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        with lock(directory / ".lock", lambda: downloads.progress(f"{module.name}: another process gets it; waiting")):
+            return _obtain_locked(module, wanted, cache, environment, downloads)
+    except OSError as error:
+        raise ProgramMissingError(
+            f"{module.name}: {error} (XDG_CACHE_HOME chooses another place for the cache)"
+        ) from error
+
+
+def _obtain_locked(
+    module: Module,
+    wanted: Sequence[Program],
+    cache: Path,
+    environment: Mapping[str, str],
+    downloads: Downloads,
+) -> list[Found]:
+    done = [found for program in wanted if (found := cached(program, cache)) is not None]
+    left = [program for program in wanted if cached(program, cache) is None]
+    directory = cached_directory(cache, module)
+    fetched = [program for program in left if downloads.fetch(program, directory)]
+    done += [Found(program, directory / program.name, module.version, "download") for program in fetched]
+    left = [program for program in left if program not in fetched]
+    if left:
+        try:
+            build_programs(module, left, directory, environment, downloads.progress)
+        except RuntimeError as error:
+            tried = "".join(f"\n  {failure}" for failure in downloads.failures_of(left))
+            raise ProgramMissingError(missing_message(left, f"{tried}\n  {error}")) from error
+        done += [Found(program, directory / program.name, module.version, "Go build") for program in left]
+    return done
+
+
+def missing_message(programs: Sequence[Program], tried: str) -> str:
+    """What to tell somebody whose machine has no way to these programs."""
+    module = programs[0].module
+    go = f"Go {module.go_version.major}.{module.go_version.minor}"
+    names = ", ".join(program.name for program in programs)
+    variables = ", ".join(program.variable for program in programs)
+    return (
+        f"{names} {module.version} cannot be had:{tried}\n"
+        f"Any of these helps:\n"
+        f"  - install {go} or later (https://go.dev/dl) and put it on PATH\n"
+        f"  - install the programs on PATH, or set {ASSETS_VARIABLE} to a folder that has them\n"
+        f"    (setup-envtest of controller-runtime fetches etcd, kube-apiserver and kubectl)\n"
+        f"  - set {variables} to the programs"
+    )
+
+
+@contextmanager
+def lock(file: Path, waiting: Callable[[], None]) -> Iterator[None]:
+    """Hold an exclusive lock that ends with this process at the latest; `waiting` is called if another one has it."""
+    with file.open("a") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            waiting()
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,218 @@
+"""A throwaway Kubernetes that outlives the command which started it: `up`, `down`, and the process in between."""
+
+import fcntl
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Self
+
+from cluster.control_plane import ControlPlane
+from cluster.processes import ProgramExitedError, process_start_time, wait_for_end
+from cluster.programs import find_programs
+from cluster.progress import Progress
+
+START_TIMEOUT_SECONDS = 120.0
+STOP_TIMEOUT_SECONDS = 30.0
+POLL_SECONDS = 0.1
+CHECK_EVERY_SECONDS = 1.0
+
+
+class SupervisorError(RuntimeError):
+    """`up` or `down` cannot be done; the message says why."""
+
+
+@dataclass(frozen=True)
+class State:
+    """Which process keeps the cluster of a folder. Process ids are used again, so its start time belongs to it."""
+
+    pid: int
+    start_time: int
+    ready: bool = False
+
+    def alive(self) -> bool:
+        return process_start_time(self.pid) == self.start_time
+
+
+@dataclass(frozen=True)
+class Folder:
+    """The folder of a cluster that is up."""
+
+    root: Path
+
+    @property
+    def state_file(self) -> Path:
+        return self.root / "state.json"
+
+    @property
+    def log(self) -> Path:
+        return self.root / "supervisor.log"
+
+    @property
+    def data(self) -> Path:
+        return self.root / "data"
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self.root / "kubeconfig"
+
+    @property
+    def kubectl(self) -> Path:
+        return self.root / "kubectl"
+
+    def read(self) -> State | None:
+        """The state; None if nothing was started here."""
+        try:
+            return State(**json.loads(self.state_file.read_text(encoding="utf-8")))
+        except FileNotFoundError:
+            return None
+
+    def write(self, state: State) -> None:
+        partial = self.root / ".state.json.partial"
+        partial.write_text(json.dumps(asdict(state)), encoding="utf-8")
+        partial.replace(self.state_file)
+
+    def clear(self) -> None:
+        """Remove what `up` made, and nothing else."""
+        shutil.rmtree(self.data, ignore_errors=True)
+        for file in (self.kubeconfig, self.kubectl, self.log, self.state_file):
+            file.unlink(missing_ok=True)
+
+    @contextmanager
+    def locked(self) -> Iterator[Self]:
+        """One `up` or `down` at a time."""
+        lock = self.root / ".lock"
+        with lock.open("a") as handle:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield self
+
+
+def up(root: Path, options: Sequence[str], progress: Progress) -> str:
+    """Start a cluster that stays, unless there is one; returns how to use it. `options` go to `serve`.
+
+    Raises SupervisorError if it does not get ready, ProgramMissingError if a program cannot be had.
+    """
+    folder = Folder(root.absolute())
+    if root.exists() and not folder.state_file.exists() and _foreign_content(root):
+        raise SupervisorError(f"{root} has other content: choose another --directory")
+    programs = find_programs(progress)
+    root.mkdir(parents=True, exist_ok=True)
+    with folder.locked():
+        state = folder.read()
+        if state is not None and state.alive() and state.ready:
+            return "it is up already\n" + usage(folder)
+        _end(state)
+        folder.clear()
+        folder.kubectl.symlink_to(programs["kubectl"].path)
+        _start(folder, options, progress)
+    return usage(folder)
+
+
+def down(root: Path) -> str:
+    """Stop the cluster of a folder and remove its data; returns what was done."""
+    folder = Folder(root.absolute())
+    if not folder.state_file.exists():
+        return f"nothing is up in {root}"
+    with folder.locked():
+        was_up = _end(folder.read())
+        folder.clear()
+    (folder.root / ".lock").unlink(missing_ok=True)
+    if not any(folder.root.iterdir()):
+        folder.root.rmdir()
+    return "stopped; its data is removed" if was_up else "it had ended already; its data is removed"
+
+
+def serve(root: Path, control_plane: ControlPlane, progress: Progress) -> int:
+    """Keep a cluster until SIGTERM or SIGINT, or until one of its programs ends. Returns an exit code."""
+    folder = Folder(root.absolute())
+    ended = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: ended.set())
+    with control_plane as cluster:
+        folder.kubeconfig.symlink_to(cluster.kubeconfig)
+        folder.write(State(os.getpid(), process_start_time(os.getpid()) or 0, ready=True))
+        while not ended.wait(CHECK_EVERY_SECONDS):
+            try:
+                cluster.check()
+            except ProgramExitedError as error:
+                progress(f"stopping, for {error}")
+                return 1
+    progress("stopped")
+    return 0
+
+
+def usage(folder: Folder) -> str:
+    """How to use the cluster that is up."""
+    return (
+        f"  export KUBECONFIG={folder.kubeconfig}\n"
+        f"  {folder.kubectl} get nodes\n"
+        f"its logs: {folder.data / 'logs'}\n"
+        "its end:  make cluster-down"
+    )
+
+
+def _foreign_content(root: Path) -> bool:
+    return any(entry.name != ".lock" for entry in root.iterdir())
+
+
+def _start(folder: Folder, options: Sequence[str], progress: Progress) -> None:
+    command = [sys.executable, "-m", "cluster", "serve", f"--directory={folder.root}", *options]
+    source_root = str(Path(__file__).parent.parent)
+    with folder.log.open("wb") as log:
+        process = subprocess.Popen(
+            command,
+            env={**os.environ, "PYTHONPATH": source_root, "PYTHONUNBUFFERED": "1"},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    state = State(process.pid, process_start_time(process.pid) or 0)
+    folder.write(state)
+    try:
+        _wait_ready(folder, process, progress)
+    except BaseException:
+        if process.poll() is None:
+            _end(state)
+        raise
+
+
+def _wait_ready(folder: Folder, process: subprocess.Popen[bytes], progress: Progress) -> None:
+    deadline = time.monotonic() + START_TIMEOUT_SECONDS
+    shown = 0
+    while True:
+        state, code = folder.read(), process.poll()
+        text = folder.log.read_text(encoding="utf-8", errors="replace")
+        complete = text[shown : text.rfind("\n") + 1]
+        for line in complete.splitlines():
+            progress(line)
+        shown += len(complete)
+        if code is not None:
+            raise SupervisorError(f"it ended with code {code}; see {folder.log}")
+        if state is not None and state.ready:
+            return
+        if time.monotonic() > deadline:
+            raise SupervisorError(f"not ready after {START_TIMEOUT_SECONDS:.0f} s; see {folder.log}")
+        time.sleep(POLL_SECONDS)
+
+
+def _end(state: State | None) -> bool:
+    """End exactly the process of the state; its programs die with it in any case. Whether it was alive."""
+    if state is None or not state.alive():
+        return False
+    for number, seconds in ((signal.SIGTERM, STOP_TIMEOUT_SECONDS), (signal.SIGKILL, 5.0)):
+        try:
+            os.kill(state.pid, number)
+        except ProcessLookupError:
+            return True
+        if wait_for_end(state.pid, state.start_time, seconds):
+            return True
+    raise SupervisorError(f"process {state.pid} does not end")

@@ -1,0 +1,68 @@
+"""One throwaway Kubernetes and one running operator for all integration tests; a namespace for each."""
+
+import itertools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from cluster import ControlPlane
+from cluster.operator_process import OperatorProcess
+from integration.scene import Scene
+
+ROOT = Path(__file__).parents[2]
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[ControlPlane]:
+    """A Kubernetes with the CRD and the manifests of overlays/cluster."""
+    with ControlPlane(manifests=[ROOT / "crds" / "webapps.yaml"]) as plane:
+        plane.kubectl("apply", "--kustomize", str(ROOT / "manifests/overlays/cluster"))
+        yield plane
+
+
+@pytest.fixture(scope="session")
+def _operator(cluster: ControlPlane) -> Iterator[OperatorProcess]:
+    kubeconfig = cluster.service_account_kubeconfig("coxswain-system", "coxswain")
+    process = OperatorProcess(kubeconfig, cluster.directory / "logs" / "operator.log")
+    yield process
+    process.stop()
+
+
+@pytest.fixture
+def operator(_operator: OperatorProcess, request: pytest.FixtureRequest) -> Iterator[OperatorProcess]:
+    """The operator, running; with the rights of the manifests and no others. A test may stop and start it."""
+    _operator.start()
+    yield _operator
+    if request.session.testsfailed:
+        print("the end of the operator's log:\n" + "\n".join(_operator.logged().splitlines()[-40:]))
+
+
+@pytest.fixture
+def make_namespace(cluster: ControlPlane) -> Iterator[Callable[[], str]]:
+    """Make namespaces that go after the test."""
+    made: list[str] = []
+
+    def make() -> str:
+        name = f"test-{next(_numbers)}"
+        cluster.kubectl("create", "namespace", name)
+        made.append(name)
+        return name
+
+    yield make
+    if made:
+        cluster.kubectl("delete", "namespace", *made, "--wait=false")
+
+
+@pytest.fixture
+def namespace(make_namespace: Callable[[], str]) -> str:
+    """A namespace of the test's own."""
+    return make_namespace()
+
+
+@pytest.fixture
+def scene(cluster: ControlPlane, namespace: str, operator: OperatorProcess) -> Scene:
+    """A namespace of the test's own, with the operator running."""
+    return Scene(cluster, namespace, operator)

@@ -1,0 +1,219 @@
+"""A namespace with WebApps in it, handled as a user would: by kubectl and pykube, never by the operator's own code."""
+
+import builtins
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+from cluster import AuditLog, ControlPlane
+from cluster.operator_process import OperatorProcess
+
+T = TypeVar("T")
+
+OPERATOR = "system:serviceaccount:coxswain-system:coxswain"
+DEADLINE_SECONDS = 30.0
+
+SPEC: dict[str, Any] = {
+    "image": "registry.example/web:1",
+    "runAsUser": 1000,
+    "ports": [{"name": "http", "containerPort": 8080}],
+    "config": {"GREETING": "hello"},
+}
+"""A WebApp with one replica and four children."""
+
+CHILDREN = ("serviceaccount", "configmap", "service", "deployment")
+
+_ADDRESSES = {
+    "webapp": ("coxswain.dev/v1", "webapps"),
+    "serviceaccount": ("v1", "serviceaccounts"),
+    "configmap": ("v1", "configmaps"),
+    "service": ("v1", "services"),
+    "pod": ("v1", "pods"),
+    "deployment": ("apps/v1", "deployments"),
+    "replicaset": ("apps/v1", "replicasets"),
+    "event": ("events.k8s.io/v1", "events"),
+}
+"""What is asked for by pykube, which is quicker than to start kubectl: apiVersion and plural by kind."""
+
+
+def manifest(name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a WebApp."""
+    return {"apiVersion": "coxswain.dev/v1", "kind": "WebApp", "metadata": {"name": name}, "spec": dict(spec)}
+
+
+_VOLATILE = ("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields")
+
+
+def masked(child: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a child without what differs from object to object and from write to write."""
+    metadata = {key: value for key, value in child["metadata"].items() if key not in _VOLATILE}
+    metadata["ownerReferences"] = [
+        {key: value for key, value in reference.items() if key != "uid"}
+        for reference in metadata.get("ownerReferences", [])
+    ]
+    revision = "deployment.kubernetes.io/revision"
+    metadata["annotations"] = {key: value for key, value in metadata.get("annotations", {}).items() if key != revision}
+    rest = {key: value for key, value in child.items() if key not in ("metadata", "status")}
+    if "spec" in rest:
+        rest["spec"] = {key: value for key, value in rest["spec"].items() if key not in ("clusterIP", "clusterIPs")}
+    return {**rest, "metadata": metadata}
+
+
+def eventually(check: Callable[[], T | None], what: str, timeout: float = DEADLINE_SECONDS) -> T:
+    """Return the first true value of a check; fail with the last one after `timeout` seconds."""
+    deadline = time.monotonic() + timeout
+    while True:
+        value = check()
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            raise AssertionError(f"{what}: not within {timeout:.0f} s; the last answer was {value!r}")
+        time.sleep(0.05)
+
+
+def _is_ready(webapp: Mapping[str, Any]) -> bool:
+    status = webapp.get("status", {})
+    conditions = {found["type"]: found["status"] for found in status.get("conditions", [])}
+    return status.get("observedGeneration") == webapp["metadata"]["generation"] and conditions.get("Ready") == "True"
+
+
+class Scene:
+    """One namespace of a test."""
+
+    def __init__(self, cluster: ControlPlane, namespace: str, operator: OperatorProcess) -> None:
+        self.cluster = cluster
+        self.namespace = namespace
+        self.operator = operator
+        self._api = cluster.pykube()
+
+    def kubectl(self, *arguments: str, input: str | None = None) -> str:  # noqa: A002 - as subprocess.run calls it
+        """Run kubectl in the namespace."""
+        return self.cluster.kubectl("--namespace", self.namespace, *arguments, input=input)
+
+    def apply(self, name: str = "web", spec: Mapping[str, Any] = SPEC) -> None:
+        """Apply, by kubectl, a WebApp."""
+        self.apply_all({name: spec})
+
+    def apply_all(self, specs: Mapping[str, Mapping[str, Any]]) -> None:
+        """Apply, by kubectl, several WebApps at once."""
+        items = [manifest(name, spec) for name, spec in specs.items()]
+        self.create({"apiVersion": "v1", "kind": "List", "items": items})
+
+    def create(self, thing: Mapping[str, Any]) -> None:
+        """Apply any object, by kubectl."""
+        self.kubectl("apply", "-f", "-", input=json.dumps(thing))
+
+    def json_patch(self, kind: str, *operations: Mapping[str, Any], name: str = "web") -> None:
+        """Change an object by a JSON Patch, by kubectl."""
+        self.kubectl("patch", kind, name, "--type=json", "--patch", json.dumps(operations))
+
+    def patch(self, kind: str, patch: Mapping[str, Any], name: str = "web") -> None:
+        """Merge into an object, by kubectl."""
+        self.kubectl("patch", kind, name, "--type=merge", "--patch", json.dumps(patch))
+
+    def apply_ready(self, name: str = "web", spec: Mapping[str, Any] = SPEC) -> dict[str, Any]:
+        """Apply, by kubectl, a WebApp, and wait until it is Ready at its generation."""
+        self.apply(name, spec)
+        return self.ready(name)
+
+    def find(self, kind: str, name: str = "web") -> dict[str, Any] | None:
+        """Return an object, or None."""
+        answer = self._ask(kind, f"/{name}")
+        if answer.status_code == 404:
+            return None
+        answer.raise_for_status()
+        found: dict[str, Any] = answer.json()
+        return found
+
+    def list(self, kind: str, selector: str = "") -> list[dict[str, Any]]:
+        """Return the objects of a kind that a label selector selects."""
+        answer = self._ask(kind, f"?labelSelector={quote(selector)}")
+        answer.raise_for_status()
+        items: list[dict[str, Any]] = answer.json()["items"]
+        return items
+
+    def _ask(self, kind: str, rest: str) -> Any:
+        version, plural = _ADDRESSES[kind]
+        return self._api.get(version=version, namespace=self.namespace, url=plural + rest)
+
+    def get(self, kind: str, name: str = "web") -> dict[str, Any]:
+        """Return an object that is there."""
+        found = self.find(kind, name)
+        assert found is not None, f"there is no {kind} {name}"
+        return found
+
+    def names(self, kind: str, webapp: str = "web") -> builtins.list[str]:
+        """Return the names of a WebApp's children of a kind."""
+        return sorted(item["metadata"]["name"] for item in self.list(kind, f"coxswain.dev/webapp={webapp}"))
+
+    def child(self, kind: str, webapp: str = "web") -> dict[str, Any]:
+        """Return the one child of a kind."""
+        items = self.list(kind, f"coxswain.dev/webapp={webapp}")
+        assert len(items) == 1, f"{webapp} has not one {kind} but {[item['metadata']['name'] for item in items]}"
+        return items[0]
+
+    def children(self, webapp: str = "web") -> dict[str, dict[str, Any]]:
+        """Return all four children by kind."""
+        return {kind: self.child(kind, webapp) for kind in CHILDREN}
+
+    def condition(self, kind: str, name: str = "web") -> dict[str, Any]:
+        """Return a condition of a WebApp; an empty one if it isn't there."""
+        conditions = (self.find("webapp", name) or {}).get("status", {}).get("conditions", [])
+        return next((found for found in conditions if found["type"] == kind), {})
+
+    def ready(self, name: str = "web") -> dict[str, Any]:
+        """Wait until a WebApp is Ready at its generation; return it."""
+
+        def check() -> dict[str, Any] | None:
+            webapp = self.get("webapp", name)
+            return webapp if _is_ready(webapp) else None
+
+        return eventually(check, f"WebApp {name} is Ready at its generation")
+
+    def all_ready(self, count: int) -> None:
+        """Wait until there are so many WebApps, and each is Ready at its generation."""
+
+        def check() -> bool:
+            webapps = self.list("webapp")
+            return len(webapps) == count and all(_is_ready(webapp) for webapp in webapps)
+
+        eventually(check, f"{count} WebApps are Ready", timeout=120)
+
+    def not_ready(self, reason: str, name: str = "web") -> dict[str, Any]:
+        """Wait until a WebApp is not Ready for this reason; return the condition."""
+
+        def check() -> dict[str, Any] | None:
+            found = self.condition("Ready", name)
+            return found if (found.get("status"), found.get("reason")) == ("False", reason) else None
+
+        return eventually(check, f"WebApp {name} is not Ready, with reason {reason}")
+
+    def requests(self, mark: AuditLog) -> Counter[str]:
+        """Return what the operator asked for in the namespace since the mark, as 'verb resource[/subresource]'."""
+        return Counter(
+            f"{event.verb} {event.resource}" + (f"/{event.subresource}" if event.subresource else "")
+            for event in mark.events()
+            if event.user == OPERATOR and event.namespace == self.namespace
+        )
+
+    def settled(self, mark: AuditLog, seconds: float = 2.0) -> Counter[str]:
+        """Wait until the operator has sent nothing for so many seconds; return what it sent since the mark."""
+        total: Counter[str] = Counter()
+        quiet_since = time.monotonic()
+        deadline = quiet_since + DEADLINE_SECONDS
+        while time.monotonic() - quiet_since < seconds:
+            news = self.requests(mark)
+            if news:
+                total += news
+                quiet_since = time.monotonic()
+            assert time.monotonic() < deadline, f"the operator doesn't come to rest: {total}"
+            time.sleep(0.1)
+        return total
+
+    def events(self, name: str = "web") -> builtins.list[dict[str, Any]]:
+        """Return the Events of a WebApp."""
+        found = [item for item in self.list("event") if item["regarding"]["kind"] == "WebApp"]
+        return [item for item in found if item["regarding"]["name"] == name]

@@ -1,0 +1,83 @@
+"""Objects as the API server would send them, for unit tests."""
+
+import json
+from typing import Any
+
+from coxswain.kube.kinds import DEPLOYMENT, WEBAPP, Kind
+from coxswain.kube.observed import Observed, observe
+from coxswain.webapp.spec import Manifest, WebApp
+
+
+def webapp(name: str = "web", namespace: str = "shop", uid: str = "uid-1", generation: int = 1, **spec: Any) -> WebApp:
+    """A WebApp with this spec."""
+    full: Any = {"image": "registry.example/web:1", **spec}
+    return WebApp(namespace=namespace, name=name, uid=uid, generation=generation, spec=full)
+
+
+def raw_webapp(name: str = "web", *, version: int = 10, uid: str = "uid-1", **more: Any) -> dict[str, Any]:
+    """A WebApp as JSON."""
+    metadata = {"name": name, "namespace": "shop", "uid": uid, "resourceVersion": str(version), "generation": 1}
+    return {"metadata": {**metadata, **more.pop("metadata", {})}, "spec": {"image": "registry.example/web:1"}, **more}
+
+
+def observed_webapp(name: str = "web", *, version: int = 10, uid: str = "uid-1", **more: Any) -> Observed:
+    """A WebApp as observed."""
+    return observe(WEBAPP, raw_webapp(name, version=version, uid=uid, **more))
+
+
+def observed_child(
+    kind: Kind = DEPLOYMENT, name: str = "web", *, version: int = 10, uid: str = "child-1", label: str | None = "web"
+) -> Observed:
+    """A child as observed."""
+    labels = {"coxswain.dev/webapp": label} if label else {}
+    metadata = {"name": name, "namespace": "shop", "uid": uid, "resourceVersion": str(version), "labels": labels}
+    return observe(kind, {"metadata": metadata})
+
+
+def stored(manifest: Manifest, *, version: int = 10, uid: str = "child-1", **more: Any) -> dict[str, Any]:
+    """A manifest as the API server would store it after our apply, defaults apart."""
+    identity = {"uid": uid, "resourceVersion": str(version), "generation": 1}
+    entry = {"manager": "coxswain", "operation": "Apply", "fieldsV1": fields_of(manifest)}
+    metadata = {**manifest["metadata"], **identity, "managedFields": [entry]}
+    return {**manifest, "metadata": metadata, **more}
+
+
+def fields_of(manifest: Manifest) -> dict[str, Any]:
+    """The fieldsV1 that an apply of the manifest leaves, for the merge keys that our manifests use."""
+    metadata = {key: value for key, value in manifest["metadata"].items() if key not in ("name", "namespace")}
+    body = {key: value for key, value in manifest.items() if key not in ("apiVersion", "kind", "metadata")}
+    fields: dict[str, Any] = _fields({"metadata": metadata, **body}, ())
+    return fields
+
+
+_ATOMIC = {"selector", "labelSelector", "nodeSelector", "configMapKeyRef", "fieldRef", "resourceFieldRef"}
+_KEYS = {
+    "ownerReferences": ("uid",),
+    "containers": ("name",),
+    "volumes": ("name",),
+    "env": ("name",),
+    "volumeMounts": ("mountPath",),
+    "imagePullSecrets": ("name",),
+    "topologySpreadConstraints": ("topologyKey", "whenUnsatisfiable"),
+}
+
+
+def _merge_keys(path: tuple[str, ...]) -> tuple[str, ...]:
+    if path[-1:] == ("ports",):
+        return ("containerPort" if "containers" in path else "port", "protocol")
+    return _KEYS.get(path[-1], ()) if path else ()
+
+
+def _fields(value: Any, path: tuple[str, ...]) -> dict[str, Any]:
+    if isinstance(value, dict) and path[-1:] != () and path[-1] in _ATOMIC:
+        return {}
+    if isinstance(value, dict):
+        return {f"f:{key}": _fields(item, (*path, key)) for key, item in value.items()}
+    keys = _merge_keys(path)
+    if not isinstance(value, list) or not keys:
+        return {}
+    made: dict[str, Any] = {}
+    for item in value:
+        element = "k:" + json.dumps({key: item[key] for key in keys}, separators=(",", ":"))
+        made[element] = {} if path[-1] == "ownerReferences" else {".": {}, **_fields(item, (*path, "item"))}
+    return made

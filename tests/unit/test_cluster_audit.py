@@ -1,0 +1,75 @@
+"""Reading the API server's audit log."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cluster.audit import AuditLog, parse_event, read_audit
+
+
+def line(name: str, **changes: object) -> str:
+    document = {
+        "kind": "Event",
+        "auditID": "7",
+        "stage": "ResponseComplete",
+        "requestURI": f"/apis/apps/v1/namespaces/shop/deployments/{name}/status?x=1",
+        "verb": "patch",
+        "user": {"username": "system:serviceaccount:shop:operator"},
+        "userAgent": "coxswain",
+        "objectRef": {
+            "resource": "deployments",
+            "namespace": "shop",
+            "name": name,
+            "apiGroup": "apps",
+            "subresource": "status",
+        },
+        "responseStatus": {"code": 200},
+        "requestReceivedTimestamp": "2026-01-02T03:04:05.678901Z",
+    }
+    return json.dumps({**document, **changes})
+
+
+def test_an_event_says_who_did_what_with_which_result() -> None:
+    event = parse_event(line("web"))
+    assert (event.user, event.agent) == ("system:serviceaccount:shop:operator", "coxswain")
+    assert (event.verb, event.group, event.resource, event.subresource) == ("patch", "apps", "deployments", "status")
+    assert (event.namespace, event.name, event.code) == ("shop", "web", 200)
+    assert (event.stage, event.time) == ("ResponseComplete", "2026-01-02T03:04:05.678901Z")
+
+
+def test_a_path_outside_of_the_api_has_no_object() -> None:
+    event = parse_event(line("web", objectRef=None, requestURI="/version"))
+    assert (event.resource, event.name, event.uri) == ("", "", "/version")
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", "nonsense", '{"kind": "Policy"}'])
+def test_what_is_no_event_is_an_error(text: str) -> None:
+    with pytest.raises(ValueError, match=r".+"):
+        parse_event(text)
+
+
+def test_a_line_that_is_still_being_written_waits_for_its_end(tmp_path: Path) -> None:
+    log = tmp_path / "audit.log"
+    log.write_text(line("one") + "\n" + line("two")[:40], encoding="utf-8")
+    events, offset = read_audit(log)
+    assert [event.name for event in events] == ["one"]
+    assert read_audit(log, offset) == ([], offset)
+    with log.open("a", encoding="utf-8") as more:
+        more.write(line("two")[40:] + "\n" + line("thrée") + "\n")
+    events, offset = read_audit(log, offset)
+    assert [event.name for event in events] == ["two", "thrée"]
+    assert offset == log.stat().st_size
+
+
+def test_a_mark_sees_what_comes_after_it_once(tmp_path: Path) -> None:
+    path = tmp_path / "audit.log"
+    early = AuditLog(path)
+    assert early.events() == []
+    path.write_text(line("one") + "\n", encoding="utf-8")
+    mark = AuditLog(path)
+    with path.open("a", encoding="utf-8") as more:
+        more.write(line("two") + "\n")
+    assert [event.name for event in mark.events()] == ["two"]
+    assert mark.events() == []
+    assert [event.name for event in early.events()] == ["one", "two"]

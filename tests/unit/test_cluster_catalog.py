@@ -1,0 +1,81 @@
+"""Which versions of the throwaway cluster's programs fit."""
+
+from pathlib import Path
+
+import pytest
+
+from cluster.catalog import PROGRAMS, Version, default_cache, misfit, parse_version, required_version
+
+
+@pytest.mark.parametrize(
+    ("printed", "version"),
+    [
+        ("Kubernetes v1.36.3\n", Version(1, 36, 3)),
+        ("Client Version: v1.32.4-dispatcher\nKustomize Version: v5.5.0\n", Version(1, 32, 4)),
+        ("etcd Version: 3.6.16\nGit SHA: Not provided\nGo Version: go1.26.8\n", Version(3, 6, 16)),
+        ("kwok version v0.8.0 go1.26.8 (linux/amd64)\n", Version(0, 8, 0)),
+        ("go1.26\n", Version(1, 26, 0)),
+    ],
+)
+def test_a_version_is_read_from_what_a_program_prints(printed: str, version: Version) -> None:
+    assert parse_version(printed) == version
+
+
+def test_a_text_without_a_version_is_an_error() -> None:
+    with pytest.raises(ValueError, match="no version"):
+        parse_version("unknown flag: --version")
+
+
+@pytest.mark.parametrize(
+    ("name", "minor_away", "fits"),
+    [
+        ("kube-apiserver", 0, True),
+        ("kube-apiserver", -1, False),
+        ("kube-scheduler", 1, False),
+        ("kubectl", 1, True),
+        ("kubectl", -1, True),
+        ("kubectl", -4, False),
+    ],
+)
+def test_kubernetes_programs_fit_by_their_minor_version(name: str, minor_away: int, fits: bool) -> None:
+    wanted = PROGRAMS[name].module.version
+    reason = misfit(PROGRAMS[name], Version(wanted.major, wanted.minor + minor_away, 99))
+    assert (reason == "") is fits
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "fits"),
+    [
+        ("etcd", Version(3, 5, 0), True),
+        ("etcd", Version(3, 4, 99), False),
+        ("kwok", Version(0, 7, 0), True),
+        ("kwok", Version(0, 6, 1), False),
+    ],
+)
+def test_etcd_and_kwok_fit_from_a_version_on(name: str, version: Version, fits: bool) -> None:
+    assert (misfit(PROGRAMS[name], version) == "") is fits
+
+
+def test_every_module_says_its_version_and_the_go_that_it_needs() -> None:
+    for program in PROGRAMS.values():
+        assert program.module.version > Version(0, 0, 0)
+        assert program.module.go_version >= Version(1, 26, 0)
+
+
+def test_the_version_is_the_required_one_and_not_that_of_a_module_whose_path_begins_alike() -> None:
+    go_mod = "module x\n\ngo 1.26.0\n\nrequire (\n\tk8s.io/kubernetes-extra v9.9.9\n\tk8s.io/kubernetes v1.2.3\n)\n"
+    assert required_version(go_mod, "k8s.io/kubernetes") == Version(1, 2, 3)
+    with pytest.raises(ValueError, match="requires no"):
+        required_version(go_mod, "k8s.io/other")
+
+
+@pytest.mark.parametrize(
+    ("environment", "cache"),
+    [
+        ({"HOME": "/home/me"}, "/home/me/.cache/coxswain/programs"),
+        ({"HOME": "/home/me", "XDG_CACHE_HOME": "/disk/me"}, "/disk/me/coxswain/programs"),
+        ({"HOME": "/home/me", "XDG_CACHE_HOME": "relative"}, "/home/me/.cache/coxswain/programs"),
+    ],
+)
+def test_the_cache_is_where_xdg_says(environment: dict[str, str], cache: str) -> None:
+    assert default_cache(environment) == Path(cache)

@@ -1,0 +1,60 @@
+"""Settings from the command line and the environment; bad ones get a message that names them."""
+
+import pytest
+
+from coxswain.__main__ import settings
+from coxswain.settings import VARIABLES
+
+
+def test_without_anything() -> None:
+    made = settings([], {})
+    assert (made.namespaces, made.scopes, made.resync_interval) == ((), (None,), 600)
+
+
+def test_namespaces_are_a_scope_each() -> None:
+    made = settings(["--namespace", "a,b", "--namespace", "b"], {"COXSWAIN_NAMESPACES": "c"})
+    assert made.scopes == ("a", "b")
+
+
+def test_the_environment_where_the_command_line_is_silent() -> None:
+    environment = {
+        "COXSWAIN_NAMESPACES": "a, b,",
+        "COXSWAIN_LISTEN": "[::]:80",
+        "COXSWAIN_LOG_FORMAT": "JSON",
+        "COXSWAIN_LOG_LEVEL": "debug",
+        "COXSWAIN_RESYNC_INTERVAL": "60",
+    }
+    assert set(environment) == set(VARIABLES.values())
+    made = settings(["--log-level", "error"], environment)
+    assert made.namespaces == ("a", "b")
+    assert (made.listen, made.log_format, made.log_level, made.resync_interval) == ("[::]:80", "json", "error", 60)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "named"),
+    [
+        (["--namespace", "Shop"], {}, "'Shop' is no namespace's name"),
+        ([], {"COXSWAIN_NAMESPACES": "a b"}, "COXSWAIN_NAMESPACES"),
+        (["--listen", "8080"], {}, "HOST:PORT"),
+        (["--resync-interval", "0"], {}, "seconds from 1 to 86400"),
+        ([], {"COXSWAIN_RESYNC_INTERVAL": "soon"}, "seconds from 1 to 86400"),
+        (["--log-format", "xml"], {}, "none of text, json"),
+        ([], {"COXSWAIN_LOG_LEVEL": "loud"}, "none of debug, info"),
+        (["--unknown"], {}, "--unknown"),
+    ],
+)
+def test_what_is_wrong_is_named(
+    arguments: list[str], environment: dict[str, str], named: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        settings(arguments, environment)
+    assert ended.value.code == 2
+    assert named in capsys.readouterr().err
+
+
+def test_help_tells_of_the_environment(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        settings(["--help"], {})
+    assert ended.value.code == 0
+    printed = capsys.readouterr().out
+    assert all(variable in printed.replace("\n", " ") for variable in VARIABLES.values())

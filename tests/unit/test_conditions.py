@@ -1,0 +1,182 @@
+"""Health to conditions and status, and how soon a status must be written."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coxswain.webapp.conditions import TYPES, Urgency, status, urgency
+from coxswain.webapp.health import (
+    HEALTHY,
+    MISSING,
+    TERMINATING,
+    Child,
+    Health,
+    Level,
+    differs,
+    health,
+    held_back,
+    name_taken,
+    not_written,
+    rejected,
+)
+from coxswain.webapp.spec import Status
+from unit.objects import webapp
+
+NOW, LATER = "2026-01-01T00:00:00Z", "2026-01-01T00:01:00Z"
+PORTS = [{"name": "http", "containerPort": 8080}]
+
+
+def deployment(wanted: int = 2, generation: int = 1, **counts: Any) -> dict[str, Any]:
+    """A Deployment as observed; by default its rollout is complete."""
+    conditions = counts.pop("conditions", [{"type": "Available", "status": "True"}])
+    full = {"observedGeneration": 1, "replicas": wanted, "updatedReplicas": wanted, "readyReplicas": wanted}
+    return {
+        "kind": "Deployment",
+        "metadata": {"generation": generation},
+        "spec": {"replicas": wanted},
+        "status": {**full, "availableReplicas": wanted, **counts, "conditions": conditions},
+    }
+
+
+def made(*healths: Health, previous: Status | None = None, now: str = NOW, live: Any = None, **spec: Any) -> Status:
+    """The status of a WebApp whose children have these healths."""
+    children = [Child("Deployment", f"web-{number}", state) for number, state in enumerate(healths)]
+    return status(webapp(ports=PORTS, **spec), children, live or deployment(), previous or {}, now)
+
+
+def shown(made: Status) -> dict[str, tuple[str, str]]:
+    """Status and reason of each condition."""
+    return {found["type"]: (found["status"], found["reason"]) for found in made["conditions"]}
+
+
+@pytest.mark.parametrize(
+    ("live", "level", "reason"),
+    [
+        (deployment(), Level.HEALTHY, "Ready"),
+        (deployment(wanted=0), Level.HEALTHY, "Ready"),
+        (deployment(generation=2), Level.PROGRESSING, "RollingOut"),
+        (deployment(updatedReplicas=1), Level.PROGRESSING, "RollingOut"),
+        (deployment(replicas=3), Level.PROGRESSING, "RollingOut"),
+        (deployment(availableReplicas=1), Level.PROGRESSING, "RollingOut"),
+        (
+            deployment(conditions=[{"type": "Progressing", "reason": "ProgressDeadlineExceeded", "message": "late"}]),
+            Level.DEGRADED,
+            "ProgressDeadlineExceeded",
+        ),
+        (
+            deployment(conditions=[{"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate"}]),
+            Level.DEGRADED,
+            "FailedCreate",
+        ),
+        (
+            {"kind": "Deployment", "metadata": {"generation": 1}, "spec": {"replicas": 1}},
+            Level.PROGRESSING,
+            "RollingOut",
+        ),
+        ({"kind": "Service", "metadata": {}}, Level.HEALTHY, "Ready"),
+    ],
+)
+def test_health(live: dict[str, Any], level: Level, reason: str) -> None:
+    assert (health(live).level, health(live).reason) == (level, reason)
+
+
+def test_all_is_well() -> None:
+    assert shown(made(HEALTHY, HEALTHY)) == {
+        "Ready": ("True", "Ready"),
+        "Progressing": ("False", "Complete"),
+        "Available": ("True", "MinimumReplicasAvailable"),
+        "Stalled": ("False", "NotStalled"),
+    }
+
+
+def test_the_worst_child_decides() -> None:
+    conditions = shown(made(HEALTHY, MISSING, name_taken("ReplicaSet x"), rejected("no")))
+    assert conditions["Ready"] == ("False", "NameTaken")
+    assert conditions["Stalled"] == ("True", "NameTaken")
+    assert conditions["Progressing"] == ("False", "NameTaken")
+
+
+@pytest.mark.parametrize("state", [MISSING, TERMINATING, not_written("Forbidden", "no"), held_back("x", there=False)])
+def test_what_may_pass_is_progress(state: Health) -> None:
+    conditions = shown(made(HEALTHY, state))
+    assert conditions["Ready"] == ("False", state.reason)
+    assert conditions["Progressing"] == ("True", state.reason)
+    assert conditions["Stalled"] == ("False", "NotStalled")
+
+
+def test_paused_is_ready_only_if_all_is_as_the_spec_says() -> None:
+    assert shown(made(HEALTHY, paused=True))["Ready"] == ("True", "Ready")
+    assert shown(made(differs("spec.replicas"), paused=True))["Ready"] == ("False", "Differs")
+    assert shown(made(HEALTHY, paused=True))["Progressing"] == ("False", "Paused")
+
+
+def test_counts_selector_and_url() -> None:
+    result = made(HEALTHY)
+    assert (result["replicas"], result["readyReplicas"], result["updatedReplicas"]) == (2, 2, 2)
+    assert result["selector"] == "coxswain.dev/webapp=web"
+    assert result["url"] == "http://web.shop.svc:8080"
+    assert "url" not in status(webapp(), [], None, {}, NOW)
+
+
+@pytest.mark.parametrize(
+    ("ports", "address"),
+    [
+        ([{"name": "http", "port": 80}], "http://web.shop.svc"),
+        ([{"name": "https", "port": 443}], "https://web.shop.svc"),
+        ([{"name": "tls", "port": 8443}], "https://web.shop.svc:8443"),
+        ([{"name": "x", "port": 9000, "appProtocol": "https"}], "https://web.shop.svc:9000"),
+        ([{"name": "dns", "port": 53, "protocol": "UDP"}], None),
+    ],
+)
+def test_url(ports: list[dict[str, Any]], address: str | None) -> None:
+    app = webapp(ports=PORTS, service={"ports": ports})
+    assert status(app, [], None, {}, NOW).get("url") == address
+
+
+def test_a_time_changes_only_with_its_condition() -> None:
+    first = made(HEALTHY, MISSING)
+    second = made(HEALTHY, HEALTHY, previous=first, now=LATER)
+    times = {found["type"]: found["lastTransitionTime"] for found in second["conditions"]}
+    assert times == {"Ready": LATER, "Progressing": LATER, "Available": NOW, "Stalled": NOW}
+
+
+def test_the_same_again_is_the_same_bytes() -> None:
+    first = made(HEALTHY, MISSING)
+    assert made(HEALTHY, MISSING, previous=first, now=LATER) == first
+    assert urgency(first, made(HEALTHY, MISSING, previous=first, now=LATER)) is Urgency.NONE
+
+
+def test_conditions_of_other_writers_are_none_of_our_business() -> None:
+    ours = made(HEALTHY)
+    theirs: Any = {**ours, "conditions": [{"type": "Theirs", "status": "True"}, *reversed(ours["conditions"])]}
+    assert urgency(theirs, ours) is Urgency.NONE
+
+
+def test_urgency() -> None:
+    rolling = Health(Level.PROGRESSING, "RollingOut", "1 of 2")
+    before = made(rolling, live=deployment(readyReplicas=1, replicas=1))
+    assert (
+        urgency(before, made(rolling, previous=before, live=deployment(readyReplicas=1, replicas=2))) is Urgency.COUNTS
+    )
+    other = Health(Level.PROGRESSING, "RollingOut", "2 of 2")
+    assert urgency(before, made(other, previous=before, live=deployment(replicas=1))) is Urgency.PROGRESS
+    assert urgency(before, made(HEALTHY, previous=before, now=LATER)) is Urgency.NOW
+    assert urgency({}, before) is Urgency.NOW
+    assert urgency(before, {**before, "observedGeneration": 2}) is Urgency.NOW
+
+
+@given(
+    st.lists(st.sampled_from([HEALTHY, MISSING, TERMINATING, name_taken(None), rejected("no"), not_written("X", "y")]))
+)
+def test_rules_of_every_status(healths: list[Health]) -> None:
+    result = made(*healths)
+    conditions = shown(result)
+    assert list(conditions) == list(TYPES)
+    assert (conditions["Ready"][0] == "True") == all(state is HEALTHY for state in healths)
+    assert (conditions["Stalled"][0] == "True") == any(state.stalled for state in healths)
+    assert not (conditions["Ready"][0] == "True" and conditions["Progressing"][0] == "True")
+    assert not (conditions["Stalled"][0] == "True" and conditions["Progressing"][0] == "True")
+    assert all(found["reason"].isalnum() and found["message"] for found in result["conditions"])
+    assert urgency(result, made(*healths, previous=result, now=LATER)) is Urgency.NONE

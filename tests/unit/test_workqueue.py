@@ -1,0 +1,131 @@
+"""The workqueue: a key once, one hand at a time, once more if needed, people first."""
+
+import asyncio
+
+from coxswain.control.store import Key
+from coxswain.control.workqueue import WorkQueue
+
+A, B, C = Key("shop", "a"), Key("shop", "b"), Key("shop", "c")
+
+
+def queue() -> WorkQueue:
+    """A queue with short delays and no jitter."""
+    return WorkQueue(retry_delay=0.01, retry_delay_limit=0.04, chance=lambda: 1.0)
+
+
+def test_a_key_is_in_it_once() -> None:
+    async def body() -> None:
+        keys = queue()
+        for _ in range(3):
+            keys.add(A)
+        assert len(keys) == 1
+        assert await keys.take() == A
+        keys.done(A)
+        assert len(keys) == 0
+
+    asyncio.run(body())
+
+
+def test_a_key_in_hand_runs_once_more_and_not_at_the_same_time() -> None:
+    async def body() -> None:
+        keys = queue()
+        keys.add(A)
+        await keys.take()
+        keys.add(A)
+        keys.add(A)
+        assert len(keys) == 0
+        keys.done(A)
+        assert await keys.take() == A
+        keys.done(A)
+        assert len(keys) == 0
+
+    asyncio.run(body())
+
+
+def test_a_change_overtakes_the_backlog() -> None:
+    async def body() -> None:
+        keys = queue()
+        keys.add(A, backlog=True)
+        keys.add(B, backlog=True)
+        keys.add(C)
+        keys.add(B)
+        assert [await keys.take() for _ in range(3)] == [C, B, A]
+
+    asyncio.run(body())
+
+
+def test_the_backlog_does_not_hold_a_change_back() -> None:
+    async def body() -> None:
+        keys = queue()
+        keys.add(A)
+        keys.add(A, backlog=True)
+        keys.add(B)
+        assert await keys.take() == A
+
+    asyncio.run(body())
+
+
+def test_failures_come_back_later_and_later_up_to_a_limit() -> None:
+    async def body() -> None:
+        keys = queue()
+        delays = []
+        for _ in range(4):
+            delays.append(keys.retry(A))
+            assert await asyncio.wait_for(keys.take(), 5) == A
+            keys.done(A)
+        assert delays == [0.01, 0.02, 0.04, 0.04]
+        assert keys.failures(A) == 4
+        keys.succeeded(A)
+        assert keys.retry(A) == 0.01
+
+    asyncio.run(body())
+
+
+def test_news_does_not_wait_for_a_delay() -> None:
+    async def body() -> None:
+        keys = queue()
+        keys.add_after(A, 60)
+        keys.add(A)
+        assert await asyncio.wait_for(keys.take(), 5) == A
+        keys.done(A)
+        assert not keys._delayed
+
+    asyncio.run(body())
+
+
+def test_of_two_delays_the_shorter_counts() -> None:
+    async def body() -> None:
+        keys = queue()
+        keys.add_after(A, 60)
+        keys.add_after(A, 0.01)
+        keys.add_after(A, 60)
+        assert await asyncio.wait_for(keys.take(), 5) == A
+
+    asyncio.run(body())
+
+
+def test_a_taker_waits_for_a_key() -> None:
+    async def body() -> None:
+        keys = queue()
+        taker = asyncio.create_task(keys.take())
+        await asyncio.sleep(0)
+        assert not taker.done()
+        keys.add(A)
+        assert await asyncio.wait_for(taker, 5) == A
+
+    asyncio.run(body())
+
+
+def test_clear_drops_what_is_in_no_hand() -> None:
+    async def body() -> None:
+        keys = queue()
+        keys.add(A)
+        await keys.take()
+        keys.add(A)
+        keys.add(B, backlog=True)
+        keys.add_after(C, 0.01)
+        keys.clear()
+        keys.done(A)
+        assert (len(keys), keys._delayed) == (0, {})
+
+    asyncio.run(body())
