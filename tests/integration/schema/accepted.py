@@ -1,0 +1,118 @@
+"""Good input, at its limits."""
+
+from integration.schema.case import LARGEST_CONTENT, PORTS, Json, files, from_field, spread, webapp
+
+GOOD: dict[str, Json] = {
+    "only an image": webapp(),
+    "longest name": webapp("a" + "-0" * 31),
+    "shortest name": webapp("a"),
+    "numbers at their least": webapp(
+        runAsUser=1,
+        replicas=0,
+        terminationGracePeriodSeconds=0,
+        ports=[{"name": "a", "containerPort": 1}],
+        readinessProbe={
+            "tcpSocket": {"port": 1},
+            "initialDelaySeconds": 0,
+            "periodSeconds": 1,
+            "timeoutSeconds": 1,
+            "successThreshold": 1,
+            "failureThreshold": 1,
+        },
+        rollout={"maxSurge": 1, "maxUnavailable": 0, "progressDeadlineSeconds": 1, "revisionHistoryLimit": 0},
+    ),
+    "numbers at their most": webapp(
+        runAsUser=2**31 - 1,
+        replicas=10000,
+        terminationGracePeriodSeconds=86400,
+        ports=[{"name": "a", "containerPort": 65535, "protocol": "SCTP"}],
+        livenessProbe={
+            "grpc": {"port": 65535, "service": "s" * 1024},
+            "initialDelaySeconds": 86400,
+            "periodSeconds": 86400,
+            "timeoutSeconds": 86400,
+            "successThreshold": 1,
+            "failureThreshold": 86400,
+            "terminationGracePeriodSeconds": 86400,
+        },
+        rollout={
+            "maxSurge": "9999%",
+            "maxUnavailable": "100%",
+            "progressDeadlineSeconds": 86400,
+            "revisionHistoryLimit": 100,
+        },
+    ),
+    "longest strings": webapp(
+        image="a" * 1024,
+        workingDir="/" + "a" * 1023,
+        imagePullSecrets=[{"name": "a" * 253}],
+        command=["a" * 32768],
+        priorityClassName="a" * 253,
+        labels={f"{'a' * 253}/{'b' * 63}": "c" * 63},
+        nodeSelector={f"{'a' * 253}/{'b' * 63}": "c" * 63},
+    ),
+    "most ports": webapp(ports=[{"name": f"p{n}", "containerPort": n} for n in range(1, 33)]),
+    "one number, three protocols": webapp(
+        ports=[
+            {"name": f"dns-{protocol.lower()}", "containerPort": 53, "protocol": protocol}
+            for protocol in ("TCP", "UDP", "SCTP")
+        ]
+    ),
+    "names of ports": webapp(
+        ports=[{"name": name, "containerPort": n} for n, name in enumerate(("a", "8a", "1-2-b-3", "a" * 15), 1)]
+    ),
+    "most variables": webapp(
+        env=[{"name": f"A{n}", "value": "x" * 1000} for n in range(255)] + [{"name": "B", "value": "x" * 32768}]
+    ),
+    "names of variables": webapp(env=[{"name": name} for name in ("a.b-c", ".a", "-", "_", "a" * 253)]),
+    "every source of variables": webapp(
+        env=[
+            *from_field("metadata.uid"),
+            {"name": "L", "valueFrom": {"fieldRef": {"fieldPath": "metadata.labels['example.com/team']"}}},
+            {"name": "C", "valueFrom": {"resourceFieldRef": {"resource": "limits.cpu", "divisor": "1m"}}},
+            {"name": "M", "valueFrom": {"resourceFieldRef": {"resource": "requests.memory", "divisor": 1}}},
+            {"name": "S", "valueFrom": {"secretKeyRef": {"name": "a", "key": "tls.crt", "optional": True}}},
+            {"name": "K", "valueFrom": {"configMapKeyRef": {"name": "a", "key": ".a"}}},
+        ],
+        envFrom=[{"prefix": "", "configMapRef": {"name": "a"}}, {"secretRef": {"name": "a", "optional": True}}],
+    ),
+    "most content in one file": webapp(files=[{"path": "/a", "content": "x" * LARGEST_CONTENT}]),
+    "most content in config and files": webapp(
+        config={f"A{n}": "x" * 1000 for n in range(255)} | {"B": "x" * 130000},
+        files=[
+            {"path": f"/{n}", "content": "x" * size}
+            for n, size in enumerate([8000] * 63 + [LARGEST_CONTENT - 385000 - 63 * 8000])
+        ],
+    ),
+    "longest paths": webapp(files=files(*(f"/{n:02}{'a' * 509}" for n in range(64)))),
+    "odd paths": webapp(files=files("/...", "/.a", "/..a/b", "/a b/ä", "/a-b", "/a")),
+    "quantities": webapp(
+        resources={
+            "requests": {"cpu": 1, "memory": "1e9", "ephemeral-storage": "0.5Gi", "nvidia.com/gpu": 1},
+            "limits": {"cpu": "1000m", "memory": "1G", "ephemeral-storage": ".5Gi", "nvidia.com/gpu": "1"},
+        }
+    ),
+    "a limit without request": webapp(resources={"limits": {"nvidia.com/gpu": 2, "cpu": "0"}}),
+    "ports by name": webapp(
+        ports=PORTS,
+        startupProbe={"httpGet": {"port": "http", "httpHeaders": [{"name": "Host", "value": "a"}]}},
+        readinessProbe={"tcpSocket": {"port": "http"}, "successThreshold": 2},
+        livenessProbe={"exec": {"command": ["true"]}},
+        service={"ports": [{"name": "web", "port": 80, "targetPort": "http"}]},
+    ),
+    "surge of 0": webapp(rollout={"maxSurge": "0%", "maxUnavailable": "1%"}),
+    "an existing account": webapp(serviceAccount={"create": False, "name": "ci"}),
+    "most metadata": webapp(
+        labels={f"a{n}": "" for n in range(64)},
+        annotations={f"a{n}": "x" * 1800 for n in range(64)},
+        ports=PORTS,
+        service={"annotations": {"a": "x" * 16384}},
+    ),
+    "no spread": webapp(topologySpreadConstraints=[]),
+    "every taint": webapp(tolerations=[{"operator": "Exists"}, {"key": "a", "effect": "NoExecute", "value": "b"}]),
+    "minDomains": webapp(
+        topologySpreadConstraints=spread(
+            whenUnsatisfiable="DoNotSchedule", minDomains=2, nodeAffinityPolicy="Ignore", nodeTaintsPolicy="Honor"
+        )
+    ),
+}

@@ -1,0 +1,110 @@
+"""What someone else deletes or changes is put back; what they add is left alone."""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from integration.scene import CHILDREN, SPEC, Scene, eventually, masked
+
+FOUR = {**SPEC, "annotations": {"example.com/contact": "me"}}
+
+
+def references(scene: Scene) -> list[str]:
+    """Return the children as kubectl names them."""
+    return [f"{kind}/{child['metadata']['name']}" for kind, child in scene.children().items()]
+
+
+def wait_until_put_back(scene: Scene, before: dict[str, Any]) -> None:
+    def put_back() -> bool:
+        found = {kind: scene.find(kind, child["metadata"]["name"]) for kind, child in before.items()}
+        return all(found[kind] is not None and masked(found[kind] or {}) == before[kind] for kind in before)
+
+    eventually(put_back, "the children are as before")
+
+
+def children_as_they_are(scene: Scene) -> dict[str, Any]:
+    return {kind: masked(child) for kind, child in scene.children().items()}
+
+
+@pytest.mark.parametrize("kind", CHILDREN)
+def test_a_deleted_child_is_made_anew(scene: Scene, kind: str) -> None:
+    scene.apply_ready(spec=FOUR)
+    before, old = children_as_they_are(scene), scene.child(kind)
+    scene.kubectl("delete", kind, old["metadata"]["name"], "--wait=false")
+    wait_until_put_back(scene, before)
+    eventually(lambda: scene.child(kind)["metadata"]["uid"] != old["metadata"]["uid"], f"a new {kind}")
+    scene.ready()
+
+
+METADATA_CHANGES = {
+    "a label of ours changed": ("label", "--overwrite", "app.kubernetes.io/name=other"),
+    "a label of ours removed": ("label", "app.kubernetes.io/managed-by-"),
+    "the label that watches filter by changed": ("label", "--overwrite", "coxswain.dev/webapp=other"),
+    "the label that watches filter by removed": ("label", "coxswain.dev/webapp-"),
+    "an annotation of ours changed": ("annotate", "--overwrite", "example.com/contact=you"),
+    "an annotation of ours removed": ("annotate", "example.com/contact-"),
+}
+
+
+@pytest.mark.parametrize("change", METADATA_CHANGES)
+def test_changed_metadata_of_every_child_is_put_back(scene: Scene, change: str) -> None:
+    scene.apply_ready(spec=FOUR)
+    before = children_as_they_are(scene)
+    command, *arguments = METADATA_CHANGES[change]
+    scene.kubectl(command, *references(scene), *arguments)
+    wait_until_put_back(scene, before)
+    scene.ready()
+
+
+def test_a_stripped_owner_reference_of_every_child_is_put_back(scene: Scene) -> None:
+    scene.apply_ready(spec=FOUR)
+    before, uids = children_as_they_are(scene), {child["metadata"]["uid"] for child in scene.children().values()}
+    for kind, child in before.items():
+        operation = {"op": "remove", "path": "/metadata/ownerReferences"}
+        scene.json_patch(kind, operation, name=child["metadata"]["name"])
+    wait_until_put_back(scene, before)
+    assert {child["metadata"]["uid"] for child in scene.children().values()} == uids
+
+
+CONTAINER = "/spec/template/spec/containers/0"
+SPEC_CHANGES: list[tuple[str, dict[str, Any]]] = [
+    ("serviceaccount", {"op": "replace", "path": "/automountServiceAccountToken", "value": True}),
+    ("serviceaccount", {"op": "remove", "path": "/automountServiceAccountToken"}),
+    ("service", {"op": "replace", "path": "/spec/ports/0/targetPort", "value": 99}),
+    ("service", {"op": "replace", "path": "/spec/ports/0/name", "value": "other"}),
+    ("service", {"op": "replace", "path": "/spec/selector", "value": {"app": "other"}}),
+    ("service", {"op": "replace", "path": "/spec/sessionAffinity", "value": "ClientIP"}),
+    ("deployment", {"op": "replace", "path": f"{CONTAINER}/image", "value": "registry.example/other:1"}),
+    ("deployment", {"op": "replace", "path": f"{CONTAINER}/env/0", "value": {"name": "GREETING", "value": "other"}}),
+    ("deployment", {"op": "remove", "path": f"{CONTAINER}/env"}),
+    ("deployment", {"op": "remove", "path": f"{CONTAINER}/readinessProbe"}),
+    ("deployment", {"op": "remove", "path": "/spec/template/spec/securityContext/runAsUser"}),
+    ("deployment", {"op": "replace", "path": "/spec/template/spec/serviceAccountName", "value": "default"}),
+    ("deployment", {"op": "replace", "path": "/spec/strategy", "value": {"type": "Recreate"}}),
+    ("deployment", {"op": "replace", "path": f"{CONTAINER}/name", "value": "other"}),
+    ("service", {"op": "replace", "path": "/spec/ports/0/port", "value": 99}),
+    ("deployment", {"op": "replace", "path": f"{CONTAINER}/ports/0/containerPort", "value": 99}),
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "operation"), SPEC_CHANGES, ids=[f"{kind}{change['path']}-{change['op']}" for kind, change in SPEC_CHANGES]
+)
+def test_a_changed_field_is_put_back(scene: Scene, kind: str, operation: dict[str, Any]) -> None:
+    scene.apply_ready(spec=FOUR)
+    before = children_as_they_are(scene)
+    scene.json_patch(kind, operation)
+    wait_until_put_back(scene, before)
+    scene.ready()
+
+
+def test_labels_and_annotations_of_others_stay_without_a_write(scene: Scene) -> None:
+    scene.apply_ready(spec=FOUR)
+    mark = scene.cluster.audit()
+    scene.kubectl("label", *references(scene), "other.example/team=storefront")
+    scene.kubectl("annotate", *references(scene), "other.example/note=text")
+    assert scene.settled(mark) == Counter()
+    for child in scene.children().values():
+        assert child["metadata"]["labels"]["other.example/team"] == "storefront"
+        assert child["metadata"]["annotations"]["other.example/note"] == "text"
