@@ -1,5 +1,6 @@
 """Objects as the API server would send them, for unit tests."""
 
+import copy
 import json
 from typing import Any
 
@@ -39,7 +40,7 @@ def stored(manifest: Manifest, *, version: int = 10, uid: str = "child-1", **mor
     identity = {"uid": uid, "resourceVersion": str(version), "generation": 1}
     entry = {"manager": "coxswain", "operation": "Apply", "fieldsV1": fields_of(manifest)}
     metadata = {**manifest["metadata"], **identity, "managedFields": [entry]}
-    return {**manifest, "metadata": metadata, **more}
+    return copy.deepcopy({**manifest, "metadata": metadata, **more})
 
 
 def fields_of(manifest: Manifest) -> dict[str, Any]:

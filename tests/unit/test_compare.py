@@ -131,7 +131,9 @@ def test_a_label_with_a_domain_is_shown_in_brackets(live: Manifest) -> None:
 def test_the_owner_of_a_difference(live: Manifest) -> None:
     app(live)["image"] = "evil:1"
     [difference] = differences(DEPLOYMENT, live, fields_of(DEPLOYMENT))
-    theirs = {"f:spec": {"f:template": {"f:spec": {"f:containers": {'k:{"name":"app"}': {"f:image": {}}}}}}}
-    others = {"f:metadata": {"f:labels": {"f:theirs": {}}}}
+    theirs: dict[str, Any] = {
+        "f:spec": {"f:template": {"f:spec": {"f:containers": {'k:{"name":"app"}': {"f:image": {}}}}}}
+    }
+    others: dict[str, Any] = {"f:metadata": {"f:labels": {"f:theirs": {}}}}
     assert owner(difference, [("labeller", others), ("kubectl-set", theirs)]) == "kubectl-set"
     assert owner(difference, [("labeller", others)]) is None

@@ -1,0 +1,54 @@
+"""Events: the same is told at most once in five minutes, and one that can't be posted harms nothing."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from coxswain.kube.client import Client
+from coxswain.kube.events import Occurrence, Recorder
+from coxswain.kube.kinds import Kind
+from unit.objects import observed_webapp
+from unit.server import refusal
+
+
+class Posts(Client):
+    """Keeps what is created."""
+
+    def __init__(self) -> None:
+        self.posted: list[dict[str, Any]] = []
+        self.fails = False
+
+    async def create(self, kind: Kind, namespace: str, manifest: Mapping[str, Any]) -> dict[str, Any]:
+        if self.fails:
+            raise refusal(403)
+        assert (kind.plural, namespace) == ("events", "shop")
+        self.posted.append(dict(manifest))
+        return {}
+
+
+def test_the_same_is_told_once_in_five_minutes() -> None:
+    posts, now = Posts(), 0.0
+    recorder = Recorder(posts, lambda: now)
+
+    def tell(note: str, uid: str = "uid-1") -> int:
+        asyncio.run(recorder.record(observed_webapp(uid=uid), Occurrence("Reason", "Apply", note)))
+        return len(posts.posted)
+
+    assert [tell("a"), tell("a"), tell("b"), tell("a", "uid-2")] == [1, 1, 2, 3]
+    now = 299.0
+    assert tell("a") == 3
+    now = 301.0
+    assert tell("a") == 4
+
+
+def test_a_long_note_is_cut_to_what_the_api_takes() -> None:
+    posts = Posts()
+    asyncio.run(Recorder(posts, lambda: 0.0).record(observed_webapp(), Occurrence("Reason", "Apply", "ä" * 2000)))
+    assert len(posts.posted[0]["note"].encode()) <= 1024
+
+
+def test_one_that_cannot_be_posted_is_lost() -> None:
+    posts = Posts()
+    posts.fails = True
+    asyncio.run(Recorder(posts, lambda: 0.0).record(observed_webapp(), Occurrence("Reason", "Apply", "a")))
+    assert posts.posted == []

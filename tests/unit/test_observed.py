@@ -1,0 +1,77 @@
+"""Projections: what is kept of an object, and whose child it is."""
+
+import pytest
+
+from coxswain.kube.kinds import CONFIG_MAP, DEPLOYMENT, WEBAPP
+from coxswain.kube.observed import observe
+from coxswain.webapp.children import desired
+from unit.objects import stored, webapp
+
+APP = webapp(config={"PASSWORD": "hunter2"})
+CONFIG = desired(APP)[1]
+
+
+def test_a_config_map_keeps_no_value() -> None:
+    observed = observe(CONFIG_MAP, stored(CONFIG))
+    assert "hunter2" not in repr(observed)
+    assert len(observed.content["data"]["PASSWORD"]) == 64
+
+
+def test_of_managed_fields_our_entry_and_the_others_are_kept() -> None:
+    raw = stored(CONFIG)
+    raw["metadata"]["managedFields"] += [
+        {"manager": "kubectl", "operation": "Update", "fieldsV1": {"f:data": {}}},
+        {"manager": "coxswain", "operation": "Update", "fieldsV1": {"f:data": {}}},
+        {"manager": "controller", "operation": "Update", "subresource": "status", "fieldsV1": {"f:status": {}}},
+    ]
+    observed = observe(CONFIG_MAP, raw)
+    assert observed.owned is not None
+    assert set(observed.owned) == {"f:metadata", "f:data", "f:immutable"}
+    assert [manager for manager, _ in observed.others] == ["kubectl", "coxswain"]
+
+
+def test_the_webapps_that_it_names() -> None:
+    raw = stored(CONFIG)
+    raw["metadata"]["labels"]["coxswain.dev/webapp"] = "other"
+    assert observe(CONFIG_MAP, raw).webapps == {"web", "other"}
+
+
+def test_a_webapp_of_another_group_is_a_stranger() -> None:
+    raw = stored(CONFIG)
+    raw["metadata"]["ownerReferences"][0]["apiVersion"] = "example.com/v1"
+    observed = observe(CONFIG_MAP, raw)
+    assert observed.webapps == {"web"}
+    assert observed.controller is not None
+    assert observed.controller.kind == "WebApp.example.com"
+
+
+@pytest.mark.parametrize(
+    ("owner", "entry", "label", "ours"),
+    [
+        ("uid-1", True, "web", True),
+        ("uid-1", False, None, True),
+        ("uid-2", True, "web", False),
+        (None, True, "web", True),
+        (None, True, None, True),
+        (None, True, "other", False),
+        (None, False, "web", False),
+    ],
+)
+def test_whose_child_it_is(owner: str | None, entry: bool, label: str | None, ours: bool) -> None:
+    raw = stored(CONFIG)
+    metadata = raw["metadata"]
+    metadata["ownerReferences"] = [{**metadata["ownerReferences"][0], "uid": owner}] if owner else []
+    metadata["managedFields"] = metadata["managedFields"] if entry else []
+    metadata["labels"] = {"coxswain.dev/webapp": label} if label else {}
+    assert observe(CONFIG_MAP, raw).is_child_of(APP) is ours
+
+
+def test_a_deployment_keeps_the_counts_that_its_health_needs() -> None:
+    status = {"replicas": 1, "terminatingReplicas": 1, "collisionCount": 0}
+    observed = observe(DEPLOYMENT, stored(desired(APP)[-1], status=status))
+    assert observed.content["status"] == {"replicas": 1, "conditions": []}
+
+
+def test_what_is_no_object_is_an_error() -> None:
+    with pytest.raises(KeyError):
+        observe(WEBAPP, {"metadata": {}})

@@ -1,0 +1,349 @@
+"""Reconcile: the fewest requests, what is remembered, and what follows from each error."""
+
+import asyncio
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from coxswain.control.reconcile import Outcome, Reconciler
+from coxswain.control.report import Reporter
+from coxswain.control.store import HistoryReset, Key, Store
+from coxswain.kube.errors import Refused, Unreachable
+from coxswain.kube.events import Occurrence
+from coxswain.kube.kinds import CHILDREN, CONFIG_MAP, DEPLOYMENT, SERVICE, WEBAPP, kind_of
+from coxswain.kube.observed import Controller, Observed, observe, webapp_of
+from coxswain.settings import StatusSettings
+from coxswain.webapp.children import desired
+from unit.objects import observed_child, raw_webapp, stored
+from unit.server import RecordingWriter, refusal
+
+WEB = Key("shop", "web")
+SPEC: dict[str, Any] = {
+    "image": "registry.example/web:1",
+    "ports": [{"name": "http", "containerPort": 8080}],
+    "config": {"A": "1"},
+}
+COMPLETE = {"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1, "readyReplicas": 1, "availableReplicas": 1}
+
+
+class Recorded:
+    """Keeps the Events."""
+
+    def __init__(self) -> None:
+        self.told: list[Occurrence] = []
+
+    async def record(self, _: Observed, occurrence: Occurrence) -> None:
+        self.told.append(occurrence)
+
+
+class Bench:
+    """A reconciler with a store that the test fills and a writer that it scripts."""
+
+    def __init__(self) -> None:
+        self.store = Store()
+        self.writer = RecordingWriter()
+        self.events = Recorded()
+        self.now = 0.0
+        self.swept: list[str] = []
+        reporter = Reporter(
+            self.store, self.writer, StatusSettings(), clock=lambda: self.now, sweep_webapps=self.swept.append
+        )
+        self.reconciler = Reconciler(self.store, self.writer, self.events, reporter)  # type: ignore[arg-type]
+
+    def webapp(self, *, version: int = 10, generation: int = 1, uid: str = "uid-1", **spec: Any) -> Observed:
+        """Put the WebApp into the store; what is written later gets later versions."""
+        self.writer.version = max(self.writer.version, version)
+        status = (found.content["status"] if (found := self.store.webapp(WEB)) else None) or {}
+        metadata = {"generation": generation}
+        raw = raw_webapp(version=version, uid=uid, metadata=metadata, status=status)
+        observed = observe(WEBAPP, {**raw, "spec": {**SPEC, **spec}})
+        self.store.observe(observed)
+        return observed
+
+    def run(self, *, failures: int = 0) -> Outcome:
+        """Reconcile once."""
+        self.writer.sent.clear()
+        return asyncio.run(self.reconciler.reconcile(WEB, failures=failures))
+
+    def converge(self) -> None:
+        """Create the children, let the rollout complete, and bring the status to Ready."""
+        self.webapp()
+        self.run()
+        self.roll_out()
+        self.run()
+        self.events.told.clear()
+        assert self.conditions()["Ready"] == ("True", "Ready")
+
+    def roll_out(self) -> None:
+        """Let the Deployment's status say that all is rolled out."""
+        live = self.store.get(DEPLOYMENT, WEB)
+        assert live is not None
+        self.writer.version += 1
+        status = {**COMPLETE, "conditions": [{"type": "Available", "status": "True"}]}
+        content = {**live.content, "status": status}
+        self.store.observe(dataclasses.replace(live, version=self.writer.version, content=content))
+
+    def conditions(self) -> dict[str, tuple[str, str]]:
+        """Status and reason of each condition."""
+        webapp = self.store.webapp(WEB)
+        assert webapp is not None
+        return {found["type"]: (found["status"], found["reason"]) for found in webapp.content["status"]["conditions"]}
+
+
+@pytest.fixture
+def bench() -> Bench:
+    """A bench without any object."""
+    return Bench()
+
+
+ANOTHER_UID = refusal(422, causes=[{"field": "metadata.uid"}])
+ALL = ["create ServiceAccount", "create ConfigMap", "create Service", "create Deployment", "status"]
+
+
+def test_creation(bench: Bench) -> None:
+    bench.webapp()
+    assert bench.run() == Outcome()
+    assert bench.writer.sent == ALL
+    assert [told.reason for told in bench.events.told] == ["Created"]
+
+
+def test_nothing_to_do_costs_nothing(bench: Bench) -> None:
+    bench.converge()
+    assert bench.run() == Outcome()
+    assert (bench.writer.sent, bench.events.told) == ([], [])
+
+
+def test_no_webapp_means_nothing_at_all(bench: Bench) -> None:
+    bench.store.observe(observed_child())
+    assert bench.run() == Outcome()
+    assert bench.writer.sent == []
+
+
+def test_a_webapp_that_is_going_is_left_alone(bench: Bench) -> None:
+    observed = bench.webapp()
+    bench.store.observe(dataclasses.replace(observed, version=11, going=True))
+    bench.run()
+    assert bench.writer.sent == []
+
+
+def test_a_changed_image_is_one_write(bench: Bench) -> None:
+    bench.converge()
+    bench.webapp(version=500, generation=2, image="registry.example/web:2")
+    bench.run()
+    assert bench.writer.sent == ["update Deployment", "status"]
+    assert bench.events.told == []
+
+
+def test_a_foreign_name_is_looked_at_once_and_told(bench: Bench) -> None:
+    theirs = dataclasses.replace(observed_child(SERVICE, label=None), controller=Controller("Shop", "theirs", "uid-9"))
+    bench.writer.fail("create Service", refusal(409))
+    bench.writer.answer("look Service", theirs)
+    bench.webapp()
+    bench.run()
+    assert bench.writer.sent == [*ALL[:3], "look Service", *ALL[3:]]
+    assert bench.conditions()["Stalled"] == ("True", "NameTaken")
+    assert "Shop theirs" in bench.events.told[0].note
+    bench.run()
+    assert bench.writer.sent == []
+    bench.reconciler.look_again()
+    bench.run()
+    assert bench.writer.sent == ["create Service", "look Service"]
+
+
+def test_no_pod_starts_with_a_foreign_service_account(bench: Bench) -> None:
+    bench.writer.fail("create ServiceAccount", refusal(409))
+    bench.writer.answer("look ServiceAccount", observed_child(CHILDREN[0], label=None))
+    bench.webapp()
+    bench.run()
+    assert "create Deployment" not in bench.writer.sent
+
+
+def test_ours_that_left_the_label_filter_is_taken_back(bench: Bench) -> None:
+    observed = bench.webapp()
+    service = desired(webapp_of(observed))[2]
+    live = stored(service, version=50)
+    del live["metadata"]["labels"]["coxswain.dev/webapp"]
+    bench.store.forget(SERVICE, WEB, 50)
+    bench.writer.fail("create Service", refusal(409))
+    bench.writer.answer("look Service", observe(SERVICE, live))
+    bench.run()
+    assert bench.writer.sent[2:5] == ["create Service", "look Service", "update Service"]
+
+
+def test_children_of_a_namesake_that_is_gone_are_waited_for(bench: Bench) -> None:
+    bench.converge()
+    bench.webapp(version=500, uid="uid-2")
+    bench.run()
+    assert bench.writer.sent == ["status"]
+    assert bench.conditions()["Stalled"] == ("False", "NotStalled")
+
+
+def test_a_child_that_is_going_is_not_written(bench: Bench) -> None:
+    bench.converge()
+    live = bench.store.get(SERVICE, WEB)
+    assert live is not None
+    bench.store.observe(dataclasses.replace(live, version=500, going=True))
+    bench.run()
+    assert bench.writer.sent == ["status"]
+    assert bench.conditions()["Ready"] == ("False", "Terminating")
+
+
+def test_what_is_rejected_is_not_sent_again_until_something_changes(bench: Bench) -> None:
+    bench.writer.fail("create Deployment", refusal(422, "spec.x: Invalid"))
+    bench.webapp()
+    assert bench.run() == Outcome()
+    assert bench.conditions()["Stalled"] == ("True", "Rejected")
+    bench.run()
+    assert bench.writer.sent == []
+    bench.webapp(version=500, generation=2, image="registry.example/web:2")
+    bench.run()
+    assert "create Deployment" in bench.writer.sent
+
+
+def test_what_is_forbidden_is_told_at_once_and_tried_again(bench: Bench) -> None:
+    bench.writer.fail("create Service", refusal(403, "exceeded quota"))
+    bench.webapp()
+    assert bench.run() == Outcome(retry=True)
+    assert bench.conditions()["Ready"] == ("False", "Refused")
+    assert bench.conditions()["Stalled"] == ("False", "NotStalled")
+    assert bench.run().retry
+    assert bench.writer.sent == ["create Service"]
+
+
+def test_an_error_of_the_server_is_told_when_it_lasts(bench: Bench) -> None:
+    bench.writer.fail("create Service", refusal(500))
+    bench.webapp()
+    with pytest.raises(Refused):
+        bench.run(failures=0)
+    assert "status" not in bench.writer.sent
+    assert bench.run(failures=3).retry
+    assert bench.conditions()["Ready"] == ("False", "Refused")
+
+
+@pytest.mark.parametrize(
+    "error", [Unreachable("reset"), refusal(409), refusal(422, causes=[{"field": "metadata.uid"}])]
+)
+def test_what_needs_another_look_is_raised(bench: Bench, error: Exception) -> None:
+    bench.converge()
+    bench.writer.fail("update Deployment", error)
+    bench.webapp(version=500, generation=2, image="registry.example/web:2")
+    with pytest.raises(type(error)):
+        bench.run()
+    assert "status" not in bench.writer.sent
+
+
+def test_nothing_is_tried_in_a_namespace_that_is_going(bench: Bench) -> None:
+    bench.writer.fail("create ServiceAccount", refusal(403, causes=[{"reason": "NamespaceTerminating"}]))
+    bench.webapp()
+    assert bench.run() == Outcome()
+    assert bench.writer.sent == ["create ServiceAccount"]
+
+
+def test_an_apply_that_changes_nothing_is_not_sent_again(bench: Bench) -> None:
+    """A mutating policy holds a value of ours."""
+    bench.converge()
+    live = bench.store.get(SERVICE, WEB)
+    assert live is not None
+    content = {**live.content, "spec": {**live.content["spec"], "sessionAffinity": "ClientIP"}}
+    held = dataclasses.replace(live, version=500, content=content)
+    bench.store.observe(held)
+    bench.writer.answer("update Service", held)
+    bench.run()
+    assert bench.writer.sent == ["update Service"]
+    bench.reconciler.look_again()
+    bench.run()
+    assert bench.writer.sent == []
+
+
+def test_an_answer_from_the_past_means_that_history_was_reset(bench: Bench) -> None:
+    bench.converge()
+    bench.webapp(version=500, generation=2, image="registry.example/web:2")
+    bench.writer.answer("update Deployment", observed_child(version=1))
+    with pytest.raises(HistoryReset):
+        bench.run()
+
+
+def test_old_config_goes_when_no_pod_needs_it(bench: Bench) -> None:
+    bench.converge()
+    bench.webapp(version=500, generation=2, config={"A": "2"})
+    bench.run()
+    assert bench.writer.sent == ["create ConfigMap", "update Deployment", "status"]
+    bench.run()
+    assert bench.writer.sent == []
+    bench.roll_out()
+    bench.run()
+    assert bench.writer.sent == ["remove ConfigMap", "status"]
+    bench.run()
+    assert bench.writer.sent == []
+
+
+def _copied(child: Observed) -> Observed:
+    return dataclasses.replace(child, owned=None)
+
+
+def _relabelled(child: Observed) -> Observed:
+    return dataclasses.replace(child, label="other")
+
+
+def _orphaned(child: Observed) -> Observed:
+    return dataclasses.replace(child, controller=None)
+
+
+@pytest.mark.parametrize("change", [_copied, _relabelled, _orphaned])
+def test_only_what_is_surely_ours_is_removed(bench: Bench, change: Callable[[Observed], Observed]) -> None:
+    bench.converge()
+    extra = observed_child(CONFIG_MAP, "web-more", version=500)
+    controlled = dataclasses.replace(extra, controller=Controller("WebApp", "web", "uid-1"), owned={})
+    bench.store.observe(change(controlled))
+    bench.run()
+    assert bench.writer.sent == []
+    bench.store.observe(dataclasses.replace(controlled, version=501))
+    bench.run()
+    assert bench.writer.sent == ["remove ConfigMap"]
+
+
+def test_paused_writes_nothing_but_status(bench: Bench) -> None:
+    bench.converge()
+    bench.webapp(version=500, generation=2, paused=True, image="registry.example/web:2", ports=[])
+    bench.run()
+    assert bench.writer.sent == ["status"]
+    assert bench.conditions()["Ready"] == ("False", "Differs")
+    assert bench.conditions()["Progressing"] == ("False", "Paused")
+
+
+def test_drift_is_put_back_and_told_of(bench: Bench) -> None:
+    bench.converge()
+    live = bench.store.get(DEPLOYMENT, WEB)
+    assert live is not None
+    assert live.owned is not None
+    fields = {key: value for key, value in live.owned["f:spec"].items() if key != "f:replicas"}
+    content = {**live.content, "spec": {**live.content["spec"], "replicas": 5}}
+    drifted = dataclasses.replace(
+        live,
+        version=500,
+        content=content,
+        owned={**live.owned, "f:spec": fields},
+        others=(("kubectl", {"f:spec": {"f:replicas": {}}}),),
+    )
+    bench.store.observe(drifted)
+    bench.writer.version = 600
+    bench.run()
+    assert bench.writer.sent[0] == "update Deployment"
+    assert [told.reason for told in bench.events.told] == ["DriftCorrected"]
+    assert (
+        "spec.replicas 5 to 1 (changed by kubectl); to scale it: kubectl scale webapp web" in bench.events.told[0].note
+    )
+
+
+def test_a_deleted_child_is_made_anew_and_told_of(bench: Bench) -> None:
+    bench.converge()
+    bench.store.forget(SERVICE, WEB, 500)
+    bench.run()
+    assert bench.writer.sent == ["create Service"]
+    assert bench.events.told[0].note == "Service web was deleted and is made anew"
+
+
+def test_every_child_is_its_kind(bench: Bench) -> None:
+    assert [kind_of(manifest) for manifest in desired(webapp_of(bench.webapp()))] == list(CHILDREN)

@@ -1,0 +1,135 @@
+"""The status: at once, or after a while; and what follows from a conflict."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from coxswain.control.report import Report, Reporter
+from coxswain.control.store import Key, Store
+from coxswain.kube.errors import Refused
+from coxswain.settings import StatusSettings
+from unit.objects import observed_webapp
+from unit.server import RecordingWriter, refusal
+
+WEB = Key("shop", "web")
+
+
+class Bench:
+    """A reporter with a clock of the test's."""
+
+    def __init__(self) -> None:
+        self.store = Store()
+        self.writer = RecordingWriter()
+        self.now = 0.0
+        self.swept: list[str] = []
+        self.reporter = Reporter(
+            self.store, self.writer, StatusSettings(), clock=lambda: self.now, sweep_webapps=self.swept.append
+        )
+        self.store.observe(observed_webapp(status=status()))
+
+    def report(self, **changes: Any) -> Report:
+        """Report a status of the WebApp that the store has."""
+        webapp = self.store.webapp(WEB)
+        assert webapp is not None
+        return asyncio.run(self.reporter.report(WEB, webapp, status(**changes)))
+
+
+def status(ready: str = "False", **changes: Any) -> Any:
+    """A status."""
+    return {"conditions": [{"type": "Ready", "status": ready}], "replicas": 1, "readyReplicas": 0, **changes}
+
+
+@pytest.fixture
+def bench() -> Bench:
+    """A WebApp with a status."""
+    return Bench()
+
+
+def test_the_same_is_not_written(bench: Bench) -> None:
+    assert bench.report() == Report()
+    assert bench.writer.sent == []
+
+
+def test_a_condition_is_written_at_once(bench: Bench) -> None:
+    assert bench.report(ready="True") == Report(written=True)
+
+
+def test_progress_waits_a_second_and_then_the_last_value_is_written(bench: Bench) -> None:
+    assert bench.report(readyReplicas=1) == Report(after=1.0)
+    bench.now = 0.4
+    assert bench.report(readyReplicas=2).after == pytest.approx(0.6)
+    bench.now = 1.0
+    assert bench.report(readyReplicas=3) == Report(written=True)
+    webapp = bench.store.webapp(WEB)
+    assert webapp is not None
+    assert webapp.content["status"]["readyReplicas"] == 3
+
+
+def test_progress_is_written_at_most_once_a_second(bench: Bench) -> None:
+    bench.report(readyReplicas=1)
+    bench.now = 1.0
+    assert bench.report(readyReplicas=1).written
+    bench.now = 1.5
+    assert bench.report(readyReplicas=2).after == pytest.approx(1.0)
+    bench.now = 2.5
+    assert bench.report(readyReplicas=2).written
+
+
+def test_counts_alone_wait_longer(bench: Bench) -> None:
+    assert bench.report(replicas=2) == Report(after=30.0)
+    bench.now = 30.0
+    assert bench.report(replicas=2).written
+
+
+def test_what_waits_is_forgotten_when_it_is_true_again(bench: Bench) -> None:
+    bench.report(readyReplicas=1)
+    bench.report()
+    bench.now = 5.0
+    assert bench.report(readyReplicas=1) == Report(after=1.0)
+
+
+def test_a_conflict_with_news_in_the_store_is_computed_again_at_once(bench: Bench) -> None:
+    def overtaken() -> Any:
+        bench.store.observe(observed_webapp(version=20, status=status()))
+        raise refusal(409)
+
+    bench.writer.answers["status"] = overtaken
+    assert bench.report(ready="True") == Report(again=True)
+
+
+def test_a_conflict_without_news_waits_and_then_sweeps(bench: Bench) -> None:
+    bench.writer.fail("status", refusal(409))
+    assert bench.report(ready="True") == Report(after=30.0)
+    bench.now = 10.0
+    assert bench.report(ready="True") == Report(after=20.0)
+    assert (bench.writer.sent, bench.swept) == (["status"], [])
+    bench.now = 30.0
+    assert bench.report(ready="True").after == 30.0
+    assert (bench.writer.sent, bench.swept) == (["status"], ["shop"])
+    bench.store.observe(observed_webapp(version=20, status=status()))
+    del bench.writer.answers["status"]
+    assert bench.report(ready="True").written
+
+
+def test_a_webapp_that_has_changed_is_not_written(bench: Bench) -> None:
+    webapp = bench.store.webapp(WEB)
+    assert webapp is not None
+    bench.store.observe(observed_webapp(version=20, status=status()))
+    report = asyncio.run(bench.reporter.report(WEB, webapp, status(ready="True")))
+    assert (report, bench.writer.sent) == (Report(again=True), [])
+
+
+def test_a_status_without_effect_is_not_sent_again(bench: Bench) -> None:
+    webapp = bench.store.webapp(WEB)
+    assert webapp is not None
+    bench.writer.answer("status", webapp)
+    bench.report(ready="True")
+    assert bench.report(ready="True") == Report()
+    assert bench.writer.sent == ["status"]
+
+
+def test_a_refusal_is_raised(bench: Bench) -> None:
+    bench.writer.fail("status", refusal(403))
+    with pytest.raises(Refused):
+        bench.report(ready="True")

@@ -1,0 +1,148 @@
+"""Resync: a sweep once a watch runs, again when it starts over and when it is time; and what a failed LIST does."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+
+from coxswain.control import resync as module
+from coxswain.control.resync import Resync
+from coxswain.control.store import HistoryReset, Key, Store
+from coxswain.kube.client import Client
+from coxswain.kube.errors import Unreachable
+from coxswain.kube.kinds import KINDS, WEBAPP, Kind
+from unit.objects import raw_webapp
+
+WEB = Key("shop", "web")
+
+
+class Pages(Client):
+    """Lists what the test says, in pages of one object."""
+
+    def __init__(self) -> None:
+        self.version = 100
+        self.webapps: list[dict[str, Any]] = [raw_webapp()]
+        self.failures = 0
+        self.listed: list[Kind] = []
+
+    async def pages(self, kind: Kind, namespace: str | None) -> AsyncIterator[dict[str, Any]]:
+        assert namespace is None
+        self.listed.append(kind)
+        if self.failures:
+            self.failures -= 1
+            raise Unreachable("reset")
+        for item in self.webapps if kind is WEBAPP else []:
+            yield {"metadata": {"resourceVersion": str(self.version)}, "items": [item]}
+        yield {"metadata": {"resourceVersion": str(self.version)}, "items": []}
+
+
+class Bench:
+    """A resync, and what it told."""
+
+    def __init__(self, interval: float = 600.0) -> None:
+        self.client = Pages()
+        self.store = Store()
+        self.found: list[Key] = []
+        self.resynced = asyncio.Event()
+        self.resets: list[HistoryReset] = []
+        self.resync = Resync(
+            self.store,
+            self.client,
+            [None],
+            interval,
+            found=self.found.extend,
+            resynced=self.resynced.set,
+            history_reset=self.resets.append,
+        )
+
+    async def listed(self, count: int) -> None:
+        """Wait until so many LISTs were sent."""
+        async with asyncio.timeout(10):
+            while len(self.client.listed) < count:
+                await asyncio.sleep(0.01)
+
+
+def during(body: Callable[[Bench], Any], interval: float = 600.0) -> None:
+    """Run a test while the resync runs."""
+
+    async def whole() -> None:
+        bench = Bench(interval)
+        running = asyncio.create_task(bench.resync.run())
+        try:
+            await body(bench)
+        finally:
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+
+    asyncio.run(whole())
+
+
+def test_nothing_is_swept_before_its_watch_runs() -> None:
+    async def body(bench: Bench) -> None:
+        for kind in KINDS[1:]:
+            bench.resync.sweep_soon(kind, None)
+        await bench.listed(len(KINDS) - 1)
+        assert WEBAPP not in bench.client.listed
+        assert bench.resync.pending == ["webapps"]
+        assert not bench.resync.complete.is_set()
+        bench.resync.sweep_soon(WEBAPP, None)
+        async with asyncio.timeout(10):
+            await bench.resync.complete.wait()
+        assert bench.found == [WEB]
+        assert sorted(map(str, bench.client.listed)) == sorted(map(str, KINDS))
+
+    during(body)
+
+
+def test_a_watch_that_starts_over_is_swept_again_and_what_vanished_is_noticed() -> None:
+    async def body(bench: Bench) -> None:
+        bench.resync.sweep_soon(WEBAPP, None)
+        await bench.listed(1)
+        bench.client.webapps, bench.client.version = [], 200
+        bench.resync.sweep_soon(WEBAPP, None)
+        await bench.listed(2)
+        assert bench.store.webapps() == []
+        assert bench.found == [WEB, WEB]
+
+    during(body)
+
+
+def test_it_is_swept_again_when_it_is_time() -> None:
+    async def body(bench: Bench) -> None:
+        bench.resync.sweep_soon(WEBAPP, None)
+        async with asyncio.timeout(10):
+            await bench.resynced.wait()
+        assert len(bench.client.listed) >= 2
+
+    during(body, interval=0.05)
+
+
+def test_a_failed_list_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_RETRY_SECONDS", 0.01)
+
+    async def body(bench: Bench) -> None:
+        bench.client.failures = 2
+        bench.resync.sweep_soon(WEBAPP, None)
+        await bench.listed(3)
+        assert "webapps" not in bench.resync.pending
+
+    during(body)
+
+
+def test_a_list_from_the_past_is_told_and_nothing_counts_as_swept() -> None:
+    async def body(bench: Bench) -> None:
+        bench.resync.sweep_soon(WEBAPP, None)
+        await bench.listed(1)
+        bench.client.version = 5
+        bench.resync.sweep_soon(WEBAPP, None)
+        await bench.listed(2)
+        assert len(bench.resets) == 1
+        bench.store.clear()
+        bench.resync.start_over()
+        assert not bench.resync.complete.is_set()
+        bench.resync.sweep_soon(WEBAPP, None)
+        await bench.listed(3)
+        assert "webapps" not in bench.resync.pending
+
+    during(body)
