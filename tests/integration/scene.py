@@ -14,7 +14,7 @@ from cluster.operator_process import OperatorProcess
 T = TypeVar("T")
 
 OPERATOR = "system:serviceaccount:coxswain-system:coxswain"
-DEADLINE_SECONDS = 30.0
+DEADLINE_SECONDS = 8.0
 
 SPEC: dict[str, Any] = {
     "image": "registry.example/web:1",
@@ -56,7 +56,7 @@ def masked(child: Mapping[str, Any]) -> dict[str, Any]:
     ]
     revision = "deployment.kubernetes.io/revision"
     metadata["annotations"] = {key: value for key, value in metadata.get("annotations", {}).items() if key != revision}
-    rest = {key: value for key, value in child.items() if key not in ("metadata", "status")}
+    rest = {key: value for key, value in child.items() if key not in ("apiVersion", "kind", "metadata", "status")}
     if "spec" in rest:
         rest["spec"] = {key: value for key, value in rest["spec"].items() if key not in ("clusterIP", "clusterIPs")}
     return {**rest, "metadata": metadata}

@@ -22,6 +22,9 @@ from coxswain.settings import WatchSettings
 log = logging.getLogger(__name__)
 
 
+_CANCEL_SECONDS = 0.5
+
+
 class Feed(Protocol):
     """Takes what the watches bring; unable to fail, since Kopf drops the exceptions of such handlers."""
 
@@ -50,6 +53,13 @@ async def watch(
     async def login(**_: Any) -> kopf.AiohttpSession:
         return kopf.AiohttpSession(server=connection.host, aiohttp_session=_session(connection, scopes, feed))
 
+    operator = asyncio.current_task()
+
+    @kopf.on.cleanup(registry=registry)
+    async def clean_up(**_: Any) -> None:
+        loop = asyncio.get_running_loop()
+        loop.call_later(_CANCEL_SECONDS, _cancel_until_all_end, loop, operator)
+
     namespaces = [scope for scope in scopes if scope is not None]
     await kopf.operator(
         registry=registry,
@@ -59,6 +69,17 @@ async def watch(
         namespaces=namespaces,
         stop_flag=stop,
     )
+
+
+def _cancel_until_all_end(loop: asyncio.AbstractEventLoop, operator: asyncio.Task[Any] | None) -> None:
+    """Cancel all tasks of Kopf's loop but the one that runs its operator, again and again until that one ends.
+
+    Kopf cancels its watchers once, and one that is about to log in again lets that pass: its operator would wait for it
+    for ever (seen with 1.45.2 when the CRD of one of several watches was deleted).
+    """
+    for task in asyncio.all_tasks(loop) - {operator}:
+        task.cancel()
+    loop.call_later(_CANCEL_SECONDS, _cancel_until_all_end, loop, operator)
 
 
 def _register(registry: kopf.OperatorRegistry, kind: Kind, feed: Feed) -> None:
