@@ -100,7 +100,7 @@ def mutating_policy(scene: Scene, value: str) -> Iterator[None]:
     }
     scene.create({"apiVersion": "v1", "kind": "List", "items": [policy, binding]})
     try:
-        probe = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "probe", "labels": {}}}
+        probe = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "probe", "labels": {"any": "label"}}}
         text = json.dumps({**probe, "spec": {"ports": [{"port": 80}]}})
         eventually(
             lambda: (

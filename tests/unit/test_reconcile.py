@@ -202,6 +202,16 @@ def test_what_is_rejected_is_not_sent_again_until_something_changes(bench: Bench
     assert "create Deployment" in bench.writer.sent
 
 
+def test_what_is_rejected_is_not_sent_again_for_a_status_that_moves(bench: Bench) -> None:
+    bench.converge()
+    bench.writer.fail("update Deployment", refusal(422, "spec.x: Invalid"))
+    bench.webapp(version=500, generation=2, image="registry.example/web:2")
+    bench.run()
+    bench.roll_out()
+    bench.run()
+    assert bench.writer.sent == []
+
+
 def test_what_is_forbidden_is_told_at_once_and_tried_again(bench: Bench) -> None:
     bench.writer.fail("create Service", refusal(403, "exceeded quota"))
     bench.webapp()

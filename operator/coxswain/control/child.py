@@ -23,6 +23,7 @@ from coxswain.webapp.health import (
     not_written,
     rejected,
 )
+from coxswain.webapp.identity import WEBAPP_LABEL
 from coxswain.webapp.spec import Manifest, WebApp
 
 log = logging.getLogger(__name__)
@@ -53,10 +54,13 @@ class Result:
 
 @dataclass(frozen=True)
 class _Tried:
-    """A write that led nowhere: not to be sent again while the manifest and the live object are the same."""
+    """A write that led nowhere: not to be sent again while manifest and live object are the same, its status apart.
 
-    digest: str
-    version: int | None
+    Both are kept as digests.
+    """
+
+    manifest: str
+    live: str | None
     refused: Health | None
     """None if the server accepted the apply and changed nothing: a mutating policy holds the value."""
 
@@ -67,15 +71,16 @@ class ChildWriter:
     def __init__(self, store: Store, writer: Writer) -> None:
         self._store = store
         self._writer = writer
-        self._tried: dict[tuple[Kind, Key], _Tried] = {}
+        self._tried: dict[Key, dict[tuple[Kind, Key], _Tried]] = {}
 
     def look_again(self) -> None:
         """Forget what was refused, so that it is tried once more; an apply without effect is not."""
-        self._tried = {place: tried for place, tried in self._tried.items() if tried.refused is None}
+        for key, children in self._tried.items():
+            self._tried[key] = {place: tried for place, tried in children.items() if tried.refused is None}
 
     def forget(self, key: Key) -> None:
-        """Forget all about the children that are named after a WebApp which is gone."""
-        self._tried = {place: tried for place, tried in self._tried.items() if place[1] != key}
+        """Forget all about the children of a WebApp that is gone."""
+        self._tried.pop(key, None)
 
     async def ensure(self, webapp: WebApp, manifest: Manifest, *, patient: bool) -> Result:
         """Make one child as its manifest says, with the fewest requests.
@@ -98,11 +103,12 @@ class ChildWriter:
             refused = _refusal(error, patient=patient)
             if refused is None:
                 raise
+            current = self._store.get(*place)
+            live = current if current is not None and current.is_child_of(webapp) else None
             if refused.stalled:
-                current = self._store.get(*place)
-                self._remember(manifest, None if current is None else current.version, refused)
+                self._remember(manifest, live, refused)
             log.warning("%s %s can't be written: %s", *_named(manifest), error)
-            return Result(_child(manifest, refused), retry=not refused.stalled)
+            return Result(_child(manifest, refused), live, retry=not refused.stalled)
 
     async def _create(self, webapp: WebApp, manifest: Manifest) -> Result:
         known = self._known(manifest, None)
@@ -131,7 +137,7 @@ class ChildWriter:
         if observed.going:
             return Result(_child(manifest, TERMINATING), observed)
         found = differences(comparable(manifest), observed.content, observed.owned)
-        known = self._known(manifest, observed.version)
+        known = self._known(manifest, observed) if found else None
         if known is not None and known.refused is not None:
             return Result(_child(manifest, known.refused), observed)
         if not found or known is not None:
@@ -139,18 +145,20 @@ class ChildWriter:
         answer = await self._writer.update(manifest, observed)
         self._store.answer(answer, observed)
         if answer.version == observed.version:
-            self._remember(manifest, answer.version, None)
+            self._remember(manifest, answer, None)
         log.info("applied %s %s: %s", *_named(manifest), _listed(found))
         corrections = tuple(Correction(difference, owner(difference, observed.others)) for difference in found)
         return Result(_child(manifest, health(answer.content)), answer, corrections=corrections)
 
-    def _known(self, manifest: Manifest, version: int | None) -> _Tried | None:
-        tried = self._tried.get(_place(manifest))
-        same = tried is not None and (tried.digest, tried.version) == (_digest(manifest), version)
+    def _known(self, manifest: Manifest, observed: Observed | None) -> _Tried | None:
+        tried = self._tried.get(_owner(manifest), {}).get(_place(manifest))
+        same = tried is not None and (tried.manifest, tried.live) == (_digest(manifest), _state(observed))
         return tried if same else None
 
-    def _remember(self, manifest: Manifest, version: int | None, refused: Health | None) -> None:
-        self._tried[_place(manifest)] = _Tried(_digest(manifest), version, refused)
+    def _remember(self, manifest: Manifest, observed: Observed | None, refused: Health | None) -> None:
+        self._tried.setdefault(_owner(manifest), {})[_place(manifest)] = _Tried(
+            _digest(manifest), _state(observed), refused
+        )
 
 
 def _refusal(error: Refused, *, patient: bool) -> Health | None:
@@ -202,5 +210,18 @@ def _place(manifest: Manifest) -> tuple[Kind, Key]:
     return kind_of(manifest), Key(manifest["metadata"]["namespace"], manifest["metadata"]["name"])
 
 
-def _digest(manifest: Manifest) -> str:
-    return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
+def _owner(manifest: Manifest) -> Key:
+    return Key(manifest["metadata"]["namespace"], manifest["metadata"]["labels"][WEBAPP_LABEL])
+
+
+def _state(observed: Observed | None) -> str | None:
+    """Return a digest of what decides how the server takes an apply: all but status and generation."""
+    if observed is None:
+        return None
+    content = {key: value for key, value in observed.content.items() if key not in ("status", "metadata")}
+    metadata = {key: value for key, value in observed.content["metadata"].items() if key != "generation"}
+    return _digest({"uid": observed.uid, "metadata": metadata, "content": content, "owned": observed.owned})
+
+
+def _digest(value: Manifest) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
