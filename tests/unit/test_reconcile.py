@@ -321,6 +321,10 @@ def test_paused_writes_nothing_but_status(bench: Bench) -> None:
     assert bench.writer.sent == ["status"]
     assert bench.conditions()["Ready"] == ("False", "Differs")
     assert bench.conditions()["Progressing"] == ("False", "Paused")
+    bench.store.observe(observed_child(DEPLOYMENT, version=600))
+    bench.run()
+    assert bench.conditions()["Stalled"] == ("True", "NameTaken")
+    assert bench.events.told == []
 
 
 def test_drift_is_put_back_and_told_of(bench: Bench) -> None:

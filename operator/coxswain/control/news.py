@@ -11,7 +11,9 @@ _NAMED_CORRECTIONS = 3
 
 
 def news(webapp: WebApp, results: Sequence[Result], previous: Status) -> Occurrence | None:
-    """Return what is worth an Event, at most one for each reconcile; trouble first."""
+    """Return what is worth an Event, at most one for each reconcile; trouble first; nothing of a paused WebApp."""
+    if webapp.paused:
+        return None
     return _trouble(results, previous) or _created(results, previous) or _drift(webapp, results, previous)
 
 

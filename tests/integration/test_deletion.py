@@ -1,0 +1,83 @@
+"""WebApps and namespaces that go, and WebApps that come back under their name."""
+
+import json
+
+from integration.scene import CHILDREN, SPEC, Scene, eventually, manifest
+
+
+def uids(scene: Scene) -> dict[str, str]:
+    return {kind: child["metadata"]["uid"] for kind, child in scene.children().items()}
+
+
+def owners(scene: Scene) -> set[str]:
+    return {child["metadata"]["ownerReferences"][0]["uid"] for child in scene.children().values()}
+
+
+def test_children_go_with_their_webapp(scene: Scene) -> None:
+    scene.apply_ready()
+    mark = scene.cluster.audit()
+    scene.kubectl("delete", "webapp", "web")
+    eventually(lambda: all(not scene.names(kind) for kind in (*CHILDREN, "pod")), "all children are gone")
+    assert not scene.settled(mark), "the operator has no part in it"
+
+
+def test_foreground_deletion_takes_the_children_first(scene: Scene) -> None:
+    scene.apply_ready()
+    # A child that is slow to go, as one with a finalizer is.
+    scene.patch("deployment", {"metadata": {"finalizers": ["other.example/slow"], "ownerReferences": None}})
+    uid = scene.ready()["metadata"]["uid"]
+    eventually(lambda: scene.get("deployment")["metadata"].get("ownerReferences"), "the owner reference is back")
+    reference = {**scene.get("deployment")["metadata"]["ownerReferences"][0], "blockOwnerDeletion": True}
+    scene.patch("deployment", {"metadata": {"ownerReferences": [reference]}})
+    mark = scene.cluster.audit()
+    scene.kubectl("delete", "webapp", "web", "--cascade=foreground", "--wait=false")
+    eventually(lambda: not scene.names("service") and not scene.names("configmap"), "the quick children are gone")
+    eventually(lambda: "deletionTimestamp" in scene.get("deployment")["metadata"], "the slow child is going")
+    assert not scene.settled(mark), "nothing is made anew meanwhile"
+    assert scene.get("webapp")["metadata"]["uid"] == uid
+    scene.patch("deployment", {"metadata": {"finalizers": None}})
+    eventually(lambda: scene.find("webapp") is None, "the WebApp is gone")
+    assert all(not scene.names(kind) for kind in CHILDREN)
+
+
+def test_orphans_are_adopted_by_a_new_webapp(scene: Scene) -> None:
+    old = scene.apply_ready()["metadata"]["uid"]
+    before = uids(scene)
+    scene.kubectl("delete", "webapp", "web", "--cascade=orphan")
+    eventually(
+        lambda: all("ownerReferences" not in child["metadata"] for child in scene.children().values()),
+        "the children are orphans",
+    )
+    assert uids(scene) == before
+    new = scene.apply_ready()["metadata"]["uid"]
+    assert new != old
+    assert owners(scene) == {new}
+    assert uids(scene) == before
+
+
+def test_recreated_at_once_it_gets_children_of_its_own(scene: Scene) -> None:
+    old = scene.apply_ready()["metadata"]["uid"]
+    before = uids(scene)
+    scene.kubectl("delete", "webapp", "web")
+    scene.kubectl("create", "-f", "-", input=json.dumps(manifest("web", SPEC)))
+    new = scene.ready()["metadata"]["uid"]
+    assert new != old
+
+    def all_new() -> bool:
+        found = [scene.list(kind, "coxswain.dev/webapp=web") for kind in CHILDREN]
+        return all(len(items) == 1 and items[0]["metadata"]["uid"] not in before.values() for items in found)
+
+    eventually(all_new, "no child of the old one is left")
+    assert owners(scene) == {new}
+    scene.ready()
+
+
+def test_a_namespace_goes_with_the_webapps_in_it(scene: Scene) -> None:
+    scene.apply_all({f"web-{number}": SPEC for number in range(5)})
+    scene.all_ready(5)
+    mark = scene.cluster.audit()
+    scene.cluster.kubectl("delete", "namespace", scene.namespace)
+    # A child that goes before its WebApp may be missed and looked for once; nothing is tried again and again.
+    assert sum(scene.settled(mark).values()) <= 5 * 6
+    scene.cluster.kubectl("create", "namespace", scene.namespace)
+    scene.apply_ready("web-1")

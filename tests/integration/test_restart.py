@@ -1,0 +1,71 @@
+"""The operator ends and starts again: it costs nothing, and what happened meanwhile is caught up with."""
+
+import json
+import time
+from collections import Counter
+from signal import SIGKILL, SIGTERM, Signals
+
+import pytest
+
+from cluster import AuditLog
+from integration.scene import OPERATOR, SPEC, Scene, eventually, manifest
+
+STEADY = {"webapps", "serviceaccounts", "configmaps", "services", "deployments"}
+ENDED = {SIGTERM: 0, SIGKILL: -9}
+
+
+def all_requests(mark: AuditLog) -> Counter[tuple[str, str]]:
+    """Return what the operator asked for, in all namespaces; discovery apart, by which no object is meant."""
+    events = [event for event in mark.events() if event.user == OPERATOR]
+    return Counter((event.verb, event.resource) for event in events if event.resource)
+
+
+@pytest.mark.parametrize("number", [SIGTERM, SIGKILL], ids=lambda number: number.name)
+def test_a_restart_costs_a_converged_webapp_nothing(scene: Scene, number: Signals) -> None:
+    mark = scene.cluster.audit()
+    before = scene.apply_ready()
+    scene.settled(mark)
+    mark, everywhere = scene.cluster.audit(), scene.cluster.audit()
+    started = time.monotonic()
+    assert scene.operator.stop(number) == ENDED[number]
+    assert time.monotonic() - started < 5
+    if number == SIGTERM:
+        assert "ended" in scene.operator.logged().splitlines()[-1]
+    scene.operator.start()
+    scene.settled(mark)
+    requests = all_requests(everywhere)
+    assert {resource for _, resource in requests} == STEADY
+    assert {verb for verb, _ in requests} == {"list", "watch"}
+    assert all(count <= 2 for (verb, _), count in requests.items() if verb == "list")
+    assert scene.get("webapp") == before
+
+
+def test_what_changes_while_it_is_stopped_is_caught_up_with(scene: Scene) -> None:
+    names = ["changed", "child-deleted", "child-edited", "recreated", "deleted"]
+    scene.apply_all(dict.fromkeys(names, SPEC))
+    scene.all_ready(len(names))
+    old = scene.get("webapp", "recreated")["metadata"]["uid"]
+    scene.operator.stop()
+    scene.apply("changed", {**SPEC, "image": "registry.example/web:2"})
+    scene.apply("created")
+    scene.kubectl("delete", "service", "child-deleted")
+    scene.kubectl("set", "image", "deployment/child-edited", "app=registry.example/other:1")
+    scene.kubectl("label", "service", "child-edited", "coxswain.dev/webapp-")
+    scene.kubectl("delete", "webapp", "deleted", "recreated")
+    scene.kubectl("create", "-f", "-", input=json.dumps(manifest("recreated", SPEC)))
+    scene.operator.start()
+    scene.all_ready(len(names))
+    eventually(lambda: image(scene, "changed") == "registry.example/web:2", "the new image")
+    eventually(lambda: image(scene, "child-edited") == SPEC["image"], "the image is put back")
+    eventually(lambda: scene.names("service", "child-edited") == ["child-edited"], "the label is put back")
+    eventually(lambda: scene.find("service", "child-deleted"), "the Service is made anew")
+    eventually(lambda: scene.find("deployment", "deleted") is None, "children of a deleted WebApp go")
+    new = scene.ready("recreated")["metadata"]["uid"]
+    assert new != old
+    assert {child["metadata"]["ownerReferences"][0]["uid"] for child in scene.children("recreated").values()} == {new}
+    scene.all_ready(len(names))
+
+
+def image(scene: Scene, name: str) -> str:
+    found: str = scene.get("deployment", name)["spec"]["template"]["spec"]["containers"][0]["image"]
+    return found
