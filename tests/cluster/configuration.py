@@ -213,6 +213,7 @@ def fake_nodes(count: int, architecture: str) -> str:
                 "annotations": dict([FAKE_NODE]),
                 "labels": {
                     "kubernetes.io/hostname": f"node-{number}",
+                    "topology.kubernetes.io/zone": f"zone-{number % 3}",
                     "kubernetes.io/os": "linux",
                     "kubernetes.io/arch": architecture,
                 },

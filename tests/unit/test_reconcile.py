@@ -1,95 +1,19 @@
 """Reconcile: the fewest requests, what is remembered, and what follows from each error."""
 
-import asyncio
 import dataclasses
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
-from coxswain.control.reconcile import Outcome, Reconciler
-from coxswain.control.report import Reporter
-from coxswain.control.store import HistoryReset, Key, Store
+from coxswain.control.reconcile import Outcome
+from coxswain.control.store import HistoryReset
 from coxswain.kube.errors import Refused, Unreachable
-from coxswain.kube.events import Occurrence
-from coxswain.kube.kinds import CHILDREN, CONFIG_MAP, DEPLOYMENT, SERVICE, WEBAPP, kind_of
+from coxswain.kube.kinds import CHILDREN, CONFIG_MAP, DEPLOYMENT, SERVICE, kind_of
 from coxswain.kube.observed import Controller, Observed, observe, webapp_of
-from coxswain.settings import StatusSettings
 from coxswain.webapp.children import desired
-from unit.objects import observed_child, raw_webapp, stored
-from unit.server import RecordingWriter, refusal
-
-WEB = Key("shop", "web")
-SPEC: dict[str, Any] = {
-    "image": "registry.example/web:1",
-    "ports": [{"name": "http", "containerPort": 8080}],
-    "config": {"A": "1"},
-}
-COMPLETE = {"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1, "readyReplicas": 1, "availableReplicas": 1}
-
-
-class Recorded:
-    """Keeps the Events."""
-
-    def __init__(self) -> None:
-        self.told: list[Occurrence] = []
-
-    async def record(self, _: Observed, occurrence: Occurrence) -> None:
-        self.told.append(occurrence)
-
-
-class Bench:
-    """A reconciler with a store that the test fills and a writer that it scripts."""
-
-    def __init__(self) -> None:
-        self.store = Store()
-        self.writer = RecordingWriter()
-        self.events = Recorded()
-        self.now = 0.0
-        self.swept: list[str] = []
-        reporter = Reporter(
-            self.store, self.writer, StatusSettings(), clock=lambda: self.now, sweep_webapps=self.swept.append
-        )
-        self.reconciler = Reconciler(self.store, self.writer, self.events, reporter)  # type: ignore[arg-type]
-
-    def webapp(self, *, version: int = 10, generation: int = 1, uid: str = "uid-1", **spec: Any) -> Observed:
-        """Put the WebApp into the store; what is written later gets later versions."""
-        self.writer.version = max(self.writer.version, version)
-        status = (found.content["status"] if (found := self.store.webapp(WEB)) else None) or {}
-        metadata = {"generation": generation}
-        raw = raw_webapp(version=version, uid=uid, metadata=metadata, status=status)
-        observed = observe(WEBAPP, {**raw, "spec": {**SPEC, **spec}})
-        self.store.observe(observed)
-        return observed
-
-    def run(self, *, failures: int = 0) -> Outcome:
-        """Reconcile once."""
-        self.writer.sent.clear()
-        return asyncio.run(self.reconciler.reconcile(WEB, failures=failures))
-
-    def converge(self) -> None:
-        """Create the children, let the rollout complete, and bring the status to Ready."""
-        self.webapp()
-        self.run()
-        self.roll_out()
-        self.run()
-        self.events.told.clear()
-        assert self.conditions()["Ready"] == ("True", "Ready")
-
-    def roll_out(self) -> None:
-        """Let the Deployment's status say that all is rolled out."""
-        live = self.store.get(DEPLOYMENT, WEB)
-        assert live is not None
-        self.writer.version += 1
-        status = {**COMPLETE, "conditions": [{"type": "Available", "status": "True"}]}
-        content = {**live.content, "status": status}
-        self.store.observe(dataclasses.replace(live, version=self.writer.version, content=content))
-
-    def conditions(self) -> dict[str, tuple[str, str]]:
-        """Status and reason of each condition."""
-        webapp = self.store.webapp(WEB)
-        assert webapp is not None
-        return {found["type"]: (found["status"], found["reason"]) for found in webapp.content["status"]["conditions"]}
+from unit.bench import WEB, Bench
+from unit.objects import observed_child, stored
+from unit.server import refusal
 
 
 @pytest.fixture
