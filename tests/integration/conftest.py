@@ -24,8 +24,13 @@ def cluster() -> Iterator[ControlPlane]:
 
 
 @pytest.fixture(scope="session")
-def _operator(cluster: ControlPlane) -> Iterator[OperatorProcess]:
-    kubeconfig = cluster.service_account_kubeconfig("coxswain-system", "coxswain")
+def kubeconfig(cluster: ControlPlane) -> Path:
+    """The kubeconfig of the operator's ServiceAccount."""
+    return cluster.service_account_kubeconfig("coxswain-system", "coxswain")
+
+
+@pytest.fixture(scope="session")
+def _operator(cluster: ControlPlane, kubeconfig: Path) -> Iterator[OperatorProcess]:
     process = OperatorProcess(kubeconfig, cluster.directory / "logs" / "operator.log")
     yield process
     process.stop()
@@ -38,6 +43,25 @@ def operator(_operator: OperatorProcess, request: pytest.FixtureRequest) -> Iter
     yield _operator
     if request.session.testsfailed:
         print("the end of the operator's log:\n" + "\n".join(_operator.logged().splitlines()[-40:]))
+
+
+@pytest.fixture
+def another_operator(
+    cluster: ControlPlane, kubeconfig: Path, _operator: OperatorProcess
+) -> Iterator[Callable[..., OperatorProcess]]:
+    """Run an operator with arguments, and perhaps another kubeconfig, in the place of the usual one."""
+    started: list[OperatorProcess] = []
+
+    def start(*arguments: str, kubeconfig: Path = kubeconfig) -> OperatorProcess:
+        _operator.stop()
+        process = OperatorProcess(kubeconfig, cluster.directory / "logs" / "another-operator.log", arguments)
+        started.append(process)
+        process.start()
+        return process
+
+    yield start
+    for process in started:
+        process.stop()
 
 
 @pytest.fixture

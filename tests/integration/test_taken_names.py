@@ -1,8 +1,7 @@
 """A child's name that a foreign object bears: it is never touched, and the status says whose it is."""
 
 import json
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,63 +11,104 @@ from cluster.operator_process import OperatorProcess
 from integration.scene import CHILDREN, SPEC, Scene, eventually
 
 KINDS = {"serviceaccount": "ServiceAccount", "configmap": "ConfigMap", "service": "Service", "deployment": "Deployment"}
-POD = {"containers": [{"name": "other", "image": "registry.example/other:1"}]}
-SPECS: dict[str, dict[str, Any]] = {
+NEEDED_BY_PODS = ("serviceaccount", "configmap")
+TEMPLATE = {
+    "metadata": {"labels": {"app": "other"}},
+    "spec": {"containers": [{"name": "other", "image": "registry.example/other:1"}]},
+}
+CONTENT: dict[str, dict[str, Any]] = {
+    "serviceaccount": {},
     "configmap": {"data": {"OTHER": "1"}},
     "service": {"spec": {"ports": [{"port": 99}]}},
-    "deployment": {
-        "spec": {
-            "selector": {"matchLabels": {"app": "other"}},
-            "template": {"metadata": {"labels": {"app": "other"}}, "spec": POD},
-        }
-    },
+    "deployment": {"spec": {"replicas": 0, "selector": {"matchLabels": {"app": "other"}}, "template": TEMPLATE}},
 }
 
 
-@pytest.fixture
-def resyncing(_operator: OperatorProcess, cluster: ControlPlane, kubeconfig: Path) -> Iterator[OperatorProcess]:
-    """An operator that looks again every two seconds, in the place of the usual one."""
-    _operator.stop()
-    process = OperatorProcess(kubeconfig, cluster.directory / "logs" / "resyncing.log", ["--resync-interval", "2"])
-    process.start()
-    yield process
-    process.stop()
+@pytest.fixture(scope="module")
+def configuration_name(cluster: ControlPlane, _operator: OperatorProcess) -> str:
+    """The name of the ConfigMap of a WebApp `web`, which carries a hash: learned where nothing is in the way."""
+    _operator.start()
+    scene = Scene(cluster, "default", _operator)
+    scene.apply_ready()
+    name: str = scene.child("configmap")["metadata"]["name"]
+    scene.kubectl("delete", "webapp", "web")
+    return name
 
 
-def foreign(scene: Scene, kind: str, name: str, owner: str | None) -> dict[str, Any]:
+def put_foreign(scene: Scene, kind: str, name: str, owner: str | None, labels: dict[str, str]) -> dict[str, Any]:
     """Make an object of a child's name, controlled by a ConfigMap if `owner` names one; return it."""
-    metadata: dict[str, Any] = {"name": name}
+    metadata: dict[str, Any] = {"name": name, "labels": labels}
     if owner is not None:
         scene.kubectl("create", "configmap", owner)
         uid = scene.get("configmap", owner)["metadata"]["uid"]
         reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": owner, "uid": uid, "controller": True}
         metadata["ownerReferences"] = [reference]
     version = "apps/v1" if kind == "deployment" else "v1"
-    thing = {"apiVersion": version, "kind": KINDS[kind], "metadata": metadata, **SPECS.get(kind, {})}
+    thing = {"apiVersion": version, "kind": KINDS[kind], "metadata": metadata, **CONTENT[kind]}
     scene.kubectl("create", "-f", "-", input=json.dumps(thing))
+    if kind == "deployment":
+        # Its controller writes the status once; from then on nobody has a reason to write.
+        eventually(lambda: scene.get(kind, name).get("status", {}).get("observedGeneration"), "it was observed")
     return scene.get(kind, name)
 
 
-def untouched(before: dict[str, Any], after: dict[str, Any] | None) -> bool:
-    """Tell whether nothing but a status was written, which a Deployment's controller does."""
-    assert after is not None
-    shown = ("uid", "labels", "annotations", "ownerReferences", "managedFields")
-    same = [before["metadata"].get(key) == after["metadata"].get(key) for key in shown[:1] + shown[3:4]]
-    return all(same) and before.get("spec") == after.get("spec") and before.get("data") == after.get("data")
+CASES: list[tuple[str | None, dict[str, str]]] = [
+    (None, {}),
+    ("owner", {}),
+    (None, {"coxswain.dev/webapp": "web"}),
+]
 
 
-@pytest.mark.parametrize("owner", [None, "owner"], ids=["of nobody", "of another"])
+@pytest.mark.parametrize(("owner", "labels"), CASES, ids=["of nobody", "of another", "of nobody, with our label"])
 @pytest.mark.parametrize("kind", CHILDREN)
-def test_a_foreign_object_is_never_taken(
-    cluster: ControlPlane, operator: OperatorProcess, make_namespace: Callable[[], str], kind: str, owner: str | None
+def test_a_foreign_object_is_never_touched(
+    scene: Scene, configuration_name: str, kind: str, owner: str | None, labels: dict[str, str]
 ) -> None:
-    scene = Scene(cluster, make_namespace(), operator)
-    name = configuration_name(scene) if kind == "configmap" else "web"
-    before = foreign(scene, kind, name, owner)
+    name = configuration_name if kind == "configmap" else "web"
+    before = put_foreign(scene, kind, name, owner, labels)
     scene.apply()
-    ready = scene.not_ready("NameTaken")
-    stalled = scene.condition("Stalled")
+    ready, stalled = scene.not_ready("NameTaken"), scene.condition("Stalled")
     assert (stalled["status"], stalled["reason"]) == ("True", "NameTaken")
     for condition in (ready, stalled):
         assert f"{KINDS[kind]} {name}" in condition["message"]
-        assert "ConfigMap owner controls" in condition["message"] if owner else "not this WebApp's" in condition["message"]
+        assert ("ConfigMap owner controls" if owner else "not this WebApp's") in condition["message"]
+    if kind in NEEDED_BY_PODS:
+        assert scene.find("deployment") is None, "no pod is started with a foreign one"
+    # Another change of the WebApp, and its end, change nothing about that.
+    scene.apply(spec={**SPEC, "image": "registry.example/web:2"})
+    eventually(lambda: scene.get("webapp")["status"]["observedGeneration"] == 2, "the change was seen")
+    scene.not_ready("NameTaken")
+    assert scene.get(kind, name) == before
+    if owner is None and not labels:
+        scene.kubectl("delete", "webapp", "web")
+        assert scene.get(kind, name) == before
+    else:
+        _recovers(scene, kind, name)
+
+
+def _recovers(scene: Scene, kind: str, name: str) -> None:
+    """The foreign object goes, and the WebApp is touched."""
+    scene.kubectl("delete", kind, name)
+    scene.apply_ready(spec={**SPEC, "annotations": {"example.com/touched": "yes"}})
+    assert scene.condition("Stalled")["status"] == "False"
+    assert scene.child(kind)["metadata"]["name"].startswith("web")
+
+
+def test_the_next_resync_finds_that_a_name_is_free(
+    cluster: ControlPlane,
+    make_namespace: Callable[[], str],
+    another_operator: Callable[..., OperatorProcess],
+    configuration_name: str,
+) -> None:
+    operator = another_operator("--resync-interval", "2")
+    scene = Scene(cluster, make_namespace(), operator)
+    names = {kind: configuration_name.removeprefix("web") for kind in CHILDREN}
+    names = {kind: f"web-{kind}" + (rest if kind == "configmap" else "") for kind, rest in names.items()}
+    for kind, name in names.items():
+        put_foreign(scene, kind, name, None, {})
+    scene.apply_all({f"web-{kind}": SPEC for kind in CHILDREN})
+    for kind in CHILDREN:
+        scene.not_ready("NameTaken", f"web-{kind}")
+    for kind, name in names.items():
+        scene.kubectl("delete", kind, name)
+    scene.all_ready(len(CHILDREN))

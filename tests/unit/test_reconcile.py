@@ -175,20 +175,27 @@ def test_nothing_is_tried_in_a_namespace_that_is_going(bench: Bench) -> None:
     assert bench.writer.sent == ["create ServiceAccount"]
 
 
-def test_an_apply_that_changes_nothing_is_not_sent_again(bench: Bench) -> None:
-    """A mutating policy holds a value of ours."""
+@pytest.mark.parametrize("later", [0, 1])
+def test_what_a_policy_holds_is_not_sent_again_and_told(bench: Bench, later: int) -> None:
+    """The answer is the old object, or a new one that is no more as desired than the old."""
     bench.converge()
     live = bench.store.get(SERVICE, WEB)
     assert live is not None
     content = {**live.content, "spec": {**live.content["spec"], "sessionAffinity": "ClientIP"}}
     held = dataclasses.replace(live, version=500, content=content)
     bench.store.observe(held)
-    bench.writer.answer("update Service", held)
+    bench.writer.answer("update Service", dataclasses.replace(held, version=500 + later))
+    bench.writer.version = 600
     bench.run()
     assert bench.writer.sent == ["update Service"]
     bench.reconciler.look_again()
+    bench.now += 10
     bench.run()
-    assert bench.writer.sent == []
+    assert bench.writer.sent == ["status"]
+    assert bench.conditions()["Ready"] == ("True", "Ready")
+    webapp = bench.store.webapp(WEB)
+    assert webapp is not None
+    assert "policy of the cluster holds spec.sessionAffinity" in str(webapp.content["status"]["children"])
 
 
 def test_an_answer_from_the_past_means_that_history_was_reset(bench: Bench) -> None:

@@ -19,6 +19,7 @@ from coxswain.webapp.health import (
     Health,
     differs,
     health,
+    held,
     name_taken,
     not_written,
     rejected,
@@ -62,7 +63,7 @@ class _Tried:
     manifest: str
     live: str | None
     refused: Health | None
-    """None if the server accepted the apply and changed nothing: a mutating policy holds the value."""
+    """None if the server accepted the apply and stored something else: a mutating policy holds the value."""
 
 
 class ChildWriter:
@@ -126,7 +127,7 @@ class ChildWriter:
             return await self._update(webapp, manifest, found)
         self._store.answer(created, None)
         log.info("created %s %s", *_named(manifest))
-        return Result(_child(manifest, health(created.content)), created, created=True)
+        return Result(_child(manifest, self._outcome(manifest, created, None)), created, created=True)
 
     async def _update(self, webapp: WebApp, manifest: Manifest, observed: Observed) -> Result:
         foreign = _foreign(webapp, observed)
@@ -141,14 +142,20 @@ class ChildWriter:
         if known is not None and known.refused is not None:
             return Result(_child(manifest, known.refused), observed)
         if not found or known is not None:
-            return Result(_child(manifest, health(observed.content)), observed)
+            return Result(_child(manifest, held(health(observed.content), _listed(found))), observed)
         answer = await self._writer.update(manifest, observed)
         self._store.answer(answer, observed)
-        if answer.version == observed.version:
-            self._remember(manifest, answer, None)
         log.info("applied %s %s: %s", *_named(manifest), _listed(found))
         corrections = tuple(Correction(difference, owner(difference, observed.others)) for difference in found)
-        return Result(_child(manifest, health(answer.content)), answer, corrections=corrections)
+        return Result(_child(manifest, self._outcome(manifest, answer, observed)), answer, corrections=corrections)
+
+    def _outcome(self, manifest: Manifest, answer: Observed, before: Observed | None) -> Health:
+        """Return the health of a child that was just applied."""
+        left = differences(comparable(manifest), answer.content, answer.owned)
+        if left or (before is not None and answer.version == before.version):
+            # Between our request and what was stored something changed it: an admission policy, which would again.
+            self._remember(manifest, answer, None)
+        return held(health(answer.content), _listed(left))
 
     def _known(self, manifest: Manifest, observed: Observed | None) -> _Tried | None:
         tried = self._tried.get(_owner(manifest), {}).get(_place(manifest))

@@ -5,7 +5,7 @@ A Deployment's health follows `kubectl rollout status` and kstatus
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any
 
@@ -58,6 +58,13 @@ def health(live: Mapping[str, Any]) -> Health:
 def differs(fields: str) -> Health:
     """Return the health of a child that is not as desired and isn't written now."""
     return Health(Level.DEGRADED, "Differs", f"is not as the spec says: {fields}")
+
+
+def held(state: Health, fields: str) -> Health:
+    """Return the health of a child that is as it was applied but for fields that the cluster's admission changes."""
+    if not fields or state.level is not Level.HEALTHY:
+        return state
+    return replace(state, message=f"an admission policy of the cluster holds {fields} at another value")
 
 
 def name_taken(owner: str | None) -> Health:
