@@ -155,7 +155,7 @@ SCHEDULING = [
     refused("tolerations[0].key", "should match", tolerations=[{"key": "a b"}]),
     refused("tolerations[0].value", "should match", tolerations=[{"key": "a", "value": "b c"}]),
     refused("tolerations[0].effect", "supported values", tolerations=[{"key": "a", "effect": "Never"}]),
-    refused("topologySpreadConstraints", "duplicate entries", topologySpreadConstraints=[SPREAD, {**SPREAD}]),
+    refused("topologySpreadConstraints", "may stand here once", topologySpreadConstraints=[SPREAD, {**SPREAD}]),
     refused(
         "topologySpreadConstraints[0].minDomains",
         "needs whenUnsatisfiable: DoNotSchedule",
@@ -195,7 +195,7 @@ SCHEDULING = [
         topologySpreadConstraints=spread(matchLabelKeys=["a b"]),
     ),
     refused(
-        'topologySpreadConstraints[topologyKey="kubernetes.io/hostname",whenUnsatisfiable="ScheduleAnyway"].labelSelector',
+        "topologySpreadConstraints[0].labelSelector",
         "field not declared",
         topologySpreadConstraints=spread(labelSelector={}),
     ),
