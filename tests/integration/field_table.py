@@ -115,10 +115,11 @@ def environment() -> Field:
 
 
 def spread() -> Field:
-    first = {"maxSkew": 2, "topologyKey": "topology.kubernetes.io/zone", "whenUnsatisfiable": "ScheduleAnyway"}
     counted = {"labelSelector": {"matchLabels": {"coxswain.dev/webapp": "field-topologyspreadconstraints"}}}
-    places = {f"{POD}/topologySpreadConstraints": ([{**first, **counted}], None)}
-    return Field("topologySpreadConstraints", [first], [], places)
+    first = {"maxSkew": 2, "topologyKey": "topology.kubernetes.io/zone", "whenUnsatisfiable": "ScheduleAnyway"}
+    second = {"maxSkew": 5, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "DoNotSchedule"}
+    places = {f"{POD}/topologySpreadConstraints": ([{**first, **counted}], [{**second, **counted}])}
+    return Field("topologySpreadConstraints", [first], [second], places)
 
 
 def strategy() -> Field:

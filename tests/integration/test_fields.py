@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from integration.field_table import BASE, FIELDS, Field
-from integration.scene import CHILDREN, Scene, masked
+from integration.scene import CHILDREN, Scene, manifest, masked
 
 ROOT = Path(__file__).parents[2]
 NEVER = "without-any"
@@ -49,10 +49,24 @@ def test_each_field_is_set_changed_and_removed(scene: Scene) -> None:
     scene.settled(mark)
 
 
+@pytest.mark.parametrize("options", [(), ("--server-side",)], ids=["by kubectl", "on the server"])
+def test_an_empty_list_of_spreads_is_no_spread(scene: Scene, options: tuple[str, ...]) -> None:
+    """Left out, pods spread over nodes; so an empty list must stay one."""
+    first = {"maxSkew": 2, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "ScheduleAnyway"}
+    for constraints in ([first], []):
+        webapp = manifest("web", {**BASE, "topologySpreadConstraints": constraints})
+        scene.kubectl("apply", *options, "-f", "-", input=json.dumps(webapp))
+        pod = scene.ready() and scene.get("deployment")["spec"]["template"]["spec"]
+        assert len(pod.get("topologySpreadConstraints", [])) == len(constraints)
+
+
 def _step(scene: Scene, specs: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     """Apply WebApps and return the children of each once all are Ready."""
     scene.apply_all(specs)
     scene.all_ready(len(specs))
+    # A value that is not written as the server writes it would look as if a policy had changed it.
+    told = [child for webapp in scene.list("webapp") for child in webapp["status"]["children"] if "message" in child]
+    assert not told
     return _children(scene)
 
 

@@ -128,6 +128,8 @@ def test_a_policy_that_changes_our_value_is_not_fought(scene: Scene, value: str)
         scene.apply_ready()
         scene.settled(mark)
         assert scene.get("service")["metadata"]["labels"]["app.kubernetes.io/name"] != "web"
+        messages = [child.get("message", "") for child in scene.get("webapp")["status"]["children"]]
+        assert sum("admission policy" in message for message in messages) == 2, "it is told of both children"
         scene.kubectl("label", "service/web", "deployment/web", "other.example/touched=yes")
         requests = scene.settled(mark)
         assert requests <= Counter(

@@ -1,10 +1,33 @@
 """What things cost, counted in the audit log."""
 
+import time
 from collections import Counter
+from collections.abc import Callable, Iterator
 
-from integration.scene import SPEC, Scene
+import pytest
+
+from cluster import AuditLog, ControlPlane
+from cluster.operator_process import OperatorProcess
+from integration.scene import SPEC, Scene, eventually
+
+MANY = 100
+QUIET_SECONDS = 60.0
 
 
+@pytest.fixture(scope="module")
+def quiet(cluster: ControlPlane, _operator: OperatorProcess) -> Iterator[tuple[Scene, AuditLog, float]]:
+    """A converged WebApp that nobody touches while the other tests run; since when."""
+    _operator.start()
+    cluster.kubectl("create", "namespace", "quiet")
+    scene = Scene(cluster, "quiet", _operator)
+    mark = cluster.audit()
+    scene.apply_ready()
+    scene.settled(mark)
+    yield scene, cluster.audit(), time.monotonic()
+    cluster.kubectl("delete", "namespace", "quiet", "--wait=false")
+
+
+@pytest.mark.usefixtures("quiet")
 def test_creation_costs_four_child_writes(scene: Scene) -> None:
     mark = scene.cluster.audit()
     scene.apply_ready()
@@ -24,3 +47,62 @@ def test_a_changed_image_costs_one_child_write(scene: Scene) -> None:
     requests = scene.settled(mark)
     assert requests.pop("patch webapps/status") <= 2
     assert requests == Counter({"patch deployments": 1})
+
+
+def test_a_drifted_field_costs_one_child_write_and_no_status(scene: Scene) -> None:
+    mark = scene.cluster.audit()
+    scene.apply_ready()
+    scene.settled(mark)
+    scene.kubectl("label", "deployment", "web", "--overwrite", "app.kubernetes.io/name=other")
+    eventually(lambda: scene.get("deployment")["metadata"]["labels"]["app.kubernetes.io/name"] == "web", "put back")
+    assert scene.settled(mark) == Counter({"patch deployments": 1, "create events": 1})
+    # Told once: the same drift again is no news.
+    scene.kubectl("label", "deployment", "web", "--overwrite", "app.kubernetes.io/name=other")
+    assert scene.settled(mark) == Counter({"patch deployments": 1})
+
+
+def test_a_drifted_pod_costs_one_child_write(scene: Scene) -> None:
+    mark = scene.cluster.audit()
+    scene.apply_ready()
+    scene.settled(mark)
+    scene.kubectl("set", "image", "deployment/web", "app=registry.example/other:1")
+    requests = scene.settled(mark)
+    assert requests.pop("patch webapps/status") <= 2, "it rolls out for a moment, and that is told"
+    assert requests == Counter({"patch deployments": 1, "create events": 1})
+
+
+def test_a_hundred_webapps_at_once(
+    cluster: ControlPlane, make_namespace: Callable[[], str], operator: OperatorProcess
+) -> None:
+    scene = Scene(cluster, make_namespace(), operator)
+    specs = {f"web-{number:03}": {**SPEC, "replicas": 3 if number == 0 else 1} for number in range(MANY)}
+    log, mark, started = len(operator.logged()), cluster.audit(), time.monotonic()
+    scene.apply_all(specs)
+    applied = time.monotonic() - started
+    scene.all_ready(MANY)
+    elapsed = time.monotonic() - started
+    requests = scene.settled(mark)
+    _show(requests, applied, elapsed)
+    assert scene.get("webapp", "web-000")["status"]["readyReplicas"] == 3
+    assert not [line for line in operator.logged()[log:].splitlines() if " error " in line]
+    statuses, events = requests.pop("patch webapps/status"), requests.pop("create events")
+    children = ("serviceaccounts", "configmaps", "services", "deployments")
+    assert requests == Counter({f"patch {kind}": MANY for kind in children})
+    assert statuses <= 3 * MANY
+    assert events <= MANY
+
+
+def _show(requests: Counter[str], applied: float, elapsed: float) -> None:
+    print(f"\n{MANY} WebApps: applied in {applied:.1f} s, all Ready {elapsed:.1f} s after the first was")
+    print("\n| verb | resource | requests |\n|---|---|---|")
+    for request, count in sorted(requests.items()):
+        verb, resource = request.split()
+        print(f"| {verb} | {resource} | {count} |")
+    print(f"| | all | {requests.total()} |")
+
+
+def test_a_converged_webapp_costs_no_request_in_a_minute(quiet: tuple[Scene, AuditLog, float]) -> None:
+    """While others come and go; the watches and the resync are about no namespace, and are counted in restarts."""
+    scene, mark, since = quiet
+    time.sleep(max(0.0, since + QUIET_SECONDS - time.monotonic()))
+    assert scene.requests(mark) == Counter()

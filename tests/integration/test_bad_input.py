@@ -1,0 +1,33 @@
+"""Bad input is refused at once, with a message that names the field; what is there stays as it is."""
+
+from typing import Any
+
+import pytest
+
+from cluster import KubectlError
+from integration.scene import SPEC, Scene
+
+BAD: dict[str, dict[str, Any]] = {
+    "spec.image": {"image": "two words"},
+    "spec.replicas": {"replicas": -1},
+    "spec.runAsUser": {"runAsUser": 0},
+    "spec.ports[0].containerPort": {"ports": [{"name": "http", "containerPort": 70000}]},
+    "spec.env": {"env": [{"name": "GREETING", "value": "also in config"}]},
+    "spec.labels": {"labels": {"coxswain.dev/webapp": "other"}},
+}
+
+
+@pytest.mark.parametrize("field", BAD)
+def test_bad_input_is_refused_and_the_field_named(scene: Scene, field: str) -> None:
+    scene.apply()
+    before = scene.get("webapp")["spec"]
+    with pytest.raises(KubectlError, match=field.replace("[", r"\[")):
+        scene.apply(spec={**SPEC, **BAD[field]})
+    assert scene.get("webapp")["spec"] == before
+
+
+def test_a_field_that_does_not_exist_is_refused(scene: Scene) -> None:
+    # kubectl says it if the API server has published the schema already, else the API server does.
+    with pytest.raises(KubectlError, match=r'unknown field "(spec\.)?imagge"'):
+        scene.apply(spec={**SPEC, "imagge": "registry.example/web:1"})
+    assert scene.find("webapp") is None

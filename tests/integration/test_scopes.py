@@ -1,0 +1,48 @@
+"""An operator that serves some namespaces only, with rights in these and nowhere else."""
+
+import json
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import yaml
+
+from cluster import ControlPlane
+from cluster.operator_process import OperatorProcess
+from integration.scene import CHILDREN, Scene, eventually
+
+ROLE = Path(__file__).parents[2] / "manifests/overlays/single-namespace/role.yaml"
+ACCOUNT = "scoped"
+
+
+def grant(cluster: ControlPlane, namespace: str, home: str) -> None:
+    """Bind the role of the overlay in a namespace to the ServiceAccount of another."""
+    role = yaml.safe_load(ROLE.read_text(encoding="utf-8"))
+    cluster.kubectl("apply", "--namespace", namespace, "-f", "-", input=json.dumps(role))
+    account = f"--serviceaccount={home}:{ACCOUNT}"
+    cluster.kubectl("create", "rolebinding", ACCOUNT, f"--role={role['metadata']['name']}", account, "-n", namespace)
+
+
+def test_only_the_given_namespaces_are_served(
+    cluster: ControlPlane, make_namespace: Callable[[], str], another_operator: Callable[..., OperatorProcess]
+) -> None:
+    first, second, other = (make_namespace() for _ in range(3))
+    cluster.kubectl("create", "serviceaccount", ACCOUNT, "--namespace", first)
+    for namespace in (first, second):
+        grant(cluster, namespace, first)
+    mark = cluster.audit()
+    kubeconfig = cluster.service_account_kubeconfig(first, ACCOUNT)
+    operator = another_operator("--namespace", f"{first},{second}", kubeconfig=kubeconfig)
+    scenes = [Scene(cluster, namespace, operator) for namespace in (first, second, other)]
+    for scene in scenes:
+        scene.apply()
+    for scene in scenes[:2]:
+        scene.ready()
+        scene.kubectl("delete", "service", "web")
+        eventually(partial(scene.names, "service"), "the Service is made anew")
+        scene.ready()
+    assert "status" not in scenes[2].get("webapp")
+    assert [scenes[2].names(kind) for kind in CHILDREN] == [[], [], [], []]
+    requests = [event for event in mark.events() if event.user == f"system:serviceaccount:{first}:{ACCOUNT}"]
+    assert {event.namespace for event in requests if event.resource} == {first, second}
+    assert not [event for event in requests if event.code == 403]

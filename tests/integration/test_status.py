@@ -1,0 +1,101 @@
+"""What the status says when things go wrong, and that it stops saying so when they go right again."""
+
+import json
+from typing import Any
+
+import pytest
+
+from integration.scene import SPEC, Scene, eventually
+
+NEVER_READY = {"kwok.test/fate": "never-ready"}
+
+
+def statuses(scene: Scene) -> dict[str, str]:
+    conditions = scene.get("webapp").get("status", {}).get("conditions", [])
+    return {found["type"]: found["status"] for found in conditions}
+
+
+def test_pods_that_never_get_ready_stall_the_rollout(scene: Scene) -> None:
+    scene.apply(spec={**SPEC, "annotations": NEVER_READY, "rollout": {"progressDeadlineSeconds": 3}})
+    scene.not_ready("RollingOut")
+    assert statuses(scene) == {"Ready": "False", "Available": "False", "Progressing": "True", "Stalled": "False"}
+    ready = scene.not_ready("ProgressDeadlineExceeded")
+    assert "Deployment web" in ready["message"]
+    assert statuses(scene) == {"Ready": "False", "Available": "False", "Progressing": "False", "Stalled": "True"}
+    assert scene.condition("Stalled")["reason"] == "ProgressDeadlineExceeded"
+    scene.apply_ready(spec={**SPEC, "rollout": {"progressDeadlineSeconds": 3}})
+    assert statuses(scene) == {"Ready": "True", "Available": "True", "Progressing": "False", "Stalled": "False"}
+
+
+def test_a_bad_revision_leaves_the_old_pods_serving(scene: Scene) -> None:
+    scene.apply_ready()
+    scene.apply(spec={**SPEC, "annotations": {"kwok.test/fate": "crash"}})
+    scene.not_ready("RollingOut")
+    eventually(lambda: len(scene.names("pod")) == 2, "a pod of the new revision beside the old one")
+    assert statuses(scene)["Available"] == "True"
+
+
+@pytest.mark.parametrize(
+    ("resource", "kind", "reason"),
+    [
+        ("count/services", "Service web", "Forbidden"),
+        ("count/configmaps", "ConfigMap web-", "Forbidden"),
+        ("pods", "Deployment web", "FailedCreate"),
+    ],
+)
+def test_an_exceeded_quota_is_told_and_recovered_from(scene: Scene, resource: str, kind: str, reason: str) -> None:
+    scene.kubectl("create", "quota", "none", f"--hard={resource}=0")
+    hard = "jsonpath={.status.hard}"
+    eventually(lambda: scene.kubectl("get", "quota", "none", "-o", hard), "the quota is in force")
+    scene.apply()
+    ready = scene.not_ready(reason)
+    assert kind in ready["message"]
+    assert "exceeded quota: none" in ready["message"]
+    assert scene.condition("Stalled")["status"] == "False", "it is tried again"
+    scene.kubectl("delete", "quota", "none")
+    scene.ready()
+
+
+def test_what_the_api_server_refuses_stalls_until_it_is_corrected(scene: Scene) -> None:
+    # The schema counts characters, the API server bytes: three for each of these.
+    large = {**SPEC, "files": [{"path": "/etc/web/large", "content": "€" * 400_000}]}
+    _apply_on_server(scene, large)
+    ready = scene.not_ready("Rejected")
+    assert "ConfigMap web-" in ready["message"]
+    assert "1048576" in ready["message"]
+    stalled = scene.condition("Stalled")
+    assert (stalled["status"], stalled["reason"]) == ("True", "Rejected")
+    mark = scene.cluster.audit()
+    assert not scene.settled(mark, seconds=1.0), "it is not tried again and again"
+    assert scene.find("deployment") is None, "no pod is started without it"
+    _apply_on_server(scene, SPEC)
+    scene.ready()
+
+
+def _apply_on_server(scene: Scene, spec: dict[str, Any]) -> None:
+    """Apply without kubectl's annotation of what it last applied, which is limited."""
+    webapp = {"apiVersion": "coxswain.dev/v1", "kind": "WebApp", "metadata": {"name": "web"}, "spec": spec}
+    scene.kubectl("apply", "--server-side", "-f", "-", input=json.dumps(webapp))
+
+
+def test_a_condition_of_another_writer_stays(scene: Scene) -> None:
+    scene.apply_ready()
+    condition = {
+        "type": "Foreign",
+        "status": "True",
+        "reason": "Checked",
+        "message": "by another controller",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }
+    manifest = {
+        "apiVersion": "coxswain.dev/v1",
+        "kind": "WebApp",
+        "metadata": {"name": "web"},
+        "status": {"conditions": [condition]},
+    }
+    arguments = ("apply", "--server-side", "--subresource=status", "--field-manager=other", "-f", "-")
+    mark = scene.cluster.audit()
+    scene.kubectl(*arguments, input=json.dumps(manifest))
+    assert not scene.settled(mark, seconds=1.0), "it is no reason to write"
+    scene.apply_ready(spec={**SPEC, "image": "registry.example/web:2"})
+    assert scene.condition("Foreign") == condition
