@@ -282,6 +282,20 @@ def test_drift_is_put_back_and_told_of(bench: Bench) -> None:
     )
 
 
+def test_a_foreign_change_of_the_deployment_is_told_when_its_controller_has_looked(bench: Bench) -> None:
+    bench.converge()
+    live = bench.store.get(DEPLOYMENT, WEB)
+    assert live is not None
+    content = {**live.content, "metadata": {**live.content["metadata"], "generation": 2}}
+    bench.store.observe(dataclasses.replace(live, version=500, content=content))
+    assert bench.run() == Outcome(after=1.0)
+    assert bench.writer.sent == []
+    bench.now += 1
+    bench.run()
+    assert bench.writer.sent == ["status"]
+    assert bench.conditions()["Ready"] == ("False", "RollingOut")
+
+
 def test_a_deleted_child_is_made_anew_and_told_of(bench: Bench) -> None:
     bench.converge()
     bench.store.forget(SERVICE, WEB, 500)

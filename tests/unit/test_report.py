@@ -28,16 +28,17 @@ class Bench:
         )
         self.store.observe(observed_webapp(status=status()))
 
-    def report(self, **changes: Any) -> Report:
+    def report(self, *, tentative: bool = False, **changes: Any) -> Report:
         """Report a status of the WebApp that the store has."""
         webapp = self.store.webapp(WEB)
         assert webapp is not None
-        return asyncio.run(self.reporter.report(WEB, webapp, status(**changes)))
+        return asyncio.run(self.reporter.report(WEB, webapp, status(**changes), tentative=tentative))
 
 
 def status(ready: str = "False", **changes: Any) -> Any:
     """A status."""
-    return {"conditions": [{"type": "Ready", "status": ready}], "replicas": 1, "readyReplicas": 0, **changes}
+    conditions = [{"type": "Ready", "status": ready}]
+    return {"observedGeneration": 1, "conditions": conditions, "replicas": 1, "readyReplicas": 0, **changes}
 
 
 @pytest.fixture
@@ -53,6 +54,11 @@ def test_the_same_is_not_written(bench: Bench) -> None:
 
 def test_a_condition_is_written_at_once(bench: Bench) -> None:
     assert bench.report(ready="True") == Report(written=True)
+
+
+def test_what_is_tentative_waits_unless_the_generation_is_new(bench: Bench) -> None:
+    assert bench.report(ready="True", tentative=True) == Report(after=1.0)
+    assert bench.report(ready="True", observedGeneration=2, tentative=True) == Report(written=True)
 
 
 def test_progress_waits_a_second_and_then_the_last_value_is_written(bench: Bench) -> None:

@@ -129,7 +129,8 @@ class Reconciler:
             _now(),
         )
         try:
-            report = await self._reporter.report(key, observed, wanted)
+            tentative = any(result.child.health.unobserved for result in results)
+            report = await self._reporter.report(key, observed, wanted, tentative=tentative)
         finally:
             # Told even if the status can't be: the next reconcile finds nothing that it could tell.
             occurrence = news(webapp, results, previous)

@@ -54,14 +54,19 @@ class Reporter:
         for table in (self._written, self._waiting, self._stale, self._without_effect):
             table.pop(key, None)
 
-    async def report(self, key: Key, webapp: Observed, status: Status) -> Report:
+    async def report(self, key: Key, webapp: Observed, status: Status, *, tentative: bool = False) -> Report:
         """Bring the status of a WebApp, as it was observed, to the API server if and when it must be.
+
+        What is `tentative`, for a generation that was told of before, waits as progress does.
 
         Raises:
             RequestFailed: it could not be written.
             HistoryReset: the answer was older than the WebApp.
         """
-        need = urgency(webapp.content.get("status", {}), status)
+        previous = webapp.content.get("status", {})
+        need = urgency(previous, status)
+        if tentative and previous.get("observedGeneration") == status["observedGeneration"]:
+            need = min(need, Urgency.PROGRESS)
         if need is Urgency.NONE or self._without_effect.get(key) == (webapp.version, status):
             self._waiting.pop(key, None)
             return Report()

@@ -34,6 +34,8 @@ class Health:
     reason: str = "Ready"
     message: str = ""
     stalled: bool = False
+    unobserved: bool = False
+    """The Deployment controller has not looked at the present spec yet: its word comes in a moment."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,7 @@ def _deployment(live: Mapping[str, Any]) -> Health:
     wanted = live.get("spec", {}).get("replicas", 1)
     message = f"rolling out: {status.get('readyReplicas', 0)} of {wanted} pods ready"
     if status.get("observedGeneration", 0) < live["metadata"].get("generation", 0):
-        return Health(Level.PROGRESSING, "RollingOut", message)
+        return Health(Level.PROGRESSING, "RollingOut", message, unobserved=True)
     progress, failure = condition(live, "Progressing"), condition(live, "ReplicaFailure")
     if progress.get("reason") == "ProgressDeadlineExceeded":
         return Health(Level.DEGRADED, "ProgressDeadlineExceeded", str(progress.get("message", "")), stalled=True)
