@@ -1,6 +1,7 @@
 """One throwaway Kubernetes and one running operator for all integration tests; a namespace for each."""
 
 import itertools
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 
 from cluster import ControlPlane
 from cluster.operator_process import OperatorProcess
-from integration.scene import Scene
+from integration.scene import Quiet, Scene
 
 ROOT = Path(__file__).parents[2]
 
@@ -36,13 +37,26 @@ def _operator(cluster: ControlPlane, kubeconfig: Path) -> Iterator[OperatorProce
     process.stop()
 
 
-@pytest.fixture
-def operator(_operator: OperatorProcess, request: pytest.FixtureRequest) -> Iterator[OperatorProcess]:
-    """The operator, running; with the rights of the manifests and no others. A test may stop and start it."""
+@pytest.fixture(scope="session")
+def quiet(cluster: ControlPlane, _operator: OperatorProcess) -> Quiet:
+    """A converged WebApp that nobody touches while all the tests run."""
     _operator.start()
-    yield _operator
+    cluster.kubectl("create", "namespace", "quiet")
+    scene = Scene(cluster, "quiet", _operator)
+    mark = cluster.audit()
+    scene.apply_ready()
+    scene.settled(mark)
+    return Quiet(scene, cluster.audit(), time.monotonic())
+
+
+@pytest.fixture
+def operator(quiet: Quiet, request: pytest.FixtureRequest) -> Iterator[OperatorProcess]:
+    """The operator, running; with the rights of the manifests and no others. A test may stop and start it."""
+    process = quiet.scene.operator
+    process.start()
+    yield process
     if request.session.testsfailed:
-        print("the end of the operator's log:\n" + "\n".join(_operator.logged().splitlines()[-40:]))
+        print("the end of the operator's log:\n" + "\n".join(process.logged().splitlines()[-40:]))
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import quote
 
@@ -224,3 +225,13 @@ class Scene:
         """Return the Events of a WebApp."""
         found = [item for item in self.list("event") if item["regarding"]["kind"] == "WebApp"]
         return [item for item in found if item["regarding"]["name"] == name]
+
+
+@dataclass(frozen=True)
+class Quiet:
+    """A scene with a converged WebApp that nobody touches, and a mark in the audit log since when."""
+
+    scene: Scene
+    mark: AuditLog
+    since: float
+    """Of the monotonic clock."""

@@ -2,32 +2,16 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
-import pytest
-
-from cluster import AuditLog, ControlPlane
+from cluster import ControlPlane
 from cluster.operator_process import OperatorProcess
-from integration.scene import SPEC, Scene, eventually
+from integration.scene import SPEC, Quiet, Scene, eventually
 
 MANY = 100
 QUIET_SECONDS = 60.0
 
 
-@pytest.fixture(scope="module")
-def quiet(cluster: ControlPlane, _operator: OperatorProcess) -> Iterator[tuple[Scene, AuditLog, float]]:
-    """A converged WebApp that nobody touches while the other tests run; since when."""
-    _operator.start()
-    cluster.kubectl("create", "namespace", "quiet")
-    scene = Scene(cluster, "quiet", _operator)
-    mark = cluster.audit()
-    scene.apply_ready()
-    scene.settled(mark)
-    yield scene, cluster.audit(), time.monotonic()
-    cluster.kubectl("delete", "namespace", "quiet", "--wait=false")
-
-
-@pytest.mark.usefixtures("quiet")
 def test_creation_costs_four_child_writes(scene: Scene) -> None:
     mark = scene.cluster.audit()
     scene.apply_ready()
@@ -101,8 +85,10 @@ def _show(requests: Counter[str], applied: float, elapsed: float) -> None:
     print(f"| | all | {requests.total()} |")
 
 
-def test_a_converged_webapp_costs_no_request_in_a_minute(quiet: tuple[Scene, AuditLog, float]) -> None:
-    """While others come and go; the watches and the resync are about no namespace, and are counted in restarts."""
-    scene, mark, since = quiet
-    time.sleep(max(0.0, since + QUIET_SECONDS - time.monotonic()))
-    assert scene.requests(mark) == Counter()
+def test_a_converged_webapp_costs_no_request_in_a_minute(quiet: Quiet) -> None:
+    """While all the tests before this one ran, restarts of the operator among them.
+
+    The watches and the resync are about no namespace; test_restart.py counts them.
+    """
+    time.sleep(max(0.0, quiet.since + QUIET_SECONDS - time.monotonic()))
+    assert quiet.scene.requests(quiet.mark) == Counter()
