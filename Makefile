@@ -2,10 +2,12 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Test files run so many at a time, each on a Kubernetes of its own (about 700 MB).
+JOBS ?= 2
 export PYTHONPATH := operator:tests
 
 .DEFAULT_GOAL := help
-.PHONY: help check format golden test unit demo cluster-up cluster-down programs constraints clean
+.PHONY: help check format golden test figures unit demo cluster-up cluster-down programs constraints clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -35,7 +37,10 @@ golden: $(VENV)/.ready ## write the golden files anew, for `git diff` to judge
 	UPDATE_GOLDEN=1 $(BIN)/pytest -q tests/unit/test_children.py -k golden
 
 test: $(VENV)/.ready programs ## every test: the pure parts, then the operator against a real API server
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses $(JOBS) --dist loadfile
+
+figures: $(VENV)/.ready programs ## what things cost, in requests, measured now
+	$(BIN)/pytest --capture=no --quiet tests/integration/test_requests.py tests/integration/test_restart.py
 
 programs: $(VENV)/.ready ## find, download or build what the throwaway Kubernetes consists of
 	@$(BIN)/python -m cluster programs

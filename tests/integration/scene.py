@@ -227,6 +227,14 @@ class Scene:
         return [item for item in found if item["regarding"]["name"] == name]
 
 
+def show(what: str, requests: Counter[str]) -> None:
+    """Print what something cost, as a table; `make figures` lets it through."""
+    print(f"\n{what}\n\n| verb | resource | requests |\n|---|---|---|")
+    for request, count in sorted(requests.items()):
+        print(f"| {request.replace(' ', ' | ')} | {count} |")
+    print(f"| | all | {requests.total()} |")
+
+
 @dataclass(frozen=True)
 class Quiet:
     """A scene with a converged WebApp that nobody touches, and a mark in the audit log since when."""
