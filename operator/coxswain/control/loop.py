@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
 from kubernetes.aio.client import Configuration
@@ -67,33 +67,23 @@ class Loop:
     async def run(self, stop: asyncio.Event) -> None:
         """Run until `stop` is set; then end what is in hand, within the drain timeout, and return."""
         supervision = asyncio.create_task(self._supervisor.run(), name="supervision")
-        background = [
-            supervision,
-            asyncio.create_task(self._resync.run(), name="resync"),
-            asyncio.create_task(self._log_synced(), name="announcement"),
-        ]
+        resync = asyncio.create_task(self._resync.run(), name="resync")
         workers = [
             asyncio.create_task(self._work(), name=f"worker {number}") for number in range(self._settings.queue.workers)
         ]
         stopped = asyncio.create_task(stop.wait(), name="stop")
         try:
-            # None of these ends by itself unless something is broken that no retry mends.
-            endless = [task for task in (*background, *workers) if task.get_name() != "announcement"]
-            await asyncio.wait([stopped, *endless], return_when=asyncio.FIRST_COMPLETED)
-            for task in endless:
-                if task.done():
-                    task.result()
+            # None but the first ends by itself, unless something is broken that no retry mends.
+            ended, _ = await asyncio.wait([stopped, supervision, resync, *workers], return_when=asyncio.FIRST_COMPLETED)
+            for task in ended:
+                task.result()
         finally:
             self._supervisor.stop()
             await _cancelled([*workers, stopped])
             if self._in_hand:
                 await asyncio.wait(self._in_hand, timeout=self._settings.drain_timeout)
             await asyncio.wait([supervision], timeout=self._settings.drain_timeout)
-            await _cancelled([*background, *self._in_hand])
-
-    async def _log_synced(self) -> None:
-        await self._resync.complete.wait()
-        log.info("in step with the cluster: %d WebApps", len(self._store.webapps()))
+            await _cancelled([supervision, resync, *self._in_hand])
 
     async def _work(self) -> None:
         while True:
@@ -113,6 +103,8 @@ class Loop:
                 self._start_over(reset)
             except RequestFailed as error:
                 self._failed(key, error)
+            except Exception:
+                log.exception("a defect of the operator; trying again in %.1f s", self._queue.retry(key))
             else:
                 self._follow_up(key, outcome)
             finally:
@@ -194,7 +186,8 @@ class _ThreadsafeFeed:
             self._main.call_soon_threadsafe(lambda: take(self, *arguments, **named))
 
 
-async def _cancelled(tasks: list[asyncio.Task[Any]] | list[asyncio.Task[None]]) -> None:
-    for task in tasks:
+async def _cancelled(tasks: Iterable[asyncio.Task[Any]]) -> None:
+    pending = list(tasks)
+    for task in pending:
         task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+    await asyncio.gather(*pending, return_exceptions=True)

@@ -106,7 +106,8 @@ class Resync:
                 continue
             else:
                 self._pending.discard(scope)
-                if not self._pending:
+                if not self._pending and not self.complete.is_set():
+                    log.info("in step with the cluster: %d WebApps", len(self._store.webapps()))
                     self.complete.set()
             return
 

@@ -1,0 +1,133 @@
+"""The loop: one WebApp's trouble is no other's, and what a worker has in hand is ended before the end."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from coxswain.control import supervise
+from coxswain.control.loop import Loop
+from coxswain.control.reconcile import Outcome
+from coxswain.control.store import HistoryReset, Key
+from coxswain.kube.client import Client
+from coxswain.kube.errors import RequestFailed, Unreachable
+from coxswain.kube.kinds import KINDS, WEBAPP, Kind
+from coxswain.settings import Settings
+from unit.objects import observed_webapp
+
+WEB, POISON = Key("shop", "web"), Key("shop", "poison")
+
+
+class Empty(Client):
+    """A cluster that serves every kind and has no object."""
+
+    def __init__(self) -> None:
+        self.listed = 0
+
+    async def missing_kinds(self) -> list[Kind]:
+        return []
+
+    async def pages(self, *_: Any) -> Any:
+        self.listed += 1
+        yield {"metadata": {"resourceVersion": "10"}, "items": []}
+
+
+class Scripted:
+    """A reconciler that does what the test says, and keeps what it was asked for."""
+
+    def __init__(self, acts: dict[Key, Callable[[], Coroutine[Any, Any, Outcome]]]) -> None:
+        self.acts = acts
+        self.asked: list[Key] = []
+
+    async def reconcile(self, key: Key, *, failures: int) -> Outcome:
+        assert failures >= 0
+        self.asked.append(key)
+        return await self.acts[key]() if key in self.acts else Outcome()
+
+
+def during(
+    monkeypatch: pytest.MonkeyPatch, reconciler: Scripted, body: Callable[[Loop], Coroutine[Any, Any, None]]
+) -> None:
+    """Run a test while a loop runs whose watches have started; the loop must end when it is told to."""
+
+    async def watch(*arguments: Any) -> None:
+        feed, stop = arguments[-2:]
+        for kind in KINDS:
+            feed.started_over(kind, None)
+        await stop.wait()
+
+    async def connect() -> Any:
+        return None
+
+    async def whole() -> None:
+        loop = Loop(Settings(), Empty(), connect)
+        monkeypatch.setattr(loop, "_reconciler", reconciler)
+        stop = asyncio.Event()
+        running = asyncio.create_task(loop.run(stop))
+        async with asyncio.timeout(20):
+            while loop.missing:
+                await asyncio.sleep(0.01)
+            await body(loop)
+            stop.set()
+            await running
+
+    monkeypatch.setattr(supervise, "watch", watch)
+    asyncio.run(whole())
+
+
+async def raising(error: Exception) -> Outcome:
+    """Fail."""
+    raise error
+
+
+@pytest.mark.parametrize("error", [ValueError("a defect"), RequestFailed("x"), Unreachable("reset")])
+def test_one_webapp_that_fails_holds_up_no_other(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    reconciler = Scripted({POISON: lambda: raising(error)})
+
+    async def body(loop: Loop) -> None:
+        for _ in range(3):
+            loop._queue.add(POISON)
+            loop._queue.add(WEB)
+            while reconciler.asked[-1:] != [WEB]:
+                await asyncio.sleep(0.01)
+            reconciler.asked.append(POISON)
+        while reconciler.asked.count(POISON) < 7:
+            await asyncio.sleep(0.01)
+        assert loop._queue.failures(POISON) >= 2
+        assert loop._queue.failures(WEB) == 0
+
+    during(monkeypatch, reconciler, body)
+
+
+def test_what_is_in_hand_is_ended_before_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[str] = []
+
+    async def slow() -> Outcome:
+        await asyncio.sleep(0.2)
+        ended.append("written")
+        return Outcome()
+
+    reconciler = Scripted({WEB: slow})
+
+    async def body(loop: Loop) -> None:
+        loop._queue.add(WEB)
+        while not reconciler.asked:
+            await asyncio.sleep(0.01)
+
+    during(monkeypatch, reconciler, body)
+    assert ended == ["written"]
+
+
+def test_history_that_runs_backwards_drops_everything_and_watches_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    reconciler = Scripted({WEB: lambda: raising(HistoryReset("restored"))})
+
+    async def body(loop: Loop) -> None:
+        loop._store.observe(observed_webapp(version=500))
+        loop._queue.add(WEB)
+        while loop._store.webapps() or loop.missing:
+            await asyncio.sleep(0.01)
+        assert len(loop._queue) == 0
+        assert loop._store.begin_sweep(WEBAPP, None).newest_before == 10
+
+    during(monkeypatch, reconciler, body)
