@@ -104,6 +104,7 @@ class Loop:
             except RequestFailed as error:
                 self._failed(key, error)
             except Exception:
+                # What one WebApp brings out must not end the service of the others.
                 log.exception("a defect of the operator; trying again in %.1f s", self._queue.retry(key))
             else:
                 self._follow_up(key, outcome)
