@@ -128,7 +128,9 @@ def test_an_interrupted_build_ends_the_compiler_and_leaves_nothing(machine: Mach
     marker = machine.root / "compiler.pid"
     script(machine.root / "bin" / "go", GO + f'echo half > "$2"; sleep 60 & echo $! > {marker}; wait')
     program = (
-        "import os; from cluster.programs import find_programs; from cluster.download import Downloads;"
+        # Where the tests were started in the background, SIGINT is ignored, and children inherit that.
+        "import os, signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
+        "from cluster.programs import find_programs; from cluster.download import Downloads;"
         f"find_programs(print, dict(os.environ), ['kube-scheduler'], Downloads(print, '{NOWHERE}', '{NOWHERE}'))"
     )
     source_root = str(Path(__file__).parent.parent)
