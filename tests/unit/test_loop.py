@@ -1,7 +1,7 @@
 """The loop: one WebApp's trouble is no other's, and what a worker has in hand is ended before the end."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 import pytest
@@ -47,15 +47,23 @@ class Scripted:
 
 
 def during(
-    monkeypatch: pytest.MonkeyPatch, reconciler: Scripted, body: Callable[[Loop], Coroutine[Any, Any, None]]
+    monkeypatch: pytest.MonkeyPatch,
+    reconciler: Scripted,
+    body: Callable[[Loop], Coroutine[Any, Any, None]],
+    runs: list[Sequence[Kind]] | None = None,
 ) -> None:
-    """Run a test while a loop runs whose watches have started; the loop must end when it is told to."""
+    """Run a test while a loop runs whose watches have started; the loop must end when it is told to.
+
+    `runs` are the kinds whose watches start in each run of Kopf but the last; each of these runs ends by itself.
+    """
 
     async def watch(*arguments: Any) -> None:
         feed, stop = arguments[-2:]
-        for kind in KINDS:
+        kinds = runs.pop(0) if runs else KINDS
+        for kind in kinds:
             feed.started_over(kind, None)
-        await stop.wait()
+        if kinds is KINDS:
+            await stop.wait()
 
     async def connect() -> Any:
         return None
@@ -131,3 +139,23 @@ def test_history_that_runs_backwards_drops_everything_and_watches_anew(monkeypat
         assert loop._store.begin_sweep(WEBAPP, None).newest_before == 10
 
     during(monkeypatch, reconciler, body)
+
+
+def test_it_is_not_ready_while_a_watch_has_not_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even after everything was listed once: a zombie must not look ready."""
+    missing: list[list[str]] = []
+
+    async def body(loop: Loop) -> None:
+        runs.append(KINDS[1:])
+        loop._supervisor.restart()
+        while not missing:
+            lacking = [what for what in loop.missing if "not" in what]
+            if lacking == ["webapps not watched yet"]:
+                missing.append(lacking)
+            await asyncio.sleep(0)
+        while loop.missing:
+            await asyncio.sleep(0.01)
+
+    runs: list[Sequence[Kind]] = []
+    during(monkeypatch, Scripted({}), body, runs)
+    assert missing

@@ -84,7 +84,7 @@ def test_nothing_is_swept_before_its_watch_runs() -> None:
             bench.resync.sweep_soon(kind, None)
         await bench.listed(len(KINDS) - 1)
         assert WEBAPP not in bench.client.listed
-        assert bench.resync.pending == ["webapps"]
+        assert bench.resync.pending == ["webapps not listed yet"]
         assert not bench.resync.complete.is_set()
         bench.resync.sweep_soon(WEBAPP, None)
         async with asyncio.timeout(10):
@@ -125,7 +125,7 @@ def test_a_failed_list_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
         bench.client.failures = 2
         bench.resync.sweep_soon(WEBAPP, None)
         await bench.listed(3)
-        assert "webapps" not in bench.resync.pending
+        assert "webapps not listed yet" not in bench.resync.pending
 
     during(body)
 
@@ -143,6 +143,6 @@ def test_a_list_from_the_past_is_told_and_nothing_counts_as_swept() -> None:
         assert not bench.resync.complete.is_set()
         bench.resync.sweep_soon(WEBAPP, None)
         await bench.listed(3)
-        assert "webapps" not in bench.resync.pending
+        assert "webapps not listed yet" not in bench.resync.pending
 
     during(body)

@@ -9,7 +9,7 @@ from kubernetes.aio.client import Configuration
 
 from coxswain.control.reconcile import Outcome, Reconciler
 from coxswain.control.report import Reporter
-from coxswain.control.resync import Resync
+from coxswain.control.resync import Resync, Scope, shown
 from coxswain.control.store import HistoryReset, Key, Store
 from coxswain.control.supervise import Supervisor
 from coxswain.control.workqueue import WorkQueue
@@ -17,7 +17,7 @@ from coxswain.kube.apply import Writer
 from coxswain.kube.client import Client
 from coxswain.kube.errors import RequestFailed, Sort
 from coxswain.kube.events import Recorder
-from coxswain.kube.kinds import WEBAPP, Kind
+from coxswain.kube.kinds import KINDS, WEBAPP, Kind
 from coxswain.kube.observed import Observed, observe
 from coxswain.logs import about
 from coxswain.settings import Settings
@@ -37,6 +37,7 @@ class Loop:
             retry_delay=settings.queue.retry_delay, retry_delay_limit=settings.queue.retry_delay_limit
         )
         self._feed: _ThreadsafeFeed | None = None
+        self._unwatched: set[Scope] = set()
         self._resync = Resync(
             self._store,
             client,
@@ -62,7 +63,8 @@ class Loop:
     def missing(self) -> list[str]:
         """What is missing before WebApps are reconciled: nothing when the operator is ready."""
         obstacle = [self._supervisor.obstacle] if self._supervisor.obstacle else []
-        return obstacle + [f"{what} not listed yet" for what in self._resync.pending]
+        unwatched = sorted(f"{shown(scope)} not watched yet" for scope in self._unwatched)
+        return obstacle + unwatched + self._resync.pending
 
     async def run(self, stop: asyncio.Event) -> None:
         """Run until `stop` is set; then end what is in hand, within the drain timeout, and return."""
@@ -147,6 +149,7 @@ class Loop:
         self._supervisor.restart()
 
     def _new_feed(self) -> "_ThreadsafeFeed":
+        self._unwatched = {(kind, namespace) for kind in KINDS for namespace in self._settings.scopes}
         self._feed = _ThreadsafeFeed(self, asyncio.get_running_loop())
         return self._feed
 
@@ -161,6 +164,7 @@ class Loop:
 
     def _take_start(self, feed: "_ThreadsafeFeed", kind: Kind, namespace: str | None) -> None:
         if feed is self._feed:
+            self._unwatched.discard((kind, namespace))
             self._resync.sweep_soon(kind, namespace)
 
 

@@ -23,6 +23,12 @@ _RETRY_SECONDS = 1.0
 _RETRY_LIMIT_SECONDS = 30.0
 
 
+def shown(scope: Scope) -> str:
+    """Return a scope as a person reads it."""
+    kind, namespace = scope
+    return kind.plural + (f" of {namespace}" if namespace else "")
+
+
 class Resync:
     """Sweeps every kind of every scope."""
 
@@ -74,7 +80,7 @@ class Resync:
     @property
     def pending(self) -> list[str]:
         """What has not been swept yet, for readiness."""
-        return sorted(kind.plural + (f" of {namespace}" if namespace else "") for kind, namespace in self._pending)
+        return sorted(f"{shown(scope)} not listed yet" for scope in self._pending)
 
     async def _keep_swept(self, scope: Scope) -> None:
         wanted = self._wanted[scope]
