@@ -55,7 +55,8 @@ demo: $(VENV)/.ready ## a Kubernetes, the operator and a WebApp, in one command
 	@$(BIN)/python -m cluster.demo
 
 constraints: $(VENV)/.ready ## pin what is installed now
-	$(BIN)/pip freeze --exclude-editable | grep -v '^-e' > constraints.txt
+	@{ head -n 1 constraints.txt; $(BIN)/pip freeze --exclude-editable; } > $(VENV)/constraints.txt
+	@mv $(VENV)/constraints.txt constraints.txt
 
 clean: ## remove the environment and the caches of the tools (not the per-user cache of programs)
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
