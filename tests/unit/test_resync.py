@@ -25,10 +25,13 @@ class Pages(Client):
         self.webapps: list[dict[str, Any]] = [raw_webapp()]
         self.failures = 0
         self.listed: list[Kind] = []
+        self.gate = asyncio.Event()
+        self.gate.set()
 
     async def pages(self, kind: Kind, namespace: str | None) -> AsyncIterator[dict[str, Any]]:
         assert namespace is None
         self.listed.append(kind)
+        await self.gate.wait()
         if self.failures:
             self.failures -= 1
             raise Unreachable("reset")
@@ -123,6 +126,24 @@ def test_a_failed_list_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
 
     async def body(bench: Bench) -> None:
         bench.client.failures = 2
+        bench.resync.sweep_soon(WEBAPP, None)
+        await bench.listed(3)
+        assert "webapps not listed yet" not in bench.resync.pending
+
+    during(body)
+
+
+def test_a_sweep_that_history_overtakes_counts_for_nothing() -> None:
+    async def body(bench: Bench) -> None:
+        bench.client.gate.clear()
+        bench.resync.sweep_soon(WEBAPP, None)
+        await bench.listed(1)
+        bench.resync.start_over()
+        bench.client.gate.set()
+        bench.resync.sweep_soon(KINDS[1], None)
+        await bench.listed(2)
+        assert "webapps not listed yet" in bench.resync.pending
+        assert bench.store.webapps() == []
         bench.resync.sweep_soon(WEBAPP, None)
         await bench.listed(3)
         assert "webapps not listed yet" not in bench.resync.pending

@@ -58,6 +58,7 @@ class Resync:
             (kind, namespace): asyncio.Event() for kind in KINDS for namespace in namespaces
         }
         self._pending: set[Scope] = set(self._wanted)
+        self._starts = 0
         self.complete = asyncio.Event()
         """Set while every kind of every scope has been swept since the last start of history."""
 
@@ -75,6 +76,7 @@ class Resync:
     def start_over(self) -> None:
         """Count nothing as swept: each scope is swept again once its watch runs anew."""
         self._pending = set(self._wanted)
+        self._starts += 1
         self.complete.clear()
 
     @property
@@ -100,7 +102,8 @@ class Resync:
 
     async def _sweep_until_done(self, scope: Scope) -> None:
         delay = _RETRY_SECONDS
-        while True:
+        starts = self._starts
+        while starts == self._starts:
             try:
                 await self._sweep(*scope)
             except HistoryReset as reset:
@@ -111,18 +114,26 @@ class Resync:
                 delay = min(delay * 2, _RETRY_LIMIT_SECONDS)
                 continue
             else:
-                self._pending.discard(scope)
-                if not self._pending and not self.complete.is_set():
-                    log.info("in step with the cluster: %d WebApps", len(self._store.webapps()))
-                    self.complete.set()
+                self._swept(scope, starts)
             return
 
+    def _swept(self, scope: Scope, starts: int) -> None:
+        # A sweep that was under way when history started over says nothing of what came after.
+        if starts == self._starts:
+            self._pending.discard(scope)
+        if not self._pending and not self.complete.is_set():
+            log.info("in step with the cluster: %d WebApps", len(self._store.webapps()))
+            self.complete.set()
+
     async def _sweep(self, kind: Kind, namespace: str | None) -> None:
+        starts = self._starts
         sweep = self._store.begin_sweep(kind, namespace)
         version = None
         listed: set[Key] = set()
         touched: set[Key] = set()
         async for page in self._client.pages(kind, namespace):
+            if starts != self._starts:
+                return
             version = version or int(page["metadata"]["resourceVersion"])
             for raw in page["items"]:
                 observed = observe(kind, raw)

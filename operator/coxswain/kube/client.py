@@ -110,13 +110,10 @@ class Client:
 def _decoded(status: int, payload: bytes) -> dict[str, Any]:
     try:
         body = json.loads(payload)
-    except ValueError as error:
+    except ValueError:
         body = None
-        cause: Exception | None = error
-    else:
-        cause = None
     if status >= 400:
         raise Refused(status, body if isinstance(body, dict) else {"message": payload[:500].decode(errors="replace")})
     if not isinstance(body, dict):
-        raise Undecodable(f"an answer with status {status} is no JSON object: {payload[:80]!r}") from cause
+        raise Undecodable(f"an answer with status {status} is no JSON object: {payload[:80]!r}")
     return body

@@ -55,7 +55,6 @@ class Refused(RequestFailed):
             Cause(str(cause.get("field", "")), str(cause.get("reason", "")), str(cause.get("message", "")))
             for cause in details.get("causes") or ()
         )
-        self.retry_after_seconds = float(details.get("retryAfterSeconds") or 0)
         super().__init__(f"{status} {self.reason}: {self.message}")
 
     @property
