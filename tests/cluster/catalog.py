@@ -3,7 +3,7 @@
 import platform
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -25,10 +25,14 @@ class Version(NamedTuple):
 
 @dataclass(frozen=True)
 class Module:
-    """A Go module of modules/ and the release of the software that its go.mod asks for, which nothing else repeats."""
+    """A Go module of modules/ and the release of the software that its go.mod asks for, which nothing else repeats.
+
+    `tags` are those it is built with.
+    """
 
     name: str
     path: str
+    tags: tuple[str, ...] = ()
 
     @property
     def directory(self) -> Path:
@@ -46,7 +50,7 @@ class Module:
 
 @dataclass(frozen=True)
 class Program:
-    """One of the programs that a throwaway Kubernetes consists of.
+    """One of the programs that a throwaway Kubernetes, or a node of a kind cluster, consists of.
 
     `package` is its main package in Go. A version fits if its minor is at most `minor_distance` away from the wanted
     one, or, where the distance does not matter (None), if it is not older than `oldest`.
@@ -67,6 +71,10 @@ class Program:
 KUBERNETES = Module("kubernetes", "k8s.io/kubernetes")
 ETCD = Module("etcd", "go.etcd.io/etcd/server/v3")
 KWOK = Module("kwok", "sigs.k8s.io/kwok")
+CONTAINERD = Module("containerd", "github.com/containerd/containerd/v2", ("no_btrfs", "no_zfs", "no_devmapper"))
+COREDNS = Module("coredns", "github.com/coredns/coredns")
+CRICTL = Module("crictl", "sigs.k8s.io/cri-tools")
+KIND = Module("kind", "sigs.k8s.io/kind")
 
 PROGRAMS: Mapping[str, Program] = {
     program.name: program
@@ -79,12 +87,32 @@ PROGRAMS: Mapping[str, Program] = {
         Program("kwok", KWOK, "sigs.k8s.io/kwok/cmd/kwok", oldest=(0, 7)),
     )
 }
+"""What a throwaway control plane consists of."""
+
+KIND_PROGRAM = Program("kind", KIND, "sigs.k8s.io/kind", oldest=(0, 30))
+
+_CNI_PLUGINS = "github.com/containernetworking/plugins/plugins"
+NODE_PROGRAMS: Sequence[Program] = (
+    *(PROGRAMS[name] for name in ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")),
+    *(Program(name, KUBERNETES, f"k8s.io/kubernetes/cmd/{name}") for name in ("kubeadm", "kubelet", "kube-proxy")),
+    *(
+        Program(name, CONTAINERD, f"github.com/containerd/containerd/v2/cmd/{name}")
+        for name in ("containerd", "containerd-shim-runc-v2", "ctr")
+    ),
+    *(
+        Program(name, CONTAINERD, f"{_CNI_PLUGINS}/{place}/{name}")
+        for name, place in (("ptp", "main"), ("loopback", "main"), ("host-local", "ipam"), ("portmap", "meta"))
+    ),
+    Program("coredns", COREDNS, "."),
+    Program("crictl", CRICTL, "sigs.k8s.io/cri-tools/cmd/crictl"),
+)
+"""What a node image built here consists of, beside Debian's packages."""
 
 
 @cache
 def required_version(go_mod: str, path: str) -> Version:
     """The version that the text of a go.mod requires of the module `path` (or of `go` itself). Raises ValueError."""
-    found = re.search(rf"^\s*{re.escape(path)} (v?\d+\.\d+\.\d+)", go_mod, re.MULTILINE)
+    found = re.search(rf"^(?:require)?\s*{re.escape(path)} (v?\d+\.\d+\.\d+)", go_mod, re.MULTILINE)
     if found is None:
         raise ValueError(f"go.mod requires no {path}")
     return parse_version(found[1])
@@ -119,9 +147,9 @@ def go_platform() -> tuple[str, str]:
 
 
 def cached_directory(cache_directory: Path, module: Module) -> Path:
-    """Where the cache keeps the programs of one module: a folder for each version and platform."""
+    """Where the cache keeps the programs of one module: a folder for each version and platform; linked statically."""
     system, architecture = go_platform()
-    return cache_directory / f"{module.name}-{module.version}-{system}-{architecture}"
+    return cache_directory / f"{module.name}-{module.version}-{system}-{architecture}-static"
 
 
 def default_cache(environment: Mapping[str, str]) -> Path:

@@ -18,7 +18,7 @@ from cluster.progress import Heartbeat, Progress
 
 KUBERNETES_RELEASES = "https://dl.k8s.io"
 ETCD_RELEASES = "https://github.com/etcd-io/etcd/releases/download"
-# KWOK's releases have no file of checksums, so it is not downloaded: it is built, with the checksums of its go.sum.
+# What is not known to publish checksums is not downloaded: it is built, with the checksums of its go.sum.
 
 CONNECT_TIMEOUT_SECONDS = 3.0
 READ_TIMEOUT_SECONDS = 20.0
@@ -50,7 +50,7 @@ class Downloads:
             return self._attempt(program, directory, self._kubernetes_program)
         if program.module == ETCD:
             return self._attempt(program, directory, self._etcd_program)
-        self._failures[program.name] = f"{program.name}: no download: its releases come without checksums"
+        self._failures[program.name] = f"{program.name}: not downloaded: no checksums of it are known to be published"
         return False
 
     def failures_of(self, programs: Sequence[Program]) -> list[str]:

@@ -116,27 +116,43 @@ def cached(program: Program, cache: Path) -> Found | None:
 def find_programs(
     progress: Progress = silent,
     environment: Mapping[str, str] | None = None,
-    names: Sequence[str] = tuple(PROGRAMS),
+    programs: Sequence[Program] = tuple(PROGRAMS.values()),
     downloads: Downloads | None = None,
 ) -> dict[str, Found]:
-    """Every program of `names`, got ready to be started. `progress` is told what is passed over, downloaded and built.
+    """Every one of `programs`, got ready to be started. `progress` is told what is passed over, downloaded and built.
+
+    Raises ProgramMissingError, with what to install, if one cannot be had.
+    """
+    environment = os.environ if environment is None else environment
+    found: dict[str, Found] = {}
+    for program in programs:
+        taken = choose(program, candidates(program, environment), ask_version, progress)
+        if taken is not None:
+            found[program.name] = taken
+    missing = [program for program in programs if program.name not in found]
+    found |= cache_programs(missing, progress, environment, downloads)
+    return {program.name: found[program.name] for program in programs}
+
+
+def cache_programs(
+    programs: Sequence[Program],
+    progress: Progress = silent,
+    environment: Mapping[str, str] | None = None,
+    downloads: Downloads | None = None,
+) -> dict[str, Found]:
+    """The programs of the cache, which those that are not there yet are downloaded or built into.
 
     Raises ProgramMissingError, with what to install, if one cannot be had.
     """
     environment = os.environ if environment is None else environment
     cache = default_cache(environment)
-    found: dict[str, Found] = {}
-    for name in names:
-        program = PROGRAMS[name]
-        taken = choose(program, candidates(program, environment), ask_version, progress) or cached(program, cache)
-        if taken is not None:
-            found[name] = taken
-    missing = [PROGRAMS[name] for name in names if name not in found]
+    found = {program.name: there for program in programs if (there := cached(program, cache)) is not None}
+    missing = [program for program in programs if program.name not in found]
     downloads = downloads or Downloads(progress)
     for module in dict.fromkeys(program.module for program in missing):
         wanted = [program for program in missing if program.module == module]
         found |= {one.program.name: one for one in obtain(module, wanted, cache, environment, downloads)}
-    return {name: found[name] for name in names}
+    return found
 
 
 def obtain(

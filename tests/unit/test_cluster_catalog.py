@@ -1,10 +1,20 @@
 """Which versions of the throwaway cluster's programs fit."""
 
+import re
 from pathlib import Path
 
 import pytest
 
-from cluster.catalog import PROGRAMS, Version, default_cache, misfit, parse_version, required_version
+from cluster.catalog import (
+    KIND_PROGRAM,
+    NODE_PROGRAMS,
+    PROGRAMS,
+    Version,
+    default_cache,
+    misfit,
+    parse_version,
+    required_version,
+)
 
 
 @pytest.mark.parametrize(
@@ -57,9 +67,19 @@ def test_etcd_and_kwok_fit_from_a_version_on(name: str, version: Version, fits: 
 
 
 def test_every_module_says_its_version_and_the_go_that_it_needs() -> None:
-    for program in PROGRAMS.values():
+    for program in (*PROGRAMS.values(), *NODE_PROGRAMS, KIND_PROGRAM):
         assert program.module.version > Version(0, 0, 0)
         assert program.module.go_version >= Version(1, 26, 0)
+
+
+def test_every_program_is_one_that_its_module_pins() -> None:
+    for program in (*PROGRAMS.values(), *NODE_PROGRAMS, KIND_PROGRAM):
+        pinned = (program.module.directory / "go.mod").read_text(encoding="utf-8")
+        assert re.search(rf"^(tool |\t){re.escape(program.package)}$", pinned, re.MULTILINE) or program.package == "."
+
+
+def test_a_requirement_of_one_line_is_read_too() -> None:
+    assert required_version("module x\n\nrequire k8s.io/one v1.2.3\n", "k8s.io/one") == Version(1, 2, 3)
 
 
 def test_the_version_is_the_required_one_and_not_that_of_a_module_whose_path_begins_alike() -> None:

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from cluster.build import build_command, count_packages, linker_flags
-from cluster.catalog import ETCD, KUBERNETES, KWOK, PROGRAMS, cached_directory, default_cache
+from cluster.build import build_command, build_own, count_packages, linker_flags
+from cluster.catalog import CONTAINERD, ETCD, KUBERNETES, KWOK, PROGRAMS, cached_directory, default_cache
 from cluster.download import Downloads
-from cluster.programs import ProgramMissingError, find_programs
+from cluster.programs import ProgramMissingError, cache_programs, find_programs
 
 FITTING = str(KUBERNETES.version)
 NOWHERE = "http://127.0.0.1:1"
@@ -40,7 +40,9 @@ class Machine:
 
     def find(self) -> tuple[str, Path]:
         downloads = Downloads(self.told.append, NOWHERE, NOWHERE)
-        found = find_programs(self.told.append, self.environment, ["kube-scheduler"], downloads)["kube-scheduler"]
+        found = find_programs(self.told.append, self.environment, [PROGRAMS["kube-scheduler"]], downloads)[
+            "kube-scheduler"
+        ]
         return found.source, found.path
 
     @property
@@ -131,7 +133,9 @@ def test_an_interrupted_build_ends_the_compiler_and_leaves_nothing(machine: Mach
         # Where the tests were started in the background, SIGINT is ignored, and children inherit that.
         "import os, signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
         "from cluster.programs import find_programs; from cluster.download import Downloads;"
-        f"find_programs(print, dict(os.environ), ['kube-scheduler'], Downloads(print, '{NOWHERE}', '{NOWHERE}'))"
+        "from cluster.catalog import PROGRAMS;"
+        "scheduler = PROGRAMS['kube-scheduler'];"
+        f"find_programs(print, dict(os.environ), [scheduler], Downloads(print, '{NOWHERE}', '{NOWHERE}'))"
     )
     source_root = str(Path(__file__).parent.parent)
     environment = {**machine.environment, "PYTHONPATH": source_root}
@@ -158,7 +162,25 @@ def alive(pid: int) -> bool:
     return True
 
 
-def test_kubernetes_is_told_its_version_by_the_linker() -> None:
+def test_what_was_found_elsewhere_is_not_taken_where_the_cache_is_asked_for(machine: Machine) -> None:
+    scheduler(machine.root / "bin")
+    in_cache = scheduler(machine.cache)
+    found = cache_programs([PROGRAMS["kube-scheduler"]], machine.told.append, machine.environment)
+    assert [(one.source, one.path) for one in found.values()] == [("cache", in_cache)]
+
+
+def test_a_module_of_our_own_is_built_without_c(machine: Machine) -> None:
+    source = machine.root / "ours"
+    source.mkdir()
+    (source / "go.mod").write_text("module ours\n\ngo 1.26.0\n", encoding="utf-8")
+    script(machine.root / "bin" / "go", GO + 'echo "CGO_ENABLED=$CGO_ENABLED in $PWD" > "$2/server"')
+    built = build_own(source, machine.root / "out", machine.environment, machine.told.append)
+    assert list(built) == ["server"]
+    assert built["server"].read_text(encoding="utf-8") == f"CGO_ENABLED=0 in {source}\n"
+
+
+def test_kubernetes_and_containerd_are_told_their_version_by_the_linker() -> None:
+    assert f"{CONTAINERD.path}/version.Version={CONTAINERD.version}".replace("=v", "=") in linker_flags(CONTAINERD)
     flags = linker_flags(KUBERNETES)
     for package in ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version"):
         assert f"-X {package}.gitVersion={FITTING}" in flags

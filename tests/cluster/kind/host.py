@@ -1,0 +1,111 @@
+"""What a kind cluster needs of a Debian machine, got ready by root: packages, and a running Docker engine."""
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from cluster.kind.engine import DockerError, Engine, EngineMissingError, find_engine, run
+from cluster.progress import Heartbeat, Progress
+
+START_TIMEOUT_SECONDS = 60.0
+INSTALL_TIMEOUT_SECONDS = 900.0
+POLL_SECONDS = 0.25
+LOG = Path("/var/log/coxswain-dockerd.log")
+LOG_TAIL_CHARACTERS = 2000
+
+SUITE = "bookworm"
+"""The release of Debian that images are built from."""
+
+
+class HostError(RuntimeError):
+    """The machine can't be got ready; the message says why."""
+
+
+def get_engine_ready(progress: Progress) -> Engine:
+    """Return a Docker engine, which is installed and started if none answers.
+
+    Raises HostError where that can't be: not root, not Debian, no packages, or the engine does not start.
+    """
+    try:
+        return find_engine()
+    except EngineMissingError as error:
+        missing = error
+    if os.geteuid() != 0:
+        raise HostError(f"not root, so Docker's engine can't be installed and started here.\n{missing}")
+    install("dockerd", "docker.io", progress)
+    return _start(progress)
+
+
+def install(program: str, package: str, progress: Progress) -> Path:
+    """Return the path of a program, after the installation of Debian's package if need be. Raises HostError."""
+    found = shutil.which(program, path=_system_path())
+    if found is not None:
+        return Path(found)
+    apt = shutil.which("apt-get", path=_system_path())
+    if apt is None or os.geteuid() != 0:
+        reason = "there is no apt-get" if apt is None else "this is not root"
+        raise HostError(f"{program} is needed: install {package} (it can't be done from here: {reason})")
+    progress(f"installing Debian's {package}")
+    for arguments in (["update"], ["install", "--yes", "--no-install-recommends", package]):
+        try:
+            run([apt, *arguments], environment=system_environment(), timeout_seconds=INSTALL_TIMEOUT_SECONDS)
+        except DockerError as error:
+            raise HostError(f"{package} can't be installed: {error}") from None
+    found = shutil.which(program, path=_system_path())
+    if found is None:
+        raise HostError(f"{package} is installed and has no {program}")
+    return Path(found)
+
+
+def _start(progress: Progress) -> Engine:
+    command = [shutil.which("dockerd", path=_system_path()) or "dockerd"]
+    progress(f"starting Docker's engine; its log is {LOG}")
+    with LOG.open("ab") as log:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            env=system_environment(),
+            start_new_session=True,
+        )
+    deadline = time.monotonic() + START_TIMEOUT_SECONDS
+    with Heartbeat.on_terminal(progress) as heartbeat:
+        while process.poll() is None and time.monotonic() < deadline:
+            try:
+                engine = find_engine()
+            except EngineMissingError:
+                heartbeat.beat("waiting for Docker's engine")
+                time.sleep(POLL_SECONDS)
+            else:
+                progress(f"Docker's engine runs as process {process.pid}, and stays: `kill {process.pid}` ends it")
+                return engine
+    tail = LOG.read_text(encoding="utf-8", errors="replace")[-LOG_TAIL_CHARACTERS:]
+    raise HostError(f"Docker's engine does not start; the end of {LOG}:\n{tail}")
+
+
+def system_environment() -> dict[str, str]:
+    """The user's own environment, with the folders of root's programs in PATH, which a bare one lacks."""
+    return {**os.environ, "PATH": _system_path(), "DEBIAN_FRONTEND": "noninteractive"}
+
+
+def _system_path() -> str:
+    return os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/local/sbin", "/usr/sbin", "/sbin"))
+
+
+def as_root(what: str) -> None:
+    """Raise HostError unless this process is root's."""
+    if os.geteuid() != 0:
+        raise HostError(f"{what} needs root")
+
+
+def debian_mirror() -> Sequence[str]:
+    """Return the address that apt is configured to fetch Debian's packages from; nothing if it does not say."""
+    apt = shutil.which("apt-get", path=_system_path())
+    if apt is None:
+        return []
+    sites = run([apt, "indextargets", "--format", "$(SITE) $(CODENAME)", "Created-By: Packages"])
+    return [line.split()[0] for line in sites.splitlines() if line.endswith(f" {SUITE}")][:1]

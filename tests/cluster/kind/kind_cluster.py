@@ -1,0 +1,142 @@
+"""A kind cluster: real nodes in containers, with real kubelets and pods."""
+
+import os
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import yaml
+
+from cluster.catalog import KIND_PROGRAM, PROGRAMS
+from cluster.kind.engine import Engine, run
+from cluster.kind.node_image import node_image
+from cluster.kind.registry import registry_answers
+from cluster.kubectl import run_kubectl
+from cluster.programs import find_programs
+from cluster.progress import Progress, silent
+
+IMAGE_VARIABLE = "KIND_NODE_IMAGE"
+READY_TIMEOUT_SECONDS = 240
+WORKERS = 2
+
+
+class KindCluster:
+    """A kind cluster of one control plane node and `workers`; a context manager that makes and deletes it.
+
+    - `engine`: the Docker engine whose containers are the nodes.
+    - `name`: of the cluster; the nodes are called NAME-control-plane, NAME-worker, NAME-worker2.
+    - `kubeconfig`: the file that gets the cluster's; nothing reads or changes the user's own.
+
+    Raises ProgramMissingError, HostError or DockerError, which say what it failed for.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        name: str,
+        kubeconfig: Path,
+        *,
+        workers: int = WORKERS,
+        progress: Progress = silent,
+    ) -> None:
+        self.engine = engine
+        self.name = name
+        self.kubeconfig = kubeconfig
+        self._workers = workers
+        self._progress = progress
+        found = find_programs(progress, programs=(KIND_PROGRAM, PROGRAMS["kubectl"]))
+        self._kind = found["kind"].path
+        self._kubectl = found["kubectl"].path
+        self._home = tempfile.TemporaryDirectory(prefix="coxswain-kubectl-")
+
+    def __enter__(self) -> Self:
+        self.create()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.delete()
+
+    @property
+    def kubectl_program(self) -> Path:
+        """The kubectl that `kubectl` calls."""
+        return self._kubectl
+
+    @property
+    def exists(self) -> bool:
+        """Whether kind knows a cluster of this name."""
+        return self.name in self._run_kind("get", "clusters").split()
+
+    @property
+    def nodes(self) -> list[str]:
+        """The nodes, which are called like their containers; the control plane first."""
+        return sorted(self._run_kind("get", "nodes", "--name", self.name).split())
+
+    def create(self) -> None:
+        """Make the cluster and wait until all its nodes are Ready. A failed one is removed again."""
+        image = choose_node_image(self.engine, os.environ, self._progress)
+        size = f"{1 + self._workers} nodes from {image or 'kindest/node'}"
+        self._progress(f"creating the kind cluster {self.name} of {size}")
+        started = time.monotonic()
+        self.kubeconfig.parent.mkdir(parents=True, exist_ok=True)
+        options = ["--config", "-", "--kubeconfig", str(self.kubeconfig), "--wait", f"{READY_TIMEOUT_SECONDS}s"]
+        options += ["--image", image] if image else []
+        configuration = yaml.safe_dump(cluster_configuration(self._workers)).encode()
+        self._run_kind("create", "cluster", "--name", self.name, *options, stdin=configuration)
+        self.kubectl("wait", "node", "--all", "--for=condition=Ready", f"--timeout={READY_TIMEOUT_SECONDS}s")
+        self._progress(f"ready after {time.monotonic() - started:.0f} s")
+
+    def delete(self) -> None:
+        """Delete the cluster, if it is there, and its kubeconfig."""
+        self._run_kind("delete", "cluster", "--name", self.name, "--kubeconfig", str(self.kubeconfig))
+        self.kubeconfig.unlink(missing_ok=True)
+        self._home.cleanup()
+
+    def load(self, *images: str) -> None:
+        """Put images of the engine into every node."""
+        self._run_kind("load", "docker-image", *images, "--name", self.name)
+
+    def on_node(self, node: str, *command: str) -> str:
+        """Return what a command prints that is run in a node. Raises DockerError."""
+        return self.engine.docker("exec", node, *command)
+
+    def kubectl(
+        self, *arguments: str, stdin: str | None = None, check: bool = True, timeout_seconds: float = 120.0
+    ) -> str:
+        """Return the standard output of kubectl, with this cluster's kubeconfig. Raises KubectlError."""
+        return run_kubectl(
+            self._kubectl,
+            arguments,
+            kubeconfig=self.kubeconfig,
+            home=Path(self._home.name),
+            stdin=stdin,
+            check=check,
+            timeout_seconds=timeout_seconds,
+        )
+
+    def _run_kind(self, *arguments: str, stdin: bytes | None = None) -> str:
+        return run([str(self._kind), *arguments], stdin=stdin, environment=self.engine.environment)
+
+
+def cluster_configuration(workers: int) -> dict[str, Any]:
+    """Return kind's configuration (https://kind.sigs.k8s.io/docs/user/configuration/) of a cluster."""
+    nodes = [{"role": "control-plane"}, *({"role": "worker"} for _ in range(workers))]
+    return {"kind": "Cluster", "apiVersion": "kind.x-k8s.io/v1alpha4", "nodes": nodes}
+
+
+def choose_node_image(engine: Engine, environment: Mapping[str, str], progress: Progress) -> str | None:
+    """Return the image of the nodes: what KIND_NODE_IMAGE says, else None for kind's own choice of kindest/node.
+
+    Where no registry answers, the one built here.
+    """
+    named = environment.get(IMAGE_VARIABLE)
+    if named:
+        return named
+    if registry_answers():
+        return None
+    progress("no image registry answers: the node image is built here, from Debian's packages and Go modules")
+    return node_image(engine, environment, progress)

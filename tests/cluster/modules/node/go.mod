@@ -1,0 +1,3 @@
+module coxswain.dev/cluster/node
+
+go 1.26.0
