@@ -122,6 +122,11 @@ class Scene:
         """Merge into an object, by kubectl."""
         self.kubectl("patch", kind, name, "--type=merge", "--patch", json.dumps(patch))
 
+    def patch_status(self, kind: str, status: Mapping[str, Any], name: str) -> None:
+        """Merge into an object's status, by kubectl, as a kubelet or a controller would."""
+        patch = json.dumps({"status": status})
+        self.kubectl("patch", kind, name, "--subresource=status", "--type=merge", "--patch", patch)
+
     def apply_ready(self, name: str = "web", spec: Mapping[str, Any] = SPEC) -> dict[str, Any]:
         """Apply, by kubectl, a WebApp, and wait until it is Ready at its generation."""
         self.apply(name, spec)

@@ -10,7 +10,7 @@ import pytest
 from cluster import AuditEvent, AuditLog
 from integration.scene import OPERATOR, SPEC, Scene, eventually, manifest, show
 
-STEADY = {"webapps", "serviceaccounts", "configmaps", "services", "deployments"}
+STEADY = {"webapps", "serviceaccounts", "configmaps", "services", "deployments", "replicasets", "pods"}
 ENDED = {SIGTERM: 0, SIGKILL: -9}
 
 
@@ -37,7 +37,7 @@ def test_a_restart_costs_a_converged_webapp_nothing(scene: Scene, number: Signal
     assert {resource for _, resource in requests} == STEADY
     assert {verb for verb, _ in requests} == {"list", "watch"}
     assert all(count <= 2 for count in requests.values())
-    # Of the children only ours are read: the rest of the cluster is none of the operator's business.
+    # Of other kinds only ours are read: the rest of the cluster is none of the operator's business.
     unfiltered = [event for event in events if "labelSelector=coxswain.dev/webapp" not in unquote(event.uri)]
     assert {event.resource for event in unfiltered} == {"webapps"}
     assert scene.get("webapp") == before

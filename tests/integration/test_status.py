@@ -27,14 +27,6 @@ def test_pods_that_never_get_ready_stall_the_rollout(scene: Scene) -> None:
     assert statuses(scene) == {"Ready": "True", "Available": "True", "Progressing": "False", "Stalled": "False"}
 
 
-def test_a_bad_revision_leaves_the_old_pods_serving(scene: Scene) -> None:
-    scene.apply_ready()
-    scene.apply(spec={**SPEC, "annotations": {"kwok.test/fate": "crash"}})
-    scene.not_ready("RollingOut")
-    eventually(lambda: len(scene.names("pod")) == 2, "a pod of the new revision beside the old one")
-    assert statuses(scene)["Available"] == "True"
-
-
 @pytest.mark.parametrize(
     ("resource", "kind", "reason"),
     [

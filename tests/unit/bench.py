@@ -2,6 +2,7 @@
 
 import asyncio
 import dataclasses
+from datetime import UTC, datetime
 from typing import Any
 
 from coxswain.control.reconcile import Outcome, Reconciler
@@ -41,11 +42,18 @@ class Bench:
         self.writer = RecordingWriter()
         self.events = Recorded()
         self.now = 0.0
+        self.time = datetime(2026, 1, 1, tzinfo=UTC)
         self.swept: list[str] = []
         reporter = Reporter(
             self.store, self.writer, StatusSettings(), clock=lambda: self.now, sweep_webapps=self.swept.append
         )
-        self.reconciler = Reconciler(self.store, self.writer, self.events, reporter)  # type: ignore[arg-type]
+        self.reconciler = Reconciler(
+            self.store,
+            self.writer,
+            self.events,  # type: ignore[arg-type]
+            reporter,
+            lambda: self.time,
+        )
 
     def webapp(self, *, version: int = 10, generation: int = 1, uid: str = "uid-1", **spec: Any) -> Observed:
         """Put the WebApp into the store; what is written later gets later versions."""

@@ -21,6 +21,7 @@ from coxswain.webapp.health import (
     not_written,
     rejected,
 )
+from coxswain.webapp.quote import quoted
 from coxswain.webapp.spec import Status
 from unit.objects import webapp
 
@@ -80,6 +81,14 @@ def shown(made: Status) -> dict[str, tuple[str, str]]:
 )
 def test_health(live: dict[str, Any], level: Level, reason: str) -> None:
     assert (health(live).level, health(live).reason) == (level, reason)
+
+
+def test_a_quota_is_told_in_its_own_words_and_without_the_name_of_a_pod() -> None:
+    message = 'pods "web-554b9c67f9-c5cv4" is forbidden: exceeded quota: few, requested: pods=1'
+    condition = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": message}
+    assert health(deployment(conditions=[condition])).message == (
+        "a pod is forbidden: exceeded quota: few, requested: pods=1"
+    )
 
 
 def test_all_is_well() -> None:
@@ -165,6 +174,16 @@ def test_urgency() -> None:
     assert urgency(before, made(HEALTHY, previous=before, now=LATER)) is Urgency.NOW
     assert urgency({}, before) is Urgency.NOW
     assert urgency(before, {**before, "observedGeneration": 2}) is Urgency.NOW
+
+
+def test_numbers_in_the_last_words_of_a_program_are_no_news() -> None:
+    def crash(pods: int, words: str) -> Health:
+        return Health(Level.DEGRADED, "CrashLoopBackOff", quoted(f"{pods} of 2 pods", words))
+
+    before = made(crash(1, "12:00:01 panic"))
+    assert urgency(before, made(crash(1, "12:05:01 panic"), previous=before)) is Urgency.NONE
+    assert urgency(before, made(crash(1, "12:05:01 no database"), previous=before)) is Urgency.PROGRESS
+    assert urgency(before, made(crash(2, "12:05:01 panic"), previous=before)) is Urgency.PROGRESS
 
 
 @given(

@@ -35,10 +35,11 @@ def test_the_same_is_told_once_in_five_minutes() -> None:
         return len(posts.posted)
 
     assert [tell("a"), tell("a"), tell("b"), tell("a", "uid-2")] == [1, 1, 2, 3]
+    assert [tell("c; message: at 12:00"), tell("c; message: at 12:01")] == [4, 4], "but for numbers that are quoted"
     now = 299.0
-    assert tell("a") == 3
-    now = 301.0
     assert tell("a") == 4
+    now = 301.0
+    assert tell("a") == 5
 
 
 def test_a_long_note_is_cut_to_what_the_api_takes() -> None:

@@ -1,8 +1,10 @@
 """Projections: what is kept of an object, and whose child it is."""
 
+from typing import Any
+
 import pytest
 
-from coxswain.kube.kinds import CONFIG_MAP, DEPLOYMENT, WEBAPP
+from coxswain.kube.kinds import CONFIG_MAP, DEPLOYMENT, POD, REPLICA_SET, WEBAPP
 from coxswain.kube.observed import observe
 from coxswain.webapp.children import desired
 from unit.objects import stored, webapp
@@ -70,6 +72,65 @@ def test_a_deployment_keeps_the_counts_that_its_health_needs() -> None:
     status = {"replicas": 1, "terminatingReplicas": 1, "collisionCount": 0}
     observed = observe(DEPLOYMENT, stored(desired(APP)[-1], status=status))
     assert observed.content["status"] == {"replicas": 1, "conditions": []}
+
+
+def raw_pod(**status: Any) -> dict[str, Any]:
+    """A pod as the API server sends it, with much that is not kept."""
+    metadata = {
+        "name": "web-new-1",
+        "namespace": "shop",
+        "uid": "pod-1",
+        "resourceVersion": "10",
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+        "labels": {"coxswain.dev/webapp": "web", "pod-template-hash": "new", "app.kubernetes.io/name": "web"},
+        "annotations": {"x": "y"},
+        "managedFields": [{"manager": "kubelet", "operation": "Update", "fieldsV1": {"f:spec": {}}}],
+        "ownerReferences": [
+            {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-new", "uid": "set-1", "controller": True}
+        ],
+    }
+    spec = {"containers": [{"name": "app", "env": [{"name": "PASSWORD", "value": "hunter2"}]}]}
+    return {"metadata": metadata, "spec": spec, "status": {"phase": "Running", "podIP": "10.0.0.1", **status}}
+
+
+def test_of_a_pod_hash_phase_conditions_and_container_states_are_kept() -> None:
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no"}
+    state = {"name": "app", "ready": False, "restartCount": 1, "image": "x", "state": {"waiting": {}}, "lastState": {}}
+    status = {
+        "conditions": [{**condition, "lastTransitionTime": "2026-01-01T00:00:00Z"}, {"type": "X", "status": "True"}],
+        "containerStatuses": [{**state, "imageID": "x", "volumeMounts": [{"name": "files"}]}],
+    }
+    observed = observe(POD, raw_pod(**status))
+    assert observed.content == {
+        "metadata": {
+            "name": "web-new-1",
+            "creationTimestamp": "2026-01-01T00:00:00Z",
+            "labels": {"pod-template-hash": "new"},
+        },
+        "status": {
+            "phase": "Running",
+            "conditions": [condition],
+            "initContainerStatuses": [],
+            "containerStatuses": [state],
+        },
+    }
+    assert (observed.owned, observed.others, observed.webapps) == (None, (), {"web"})
+
+
+def test_of_a_container_that_is_ready_only_that_is_kept() -> None:
+    ready = {"name": "app", "ready": True, "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}}
+    observed = observe(POD, raw_pod(containerStatuses=[ready]))
+    assert observed.content["status"]["containerStatuses"] == [{"name": "app", "ready": True}]
+
+
+def test_of_a_replica_set_hash_revision_and_controller_are_kept() -> None:
+    raw = raw_pod()
+    raw["metadata"]["annotations"]["deployment.kubernetes.io/revision"] = "3"
+    observed = observe(REPLICA_SET, raw)
+    labels, annotations = {"pod-template-hash": "new"}, {"deployment.kubernetes.io/revision": "3"}
+    assert observed.content == {"metadata": {"labels": labels, "annotations": annotations}}
+    assert observed.controller is not None
+    assert observed.controller.uid == "set-1"
 
 
 def test_what_is_no_object_is_an_error() -> None:

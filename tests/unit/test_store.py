@@ -17,14 +17,14 @@ def test_an_object_names_the_webapps_to_look_at() -> None:
     store = Store()
     assert store.observe(observed_webapp()) == {WEB}
     assert store.observe(observed_child()) == {WEB}
-    assert [child.kind for child in store.children(WEB)] == [DEPLOYMENT]
+    assert [child.kind for child in store.objects_of(WEB, DEPLOYMENT)] == [DEPLOYMENT]
 
 
 def test_an_object_that_changes_its_webapp_names_both() -> None:
     store = Store()
     store.observe(observed_child(version=10, label="web"))
     assert store.observe(observed_child(version=11, label="other")) == {WEB, Key("shop", "other")}
-    assert list(store.children(WEB)) == []
+    assert store.objects_of(WEB, DEPLOYMENT) == []
 
 
 def test_the_same_version_is_no_news() -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from kubernetes.aio.client import Configuration
@@ -55,7 +56,8 @@ class Loop:
             clock=clock,
             sweep_webapps=lambda namespace: self._resync.sweep_soon(WEBAPP, namespace),
         )
-        self._reconciler = Reconciler(self._store, writer, Recorder(client, clock), reporter)
+        recorder = Recorder(client, clock)
+        self._reconciler = Reconciler(self._store, writer, recorder, reporter, lambda: datetime.now(UTC))
         self._supervisor = Supervisor(client, connect, settings.scopes, settings.watch, self._new_feed)
         self._in_hand: set[asyncio.Task[None]] = set()
 

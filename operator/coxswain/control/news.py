@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from coxswain.control.child import Correction, Result
 from coxswain.kube.events import Occurrence
+from coxswain.webapp.conditions import READY, worst
 from coxswain.webapp.health import Level
 from coxswain.webapp.spec import Status, WebApp
 
@@ -19,10 +20,13 @@ def news(webapp: WebApp, results: Sequence[Result], previous: Status) -> Occurre
 
 def _trouble(results: Sequence[Result], previous: Status) -> Occurrence | None:
     told = {(child["kind"], child["name"], child["health"]) for child in previous.get("children", [])}
+    reason = next((found["reason"] for found in previous.get("conditions", []) if found["type"] == READY), None)
+    decides = worst([result.child for result in results])
     for result in results:
         child = result.child
         new = (child.kind, child.name, child.health.level.text) not in told
-        if new and child.health.level >= Level.DEGRADED and child.health.reason != "Differs":
+        another = child is decides and child.health.reason != reason
+        if (new or another) and child.health.level >= Level.DEGRADED and child.health.reason != "Differs":
             return Occurrence(
                 child.health.reason, "Apply", f"{child.kind} {child.name}: {child.health.message}", "Warning"
             )

@@ -4,9 +4,9 @@ A reconcile that finds nothing to do costs no request.
 """
 
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
 
 from coxswain.control.child import ChildWriter, Result
 from coxswain.control.news import news
@@ -15,17 +15,20 @@ from coxswain.control.store import Key, Store
 from coxswain.kube.apply import Writer
 from coxswain.kube.errors import Refused, Sort
 from coxswain.kube.events import Recorder
-from coxswain.kube.kinds import CONFIG_MAP, DEPLOYMENT, SERVICE, SERVICE_ACCOUNT, Kind
+from coxswain.kube.kinds import CONFIG_MAP, DEPLOYMENT, POD, REPLICA_SET, SERVICE, SERVICE_ACCOUNT
 from coxswain.kube.observed import Observed, webapp_of
 from coxswain.webapp.children import desired
 from coxswain.webapp.conditions import status
 from coxswain.webapp.health import Child, Level, held_back
+from coxswain.webapp.pods import diagnosis, explained
 from coxswain.webapp.spec import WebApp
 
 log = logging.getLogger(__name__)
 
 _NEEDED_BY_PODS = (SERVICE_ACCOUNT.kind, CONFIG_MAP.kind)
 """Kinds without which no pod should start, still less with a foreign one; they go only when no pod needs them."""
+
+_REMOVABLE = (SERVICE_ACCOUNT, CONFIG_MAP, SERVICE)
 
 
 @dataclass(frozen=True)
@@ -37,13 +40,17 @@ class Outcome:
     again: bool = False
     """The WebApp has changed meanwhile: come back at once."""
     after: float | None = None
-    """Come back after so many seconds, to write progress that waits."""
+    """Come back after so many seconds: to write progress that waits, or because a probe's time is up then."""
 
 
 class Reconciler:
     """Reconciles WebApps."""
 
-    def __init__(self, store: Store, writer: Writer, recorder: Recorder, reporter: Reporter) -> None:
+    def __init__(
+        self, store: Store, writer: Writer, recorder: Recorder, reporter: Reporter, clock: Callable[[], datetime]
+    ) -> None:
+        """Reconcile what the store has; `clock` gives the time of day, in UTC."""
+        self._clock = clock
         self._store = store
         self._writer = writer
         self._recorder = recorder
@@ -101,7 +108,7 @@ class Reconciler:
         rolled_out = any(
             result.child.kind == DEPLOYMENT.kind and result.child.health.level is Level.HEALTHY for result in results
         )
-        for child in list(self._store.children(key)):
+        for child in self._store.objects_of(key, *_REMOVABLE):
             if (child.kind.kind, child.name) in wanted or not _removable(webapp, child) or child.uid in self._removed:
                 continue
             if child.kind is SERVICE or rolled_out:
@@ -118,7 +125,25 @@ class Reconciler:
         self._removed.add(child.uid)
         log.info("removed %s %s, which is no longer wanted", child.kind, child.name)
 
-    async def _tell(self, key: Key, observed: Observed, webapp: WebApp, results: Sequence[Result]) -> Outcome:
+    def _explained(self, key: Key, result: Result, now: datetime) -> tuple[Result, float | None]:
+        """Return a child with what its pods tell, if these are missing; and the seconds until they may tell more."""
+        live = result.live
+        if live is None or not result.child.health.for_pods:
+            return result, None
+        replica_sets = [
+            found.content
+            for found in self._store.objects_of(key, REPLICA_SET)
+            if found.controller is not None and found.controller.uid == live.uid
+        ]
+        pods = [found.content for found in self._store.objects_of(key, POD) if not found.going]
+        found = diagnosis(live.content, replica_sets, pods, now)
+        child = replace(result.child, health=explained(result.child.health, live.content, found))
+        return replace(result, child=child), None if found.again is None else (found.again - now).total_seconds()
+
+    async def _tell(self, key: Key, observed: Observed, webapp: WebApp, children: Sequence[Result]) -> Outcome:
+        now = self._clock()
+        told = [self._explained(key, result, now) for result in children]
+        results = [result for result, _ in told]
         deployment = next((result.live for result in results if result.child.kind == DEPLOYMENT.kind), None)
         previous = observed.content.get("status", {})
         wanted = status(
@@ -126,7 +151,7 @@ class Reconciler:
             [result.child for result in results],
             None if deployment is None else deployment.content,
             previous,
-            _now(),
+            now.strftime("%Y-%m-%dT%H:%M:%SZ"),
         )
         try:
             tentative = any(result.child.health.unobserved for result in results)
@@ -137,7 +162,7 @@ class Reconciler:
             if occurrence is not None:
                 await self._recorder.record(observed, occurrence)
         retry = any(result.retry for result in results)
-        return Outcome(retry=retry, again=report.again, after=report.after)
+        return Outcome(retry=retry, again=report.again, after=_sooner(report.after, *(delay for _, delay in told)))
 
 
 def _blocked(results: Sequence[Result]) -> str | None:
@@ -150,12 +175,9 @@ def _blocked(results: Sequence[Result]) -> str | None:
 
 def _removable(webapp: WebApp, child: Observed) -> bool:
     """Tell whether a child may be deleted: ours by label and reference, written by us, and not going already."""
-    kinds: tuple[Kind, ...] = (SERVICE_ACCOUNT, CONFIG_MAP, SERVICE)
     referred = child.controller is not None and child.controller.uid == webapp.uid
-    return (
-        child.kind in kinds and referred and child.label == webapp.name and child.owned is not None and not child.going
-    )
+    return referred and child.label == webapp.name and child.owned is not None and not child.going
 
 
-def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+def _sooner(*delays: float | None) -> float | None:
+    return min((delay for delay in delays if delay is not None), default=None)

@@ -5,7 +5,7 @@ entry. resourceVersions of one kind compare as integers, also across the uids of
 so that news older than it can't bring the object back.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from coxswain.kube.kinds import WEBAPP, Kind
@@ -45,17 +45,17 @@ class Sweep:
 
 
 class Store:
-    """Projections of WebApps and children. Not thread-safe: one event loop owns it."""
+    """Projections of WebApps and what is theirs. Not thread-safe: one event loop owns it."""
 
     def __init__(self) -> None:
         self._entries: dict[Kind, dict[Key, Observed]] = {}
         self._tombstones: dict[Kind, dict[Key, _Tombstone]] = {}
         self._newest: dict[Kind, int] = {}
-        self._children: dict[Key, set[tuple[Kind, Key]]] = {}
+        self._of_webapp: dict[Key, set[tuple[Kind, Key]]] = {}
 
     def clear(self) -> None:
         """Drop everything."""
-        for table in (self._entries, self._tombstones, self._newest, self._children):
+        for table in (self._entries, self._tombstones, self._newest, self._of_webapp):
             table.clear()
 
     def webapp(self, key: Key) -> Observed | None:
@@ -70,10 +70,11 @@ class Store:
         """Return an object."""
         return self._entries.get(kind, {}).get(place)
 
-    def children(self, key: Key) -> Iterator[Observed]:
-        """Yield the objects whose label or controller reference names the WebApp."""
-        for kind, place in sorted(self._children.get(key, ()), key=lambda child: (child[0].kind, child[1])):
-            yield self._entries[kind][place]
+    def objects_of(self, key: Key, *kinds: Kind) -> list[Observed]:
+        """Return the objects of these kinds whose label or controller reference names the WebApp, in order."""
+        places = [(kind, place) for kind, place in self._of_webapp.get(key, ()) if kind in kinds]
+        places.sort(key=lambda found: (found[0].kind, found[1]))
+        return [self._entries[kind][place] for kind, place in places]
 
     def observe(self, observed: Observed) -> set[Key]:
         """Take in an object from a watch, a page of a LIST, a GET or the answer of a write.
@@ -163,11 +164,11 @@ class Store:
             entries[place] = after
         if kind is not WEBAPP:
             for key in old - new:
-                self._children[key].discard((kind, place))
-                if not self._children[key]:
-                    del self._children[key]
+                self._of_webapp[key].discard((kind, place))
+                if not self._of_webapp[key]:
+                    del self._of_webapp[key]
             for key in new:
-                self._children.setdefault(key, set()).add((kind, place))
+                self._of_webapp.setdefault(key, set()).add((kind, place))
         return old | new
 
 

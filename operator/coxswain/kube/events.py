@@ -12,6 +12,7 @@ from coxswain.kube.client import Client
 from coxswain.kube.errors import RequestFailed
 from coxswain.kube.kinds import EVENT, WEBAPP
 from coxswain.kube.observed import Observed
+from coxswain.webapp.quote import without_numbers
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +45,7 @@ class Recorder:
         """Post an Event unless the same was told lately. One that can't be posted is lost: it is news, not state."""
         now = self._clock()
         self._told = {key: then for key, then in self._told.items() if now - then < QUIET_SECONDS}
-        key = (webapp.uid, occurrence.reason, occurrence.note)
+        key = (webapp.uid, occurrence.reason, without_numbers(occurrence.note))
         if key in self._told:
             return
         self._told[key] = now

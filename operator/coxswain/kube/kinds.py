@@ -46,7 +46,13 @@ SERVICE = Kind("", "v1", "Service", "services", WEBAPP_LABEL)
 DEPLOYMENT = Kind("apps", "v1", "Deployment", "deployments", WEBAPP_LABEL)
 
 CHILDREN = (SERVICE_ACCOUNT, CONFIG_MAP, SERVICE, DEPLOYMENT)
-KINDS = (WEBAPP, *CHILDREN)
+"""What is written."""
+
+REPLICA_SET = Kind("apps", "v1", "ReplicaSet", "replicasets", WEBAPP_LABEL)
+POD = Kind("", "v1", "Pod", "pods", WEBAPP_LABEL)
+
+KINDS = (WEBAPP, *CHILDREN, REPLICA_SET, POD)
+"""What is watched and swept; pods and their ReplicaSets because they tell why a Deployment is not ready."""
 
 EVENT = Kind("events.k8s.io", "v1", "Event", "events")
 

@@ -1,23 +1,27 @@
 """Objects as observed: small immutable projections of what the API server sent.
 
-They hold what comparison and status need and nothing else: of a ConfigMap hashes instead of its data, and of
-managedFields our Apply entry and who else owns fields.
+They hold what comparison and status need and nothing else: of a ConfigMap hashes instead of its data, of managedFields
+our Apply entry and who else owns fields, and of a pod its template hash, phase, conditions and container states.
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from coxswain.kube.compare import Fields
-from coxswain.kube.kinds import CONFIG_MAP, DEPLOYMENT, WEBAPP, Kind
+from coxswain.kube.kinds import CHILDREN, CONFIG_MAP, DEPLOYMENT, POD, REPLICA_SET, WEBAPP, Kind
 from coxswain.webapp.identity import WEBAPP_LABEL
+from coxswain.webapp.pods import REVISION, TEMPLATE_HASH
 from coxswain.webapp.spec import GROUP, KIND, Manifest, WebApp
 
 FIELD_MANAGER = "coxswain"
 
 _COUNTS = ("observedGeneration", "replicas", "updatedReplicas", "readyReplicas", "availableReplicas")
 _METADATA = ("generation", "labels", "annotations", "ownerReferences")
+_CONDITION = ("type", "status", "reason", "message")
+_CONTAINERS = ("initContainerStatuses", "containerStatuses")
+_UNREADY = ("image", "started", "restartCount", "state", "lastState")
 
 
 @dataclass(frozen=True)
@@ -80,7 +84,7 @@ def observe(kind: Kind, raw: Mapping[str, Any]) -> Observed:
         KeyError, ValueError: it is no object of the API.
     """
     metadata = raw["metadata"]
-    owned, others = _managed(metadata.get("managedFields", []))
+    owned, others = _managed(metadata.get("managedFields", [])) if kind in CHILDREN else (None, ())
     return Observed(
         kind=kind,
         namespace=metadata.get("namespace", ""),
@@ -91,8 +95,8 @@ def observe(kind: Kind, raw: Mapping[str, Any]) -> Observed:
         content=_content(kind, raw),
         controller=_controller(metadata),
         label=metadata.get("labels", {}).get(WEBAPP_LABEL),
-        owned=None if kind is WEBAPP else owned,
-        others=() if kind is WEBAPP else others,
+        owned=owned,
+        others=others,
     )
 
 
@@ -115,6 +119,10 @@ def webapp_of(observed: Observed) -> WebApp:
 
 
 def _content(kind: Kind, raw: Mapping[str, Any]) -> Manifest:
+    if kind is POD:
+        return _pod(raw)
+    if kind is REPLICA_SET:
+        return _revision(raw)
     metadata = {key: raw["metadata"][key] for key in _METADATA if key in raw["metadata"]}
     rest = {key: value for key, value in raw.items() if key not in ("apiVersion", "kind", "metadata", "status")}
     content = comparable({"kind": kind.kind, "metadata": metadata, **rest})
@@ -125,6 +133,40 @@ def _content(kind: Kind, raw: Mapping[str, Any]) -> Manifest:
         counts = {key: status[key] for key in _COUNTS if key in status}
         content["status"] = {**counts, "conditions": status.get("conditions", [])}
     return content
+
+
+def _revision(replica_set: Mapping[str, Any]) -> Manifest:
+    metadata = replica_set["metadata"]
+    kept = {"labels": (TEMPLATE_HASH,), "annotations": (REVISION,)}
+    return {"metadata": {key: _only(metadata.get(key, {}), names) for key, names in kept.items()}}
+
+
+def _pod(pod: Mapping[str, Any]) -> Manifest:
+    """Return what is kept of a pod: of one that is ready next to nothing, since there may be thousands."""
+    metadata, status = pod["metadata"], pod.get("status", {})
+    containers = {key: [_container(found) for found in status.get(key, [])] for key in _CONTAINERS}
+    return {
+        "metadata": {
+            **_only(metadata, ("name", "creationTimestamp")),
+            "labels": _only(metadata.get("labels", {}), (TEMPLATE_HASH,)),
+        },
+        "status": {
+            **_only(status, ("phase", "reason", "message")),
+            "conditions": [
+                _only(found, _CONDITION) for found in status.get("conditions", []) if found.get("status") != "True"
+            ],
+            **containers,
+        },
+    }
+
+
+def _container(status: Mapping[str, Any]) -> Manifest:
+    kept = _only(status, ("name", "ready"))
+    return kept if status.get("ready") else {**kept, **_only(status, _UNREADY)}
+
+
+def _only(mapping: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    return {name: mapping[name] for name in names if name in mapping}
 
 
 def _controller(metadata: Mapping[str, Any]) -> Controller | None:

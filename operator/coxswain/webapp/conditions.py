@@ -13,6 +13,7 @@ from typing import Any, Literal
 from coxswain.webapp.children.service import url
 from coxswain.webapp.health import HEALTHY, Child, Level, condition
 from coxswain.webapp.identity import WEBAPP_LABEL
+from coxswain.webapp.quote import without_numbers
 from coxswain.webapp.spec import ChildStatus, Condition, Status, WebApp
 
 READY, PROGRESSING, AVAILABLE, STALLED = TYPES = ("Ready", "Progressing", "Available", "Stalled")
@@ -31,7 +32,7 @@ class Urgency(IntEnum):
     """How soon a status must be written over the one before it."""
 
     NONE = 0
-    """They say the same."""
+    """They say the same, numbers in what is quoted apart: the last words of a program have the time in them."""
     COUNTS = 1
     """Only replicas or updatedReplicas differ."""
     PROGRESS = 2
@@ -87,10 +88,10 @@ def urgency(previous: Status, wanted: Status) -> Urgency:
 
 
 def _said(status: Status, without: Sequence[str] = (), *, messages: bool = True) -> dict[str, Any]:
-    """Return our part of a status, in a comparable order."""
+    """Return our part of a status in a comparable form: in order, and quotations without their numbers."""
 
     def shown(items: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        return [{key: value for key, value in item.items() if messages or key != "message"} for item in items]
+        return [{**item, "message": without_numbers(item.get("message", "")) if messages else ""} for item in items]
 
     ours = [found for found in status.get("conditions", []) if found.get("type") in TYPES]
     return {
@@ -100,16 +101,17 @@ def _said(status: Status, without: Sequence[str] = (), *, messages: bool = True)
     }
 
 
-def _worst(children: Sequence[Child]) -> Child | None:
+def worst(children: Sequence[Child]) -> Child | None:
+    """Return the child that decides what the status says; None if all are healthy."""
     unhealthy = [child for child in children if child.health.level is not Level.HEALTHY]
     return max(unhealthy, key=lambda child: child.health.level, default=None)
 
 
 def _ready(children: Sequence[Child]) -> _Finding:
-    worst = _worst(children)
-    if worst is None:
+    found = worst(children)
+    if found is None:
         return _Finding("True", HEALTHY.reason, "everything runs as the spec says")
-    return _Finding("False", worst.health.reason, _sentence(worst))
+    return _Finding("False", found.health.reason, _sentence(found))
 
 
 def _progressing(webapp: WebApp, children: Sequence[Child]) -> _Finding:
@@ -118,10 +120,10 @@ def _progressing(webapp: WebApp, children: Sequence[Child]) -> _Finding:
     stalled = next((child for child in children if child.health.stalled), None)
     if stalled is not None:
         return _Finding("False", stalled.health.reason, _sentence(stalled))
-    worst = _worst(children)
-    if worst is None:
+    found = worst(children)
+    if found is None:
         return _Finding("False", "Complete", "nothing is left to do")
-    return _Finding("True", worst.health.reason, _sentence(worst))
+    return _Finding("True", found.health.reason, _sentence(found))
 
 
 def _available(deployment: Mapping[str, Any]) -> _Finding:

@@ -4,6 +4,7 @@ A Deployment's health follows `kubectl rollout status` and kstatus
 (https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md); others are healthy by being there.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum
@@ -36,6 +37,8 @@ class Health:
     stalled: bool = False
     unobserved: bool = False
     """The Deployment controller has not looked at the present spec yet: its word comes in a moment."""
+    for_pods: bool = False
+    """Pods are what is missing: why, they may tell."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,8 @@ class Child:
     name: str
     health: Health
 
+
+ROLLING_OUT = "rolling out: "
 
 HEALTHY = Health(Level.HEALTHY)
 MISSING = Health(Level.MISSING, "Missing", "is not there yet")
@@ -100,14 +105,21 @@ def condition(live: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 def _deployment(live: Mapping[str, Any]) -> Health:
     status = live.get("status", {})
     wanted = live.get("spec", {}).get("replicas", 1)
-    message = f"rolling out: {status.get('readyReplicas', 0)} of {wanted} pods ready"
+    message = f"{ROLLING_OUT}{status.get('readyReplicas', 0)} of {wanted} pods ready"
     if status.get("observedGeneration", 0) < live["metadata"].get("generation", 0):
         return Health(Level.PROGRESSING, "RollingOut", message, unobserved=True)
     progress, failure = condition(live, "Progressing"), condition(live, "ReplicaFailure")
     if progress.get("reason") == "ProgressDeadlineExceeded":
-        return Health(Level.DEGRADED, "ProgressDeadlineExceeded", str(progress.get("message", "")), stalled=True)
+        message = str(progress.get("message", ""))
+        return Health(Level.DEGRADED, "ProgressDeadlineExceeded", message, stalled=True, for_pods=True)
     if failure.get("status") == "True":
-        return Health(Level.DEGRADED, str(failure.get("reason", "ReplicaFailure")), str(failure.get("message", "")))
+        reason = str(failure.get("reason", "ReplicaFailure"))
+        return Health(Level.DEGRADED, reason, _of_no_pod(str(failure.get("message", ""))), for_pods=True)
     updated = status.get("updatedReplicas", 0)
     complete = updated == wanted == status.get("replicas", 0) == status.get("availableReplicas", 0)
-    return HEALTHY if complete else Health(Level.PROGRESSING, "RollingOut", message)
+    return HEALTHY if complete else Health(Level.PROGRESSING, "RollingOut", message, for_pods=True)
+
+
+def _of_no_pod(message: str) -> str:
+    """Return why a pod can't be made without its name, which is another one at each try."""
+    return re.sub(r'^pods "[^"]*" is forbidden: ', "a pod is forbidden: ", message)

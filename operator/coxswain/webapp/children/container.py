@@ -41,6 +41,9 @@ def container(webapp: WebApp) -> Manifest:
             "lifecycle": {"preStop": {"sleep": {"seconds": pre_stop_seconds(webapp)}}}
             if pre_stop_seconds(webapp)
             else {},
+            # The last words of a program that writes them to its log, as nearly all do: the status quotes them
+            # (docs/decisions/0011).
+            "terminationMessagePolicy": "FallbackToLogsOnError",
             "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
         }
     )

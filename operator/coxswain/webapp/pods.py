@@ -1,0 +1,111 @@
+"""Why a Deployment's pods are not ready: those of its newest revision, as the others are on their way out."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from coxswain.webapp.cause import SOUND, Cause, Finding, Rank, message_of, moment, of_container, word
+from coxswain.webapp.health import ROLLING_OUT, Health, Level, condition
+from coxswain.webapp.quote import quoted
+
+REVISION = "deployment.kubernetes.io/revision"
+"""Annotation of a Deployment and its ReplicaSets: the number of the revision, the greatest of the newest."""
+TEMPLATE_HASH = "pod-template-hash"
+"""Label of a ReplicaSet and its pods: the same for the pods of one revision."""
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What the pods of the newest revision tell."""
+
+    cause: Cause | None = None
+    pods: int = 0
+    """Pods that have this cause."""
+    of: int = 0
+    """Pods of the revision."""
+    again: datetime | None = None
+    """When it may be another one though nothing happens."""
+
+
+def diagnosis(
+    deployment: Mapping[str, Any],
+    replica_sets: Sequence[Mapping[str, Any]],
+    pods: Sequence[Mapping[str, Any]],
+    now: datetime,
+) -> Diagnosis:
+    """Return why pods of a Deployment's newest revision are not ready, as far as they tell.
+
+    Args:
+        deployment: the Deployment, its present spec seen by its controller.
+        replica_sets: those of the Deployment.
+        pods: those of the WebApp that are not being deleted.
+        now: the present time.
+    """
+    newest = _newest(deployment, replica_sets)
+    concerned = [pod for pod in pods if newest and _template_hash(pod) == newest and not _replaced(pod, now)]
+    template = deployment["spec"]["template"]["spec"]
+    specs = {spec["name"]: spec for spec in [*template.get("initContainers", []), *template["containers"]]}
+    findings = [list(_findings(pod, specs, now)) for pod in concerned]
+    again = min((finding.until for found in findings for finding in found if finding.until), default=None)
+    causes = [[finding.cause for finding in found if finding.cause] for found in findings]
+    told = min((cause for found in causes for cause in found), key=lambda cause: cause.order, default=None)
+    if told is None:
+        return Diagnosis(again=again)
+    same = [found for found in causes if any((cause.reason, cause.text) == (told.reason, told.text) for cause in found)]
+    return Diagnosis(told, len(same), len(concerned), again)
+
+
+def explained(state: Health, deployment: Mapping[str, Any], found: Diagnosis) -> Health:
+    """Return the health of a Deployment that waits for its pods, with what they tell."""
+    if found.cause is None:
+        return state
+    counts = deployment.get("status", {})
+    older = counts.get("replicas", 0) > counts.get("updatedReplicas", 0)
+    waits = state.message.removesuffix(".")
+    if not older:
+        waits = waits.removeprefix(ROLLING_OUT)
+    pods = f"{found.pods} of {found.of} {'new pods' if older else 'pods'}"
+    return replace(
+        state,
+        level=Level.DEGRADED,
+        reason=found.cause.reason if state.level is Level.PROGRESSING else state.reason,
+        message=quoted(f"{waits}; {pods}: {found.cause.text}", found.cause.quotation),
+    )
+
+
+def _newest(deployment: Mapping[str, Any], replica_sets: Sequence[Mapping[str, Any]]) -> str | None:
+    """Return the template hash of the newest ReplicaSet; None if only older ones were seen so far."""
+    revision = _revision(deployment)
+    return next((_template_hash(found) for found in replica_sets if _revision(found) == revision), None)
+
+
+def _revision(owner: Mapping[str, Any]) -> str:
+    return str(owner["metadata"].get("annotations", {}).get(REVISION, ""))
+
+
+def _template_hash(thing: Mapping[str, Any]) -> str | None:
+    found: str | None = thing["metadata"].get("labels", {}).get(TEMPLATE_HASH)
+    return found
+
+
+def _replaced(pod: Mapping[str, Any], now: datetime) -> bool:
+    """Tell whether a pod failed that lived for long: it has a successor by now and only waits to be cleaned up."""
+    return pod["status"].get("phase") == "Failed" and now >= moment(pod["metadata"]["creationTimestamp"]) + SOUND
+
+
+def _findings(pod: Mapping[str, Any], specs: Mapping[str, Mapping[str, Any]], now: datetime) -> Iterator[Finding]:
+    name, status = pod["metadata"]["name"], pod["status"]
+    scheduled = condition(pod, "PodScheduled")
+    if status.get("phase") == "Failed":
+        cause = Cause(
+            Rank.FAILED, word(status.get("reason"), "PodFailed"), "failed and replaced", message_of(status, name)
+        )
+        yield Finding(cause, moment(pod["metadata"]["creationTimestamp"]) + SOUND)
+    elif scheduled.get("status") == "False":
+        reason = word(scheduled.get("reason"), "Unschedulable")
+        yield Finding(Cause(Rank.UNSCHEDULED, reason, "no node takes it", message_of(scheduled, name)))
+    else:
+        for container in [*status.get("initContainerStatuses", []), *status.get("containerStatuses", [])]:
+            if not container.get("ready"):
+                yield of_container(container, specs.get(container["name"], {}), name, now)

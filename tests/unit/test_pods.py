@@ -1,0 +1,302 @@
+"""Why pods are not ready: the cause, that it holds still while a container goes round, and what is no cause."""
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coxswain.webapp.health import Health, Level, health
+from coxswain.webapp.pods import Diagnosis, diagnosis, explained
+from unit.pod_states import (
+    CRASH_LOOP,
+    IMAGE,
+    NOT_FOUND,
+    NOW,
+    PULL_LOOP,
+    READINESS,
+    STARTS,
+    ago,
+    container,
+    deployment,
+    ended,
+    pod,
+    replica_set,
+    running,
+    unscheduled,
+    waiting,
+)
+
+APP = f"container app (image {IMAGE})"
+OLD_AND_NEW = [replica_set("old", 1), replica_set("new", 2)]
+
+
+def diagnosed(*pods: dict[str, Any], **spec: Any) -> Diagnosis:
+    """What the pods of a Deployment tell whose container has these fields."""
+    return diagnosis(deployment(**{**READINESS, **spec}), OLD_AND_NEW, pods, NOW)
+
+
+def told(*pods: dict[str, Any], **spec: Any) -> tuple[str, str, str] | None:
+    """Reason, text and quotation of the cause."""
+    cause = diagnosed(*pods, **spec).cause
+    return None if cause is None else (cause.reason, cause.text, cause.quotation)
+
+
+def of_container(*arguments: Any, **spec: Any) -> tuple[str, str, str] | None:
+    return told(pod(container(*arguments)), **spec)
+
+
+@pytest.mark.parametrize("state", STARTS)
+def test_a_normal_start_has_no_cause(state: dict[str, Any]) -> None:
+    assert told(pod(state)) is None
+
+
+@pytest.mark.parametrize("state", CRASH_LOOP)
+def test_a_crash_loop_is_one_cause_all_the_way_round(state: dict[str, Any]) -> None:
+    log = "2026-01-01T11:59:00Z starting | 2026-01-01T11:59:01Z panic: no DATABASE_URL"
+    assert told(pod(state)) == ("CrashLoopBackOff", f"{APP} ends again and again, exit code 1 (Error)", log)
+
+
+def test_a_crash_loop_ends_with_readiness_or_a_long_run() -> None:
+    assert told(pod(container(running(50), ended(), restarts=2, ready=True))) is None
+    found = diagnosed(pod(container(running(50), ended(), restarts=2)))
+    assert found.again == NOW + timedelta(seconds=550)
+    assert told(pod(container(running(600), ended(), restarts=2)))[0] == "ReadinessProbeFailing"  # type: ignore[index]
+
+
+@pytest.mark.parametrize("state", PULL_LOOP)
+def test_an_image_that_cant_be_pulled_is_one_cause_all_the_way_round(state: dict[str, Any]) -> None:
+    assert told(pod(state)) == ("ImagePullBackOff", f"{APP}: the image can't be pulled", NOT_FOUND)
+
+
+@pytest.mark.parametrize("told_first", [True, False])
+def test_a_registry_that_is_down_is_one_cause_too(told_first: bool) -> None:
+    why = f"image pull failed for {IMAGE} because the registry is unavailable: 503"
+    first = waiting("RegistryUnavailable", why)
+    then = waiting("ImagePullBackOff", f'Back-off pulling image "{IMAGE}": RegistryUnavailable: {why}')
+    assert of_container(first if told_first else then) == ("ImagePullBackOff", f"{APP}: the image can't be pulled", why)
+
+
+START_ERROR = 'exec: "/shop": stat /shop: no such file or directory'
+
+
+@pytest.mark.parametrize(
+    ("state", "last"),
+    [
+        (waiting("RunContainerError", START_ERROR), None),
+        (waiting("RunContainerError", "another text"), ended(128, "StartError", START_ERROR)),
+        (ended(128, "StartError", START_ERROR), None),
+        (waiting("CrashLoopBackOff", "back-off 10s"), ended(128, "StartError", START_ERROR)),
+    ],
+)
+def test_a_command_that_isnt_there_is_one_cause_all_the_way_round(state: Any, last: Any) -> None:
+    assert of_container(state, last) == ("RunContainerError", f"{APP} can't be started", START_ERROR)
+
+
+@pytest.mark.parametrize(
+    ("reason", "message", "told_reason", "told_message"),
+    [
+        ("CreateContainerConfigError", 'secret "shop-db" not found', None, None),
+        (
+            "CreateContainerConfigError",
+            'container has runAsNonRoot and image will run as root (pod: "web-new-1_shop(7f3e)", container: app)',
+            None,
+            "container has runAsNonRoot and image will run as root",
+        ),
+        ("CreateContainerError", 'name "app_web-new-1_shop" is reserved', None, 'name "app_the pod_shop" is reserved'),
+        ("ErrImageNeverPull", "the image is not present with pull policy of Never", None, None),
+        ("InvalidImageName", "couldn't parse image name", None, None),
+        ("rpc error: code = Unknown", "odd", "CreateContainerError", None),
+    ],
+)
+def test_a_container_that_cant_be_made(
+    reason: str, message: str, told_reason: str | None, told_message: str | None
+) -> None:
+    expected = (told_reason or reason, f"{APP} can't be made", told_message or message)
+    assert of_container(waiting(reason, message)) == expected
+
+
+LIVENESS = {"livenessProbe": {"tcpSocket": {"port": "http"}}}
+
+
+@pytest.mark.parametrize(
+    ("code", "how", "spec", "reason", "text"),
+    [
+        (0, "Completed", {}, "CrashLoopBackOff", "exit code 0 (Completed)"),
+        (137, "OOMKilled", LIVENESS, "OOMKilled", "exit code 137 (OOMKilled): it needs more memory than its limit"),
+        (137, "Error", LIVENESS, "CrashLoopBackOff", "exit code 137 (Error), perhaps because its livenessProbe fails"),
+        (137, "Error", {}, "CrashLoopBackOff", "exit code 137 (Error)"),
+        (2, "Error", LIVENESS, "CrashLoopBackOff", "exit code 2 (Error)"),
+    ],
+)
+def test_how_it_ends(code: int, how: str, spec: Any, reason: str, text: str) -> None:
+    found = of_container(waiting("CrashLoopBackOff"), ended(code, how), **spec)
+    assert found == (reason, f"{APP} ends again and again, {text}", "")
+
+
+def test_a_crash_loop_of_which_nothing_is_known() -> None:
+    assert of_container(waiting("CrashLoopBackOff")) == ("CrashLoopBackOff", f"{APP} ends again and again", "")
+
+
+def test_init_containers_and_sidecars_of_others_are_told_of_by_name() -> None:
+    broken = container(waiting("CrashLoopBackOff"), ended(), name="proxy")
+    text = f"container proxy (image docker.io/library/{IMAGE}) ends again and again, exit code 1 (Error)"
+    expected = ("CrashLoopBackOff", text, "")
+    assert told(pod(container(waiting("PodInitializing")), initContainerStatuses=[broken])) == expected
+    assert told(pod(container(running(5)), broken)) == expected
+    assert told(pod(container(running(5)), container(running(9999), name="proxy"))) is None, "its probes are not known"
+
+
+def test_a_pod_that_no_node_takes() -> None:
+    message = "0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector."
+    assert told(unscheduled(message)) == ("Unschedulable", "no node takes it", message)
+    assert told(unscheduled("gated", "SchedulingGated")) == ("SchedulingGated", "no node takes it", "gated")
+
+
+def failed(seconds: float) -> dict[str, Any]:
+    """A pod that was made so long ago and evicted, with the name of another one of its revision."""
+    made = pod(container(ended()), phase="Failed", reason="Evicted", message="The node was low on resource: memory.")
+    made["metadata"]["creationTimestamp"] = ago(seconds)
+    return made
+
+
+def test_a_pod_that_failed_is_told_of_while_it_is_young() -> None:
+    assert told(failed(599)) == ("Evicted", "failed and replaced", "The node was low on resource: memory.")
+    assert diagnosed(failed(599)).again == NOW + timedelta(seconds=1)
+    assert diagnosed(failed(600)) == Diagnosis()
+
+
+SLOW = {"startupProbe": {"exec": {"command": ["true"]}, "periodSeconds": 10, "failureThreshold": 60}}
+EAGER = {"httpGet": {"path": "/up", "port": 80}, "initialDelaySeconds": 5, "periodSeconds": 1, "timeoutSeconds": 2,
+         "successThreshold": 2, "failureThreshold": 1}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("started", "spec", "allowed", "reason", "text"),
+    [
+        (True, {}, 31, "ReadinessProbeFailing", "readinessProbe fails: tcpSocket on port http"),
+        (True, {"readinessProbe": EAGER}, 5 + 2 * 2 + 2, "ReadinessProbeFailing", "httpGet /up on port 80"),
+        (False, SLOW, 601, "StartupProbeFailing", "startupProbe fails: exec true"),
+        (True, SLOW, 601 + 31, "ReadinessProbeFailing", "readinessProbe fails"),
+    ],
+)
+def test_a_probe_fails_when_a_container_has_run_for_longer_than_it_allows(
+    started: bool, spec: Any, allowed: int, reason: str, text: str
+) -> None:
+    in_time = diagnosed(pod(container(running(allowed), started=started)), **spec)
+    assert in_time == Diagnosis(again=NOW + timedelta(seconds=1))
+    late = diagnosed(pod(container(running(allowed + 1), started=started)), **spec)
+    assert late.again is None, "nothing more changes by itself"
+    assert late.cause is not None
+    assert late.cause.reason == reason
+    assert f"{APP} runs, but its " in late.cause.text
+    assert text in late.cause.text
+
+
+def test_only_the_newest_revision_is_asked() -> None:
+    broken = pod(CRASH_LOOP[1], revision="old", name="web-old-1")
+    assert told(broken) is None
+    one_seen = diagnosis(deployment(), OLD_AND_NEW[:1], [broken], NOW)
+    assert one_seen == Diagnosis(), "the newest ReplicaSet is not there yet"
+
+
+def test_what_another_try_cant_mend_is_told_first() -> None:
+    pods = [pod(PULL_LOOP[0]), pod(CRASH_LOOP[0]), unscheduled("no"), pod(container(running(99))), failed(5)]
+    reasons = []
+    while pods:
+        reasons.append(told(*pods)[0])  # type: ignore[index]
+        pods.pop(0)
+    assert reasons == ["ImagePullBackOff", "CrashLoopBackOff", "Unschedulable", "ReadinessProbeFailing", "Evicted"]
+
+
+def told_of(state: Health, found: Diagnosis, **counts: int) -> Health:
+    return explained(state, deployment(status=counts), found)
+
+
+def test_the_message_says_how_many_pods_and_of_which() -> None:
+    found = diagnosed(pod(CRASH_LOOP[0]), pod(CRASH_LOOP[3]), pod(container(running(5), ready=True)))
+    assert (found.pods, found.of) == (2, 3)
+    counts = {"readyReplicas": 2, "replicas": 5, "updatedReplicas": 3}
+    state = health(deployment(replicas=4, status=counts))
+    cause = f"{APP} ends again and again, exit code 1 (Error); message: "
+    rolling = told_of(state, found, **counts)
+    assert rolling.message.startswith(f"rolling out: 2 of 4 pods ready; 2 of 3 new pods: {cause}2026-01-01T")
+    assert (rolling.level, rolling.reason, rolling.stalled) == (Level.DEGRADED, "CrashLoopBackOff", False)
+    later = told_of(state, found, replicas=3, updatedReplicas=3)
+    assert later.message.startswith(f"2 of 4 pods ready; 2 of 3 pods: {cause}")
+    assert told_of(state, Diagnosis()) == state
+
+
+def test_a_deadline_and_a_quota_keep_their_word_and_say_the_cause() -> None:
+    found = diagnosed(unscheduled("0/3 nodes are available"))
+    late = Health(
+        Level.DEGRADED, "ProgressDeadlineExceeded", 'ReplicaSet "web-1" has timed out progressing.', stalled=True
+    )
+    said = told_of(late, found)
+    assert (said.reason, said.stalled) == ("ProgressDeadlineExceeded", True)
+    assert said.message == (
+        'ReplicaSet "web-1" has timed out progressing; 1 of 1 pods: no node takes it; message: 0/3 nodes are available'
+    )
+
+
+OTHERS = [
+    container(waiting("CreateContainerConfigError", f'{what} (pod: "web-new-1_shop(7f3e)", container: app)'))
+    for what in ("runs as root", 'secret "a" not found', 'secret "b" not found')
+] + [container(ended(code, message=message), restarts=1) for code in (2, 3) for message in ("at 12:01", "at 12:02", "")]
+ANY_POD = st.sampled_from(
+    [pod(state) for state in (*CRASH_LOOP, *PULL_LOOP, *STARTS, *OTHERS)]
+    + [unscheduled("0/3 nodes"), unscheduled("0/4 nodes"), failed(30)]
+)
+
+
+@given(st.lists(st.tuples(ANY_POD, st.from_regex(r"web-[bcdf]{5}-[bcdf]{5}", fullmatch=True))), st.randoms())
+def test_the_cause_depends_neither_on_order_nor_on_names(pods: list[tuple[Any, str]], chance: Any) -> None:
+    def named(thing: Any, name: str) -> Any:
+        return json.loads(json.dumps(thing).replace("web-new-1", name))  # in what the kubelet says too
+
+    found = diagnosed(*(thing for thing, _ in pods))
+    shuffled = [named(*pair) for pair in pods]
+    chance.shuffle(shuffled)
+    assert diagnosed(*shuffled) == found
+
+
+@given(st.sampled_from(CRASH_LOOP), st.integers(2, 10000), st.integers(2, 10000))
+def test_the_cause_depends_on_no_count_of_restarts(state: Any, one: int, other: int) -> None:
+    assert told(pod({**state, "restartCount": one})) == told(pod({**state, "restartCount": other}))
+
+
+SECONDS = st.integers(1, 60)
+PROBES = st.fixed_dictionaries(
+    {},
+    optional={
+        "initialDelaySeconds": st.integers(0, 60),
+        "periodSeconds": SECONDS,
+        "timeoutSeconds": SECONDS,
+        "successThreshold": st.integers(1, 5),
+        "failureThreshold": st.integers(1, 60),
+    },
+)
+
+
+@given(PROBES, PROBES, st.booleans(), st.integers(0, 9), st.floats(0, 1))
+def test_a_container_that_starts_within_its_probes_time_has_no_cause(
+    startup: Any, readiness: Any, has_startup: bool, restarts: int, part: float
+) -> None:
+    """Whatever its probes are, one that is up after any number of failures but one too many was never told of."""
+
+    def last_moment(probe: Any) -> float:
+        period = max(probe.get("periodSeconds", 10), probe.get("timeoutSeconds", 1))
+        failures = probe.get("failureThreshold", 3) - 1 + probe.get("successThreshold", 1)
+        return float(probe.get("initialDelaySeconds", 0) + failures * period + probe.get("timeoutSeconds", 1))
+
+    spec = {"readinessProbe": {"exec": {}, **readiness}}
+    spec |= {"startupProbe": {"exec": {}, **startup}} if has_startup else {}
+    elapsed = part * (last_moment(readiness) + (last_moment(startup) if has_startup else 0))
+    started = not has_startup or elapsed > last_moment(startup)
+    state = container(running(elapsed), ended(ran=86400), restarts=restarts, started=started)
+    found = diagnosed(pod(state), **spec)
+    assert found.cause is None
+    assert found.again is not None
+    assert found.again > NOW
