@@ -4,32 +4,21 @@
 """
 
 import argparse
-import json
 import shlex
-import shutil
 import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 from cluster.control_plane import ControlPlane
 from cluster.kubectl import KubectlError
 from cluster.operator_process import OperatorProcess
-from cluster.tree import KINDS, Object, readiness, tree
+from cluster.samples import NAMESPACE, POLL_SECONDS, ROOT, apply_samples, draw, say
 
-ROOT = Path(__file__).parents[2]
-NAMESPACE = "default"
-READY_TIMEOUT_SECONDS = 120.0
-POLL_SECONDS = 0.25
 QUIET_SECONDS = 2.0
 """After a command of --try: so long without a line of the operator's log, and it has nothing more to say."""
-
-
-class NotReady(RuntimeError):
-    """A WebApp did not get Ready in time; the message has its condition."""
 
 
 @dataclass(frozen=True)
@@ -69,11 +58,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with _kubernetes() as cluster, _operator(cluster) as operator:
-            _apply_samples(cluster, operator)
+            apply_samples(cluster.kubectl, lambda: _check(cluster, operator))
             if options.tries:
                 _try(cluster, operator)
             elif options.once or not sys.stdin.isatty():
-                _say("\nIn a terminal the demo stays, so that you can try this in a second one:")
+                say("\nIn a terminal the demo stays, so that you can try this in a second one:")
                 _propose()
             else:
                 _stay(cluster, operator)
@@ -83,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("interrupted, and stopped", file=sys.stderr)
         return 130
-    _say("stopped; nothing is left of it")
+    say("stopped; nothing is left of it")
     return 0
 
 
@@ -103,10 +92,10 @@ def _parser() -> argparse.ArgumentParser:
 
 @contextmanager
 def _kubernetes() -> Iterator[ControlPlane]:
-    _say("Kubernetes: etcd, API server, controllers, scheduler. The first time, getting the programs takes minutes.")
+    say("Kubernetes: etcd, API server, controllers, scheduler. The first time, getting the programs takes minutes.")
     crds = sorted((ROOT / "crds").glob("*.yaml"))
-    with ControlPlane(manifests=crds, progress=lambda line: _say(f"  {line}")) as cluster:
-        _say("  Pods are KWOK's: the API objects, the controllers and the operator are real, but no container runs.")
+    with ControlPlane(manifests=crds, progress=lambda line: say(f"  {line}")) as cluster:
+        say("  Pods are KWOK's: the API objects, the controllers and the operator are real, but no container runs.")
         programs = cluster.directory / "bin"
         programs.mkdir()
         (programs / "kubectl").symlink_to(cluster.programs["kubectl"])
@@ -119,68 +108,29 @@ def _kubernetes() -> Iterator[ControlPlane]:
 
 @contextmanager
 def _operator(cluster: ControlPlane) -> Iterator[OperatorProcess]:
-    _say("The operator, as its ServiceAccount and with no rights but those of manifests/overlays/cluster:")
-    cluster.kubectl("apply", "--kustomize", str(ROOT / "manifests/overlays/cluster"))
+    say("The operator, as its ServiceAccount and with no rights but those of manifests/overlays/out-of-cluster:")
+    cluster.kubectl("apply", "--kustomize", str(ROOT / "manifests/overlays/out-of-cluster"))
     kubeconfig = cluster.service_account_kubeconfig("coxswain-system", "coxswain")
     operator = OperatorProcess(kubeconfig, cluster.directory / "logs" / "operator.log")
     started = time.monotonic()
     try:
         operator.start()
-        _say(f"  ready after {time.monotonic() - started:.1f} s, process {operator.pid}")
+        say(f"  ready after {time.monotonic() - started:.1f} s, process {operator.pid}")
         yield operator
     finally:
         operator.stop()
 
 
-def _apply_samples(cluster: ControlPlane, operator: OperatorProcess) -> None:
-    _say("The WebApps of manifests/samples:")
-    started = time.monotonic()
-    cluster.kubectl("apply", "--kustomize", str(ROOT / "manifests/samples"), "--namespace", NAMESPACE)
-    _wait_until_ready(cluster, operator)
-    _say(f"  all Ready after {time.monotonic() - started:.1f} s\n")
-    _draw(cluster)
-
-
-def _draw(cluster: ControlPlane) -> None:
-    _say("\n".join(tree(_list(cluster, ",".join(kind.lower() + "s" for kind in KINDS)))))
-
-
 def _propose() -> None:
     for trial in TRIALS:
-        _say(f"  {trial.command}\n      {trial.shows}")
-
-
-def _wait_until_ready(cluster: ControlPlane, operator: OperatorProcess) -> None:
-    deadline = time.monotonic() + READY_TIMEOUT_SECONDS
-    told = ""
-    while True:
-        reasons = [f"{name}: {why}" for name, why in map(readiness, _list(cluster, "webapps")) if why is not None]
-        if not reasons:
-            _refresh("")
-            return
-        line = "; ".join(reasons)
-        if sys.stdout.isatty():
-            _refresh(f"  {line} ({deadline - time.monotonic():.0f} s left)")
-        elif line != told:
-            _say(f"  {line}")
-        told = line
-        if time.monotonic() > deadline:
-            raise NotReady(f"not Ready after {READY_TIMEOUT_SECONDS:.0f} s: {line}")
-        _check(cluster, operator)
-        time.sleep(POLL_SECONDS)
-
-
-def _refresh(line: str) -> None:
-    """Show a line in the place of the one before it, on a terminal."""
-    if sys.stdout.isatty():
-        print("\r\x1b[K" + line[: shutil.get_terminal_size().columns - 1], end="", flush=True)
+        say(f"  {trial.command}\n      {trial.shows}")
 
 
 def _stay(cluster: ControlPlane, operator: OperatorProcess) -> None:
-    _say("\nTo try it, in a second terminal:")
-    _say(f'  export KUBECONFIG={cluster.kubeconfig} PATH="{cluster.directory / "bin"}:$PATH"')
+    say("\nTo try it, in a second terminal:")
+    say(f'  export KUBECONFIG={cluster.kubeconfig} PATH="{cluster.directory / "bin"}:$PATH"')
     _propose()
-    _say("\nWhat the operator logs shows here; Ctrl-C ends it all.")
+    say("\nWhat the operator logs shows here; Ctrl-C ends it all.")
     log = _Log(operator)
     try:
         while True:
@@ -188,25 +138,25 @@ def _stay(cluster: ControlPlane, operator: OperatorProcess) -> None:
             _check(cluster, operator)
             time.sleep(POLL_SECONDS)
     except KeyboardInterrupt:
-        _say("\nstopping")
+        say("\nstopping")
 
 
 def _try(cluster: ControlPlane, operator: OperatorProcess) -> None:
     log = _Log(operator)
     for trial in TRIALS:
-        _say(f"\n$ {trial.command}\n# {trial.shows}")
+        say(f"\n$ {trial.command}\n# {trial.shows}")
         try:
-            _say(cluster.kubectl(*shlex.split(trial.command)[1:], "--namespace", NAMESPACE).rstrip())
+            say(cluster.kubectl(*shlex.split(trial.command)[1:], "--namespace", NAMESPACE).rstrip())
         except KubectlError as error:
-            _say(error.stderr.rstrip())
+            say(error.stderr.rstrip())
         quiet_since = time.monotonic()
         while time.monotonic() - quiet_since < QUIET_SECONDS:
             if log.show():
                 quiet_since = time.monotonic()
             _check(cluster, operator)
             time.sleep(POLL_SECONDS)
-    _say("")
-    _draw(cluster)
+    say("")
+    draw(cluster.kubectl)
 
 
 class _Log:
@@ -222,7 +172,7 @@ class _Log:
         new = text[self._shown : text.rfind("\n") + 1]
         self._shown += len(new)
         for line in new.splitlines():
-            _say(f"  operator: {line}")
+            say(f"  operator: {line}")
         return bool(new)
 
 
@@ -230,15 +180,6 @@ def _check(cluster: ControlPlane, operator: OperatorProcess) -> None:
     cluster.check()
     if not operator.running:
         raise RuntimeError("the operator ended by itself:\n" + "\n".join(operator.logged().splitlines()[-15:]))
-
-
-def _list(cluster: ControlPlane, kinds: str) -> list[Object]:
-    items: list[Object] = json.loads(cluster.kubectl("get", kinds, "--namespace", NAMESPACE, "-o", "json"))["items"]
-    return items
-
-
-def _say(line: str) -> None:
-    print(line, flush=True)
 
 
 if __name__ == "__main__":

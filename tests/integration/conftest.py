@@ -18,9 +18,9 @@ _numbers = itertools.count(1)
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[ControlPlane]:
-    """A Kubernetes with the CRD and the manifests of overlays/cluster."""
+    """A Kubernetes with the CRD and the manifests, but for the operator's Deployment: it runs as a process here."""
     with ControlPlane(manifests=[ROOT / "crds" / "webapps.yaml"]) as plane:
-        plane.kubectl("apply", "--kustomize", str(ROOT / "manifests/overlays/cluster"))
+        plane.kubectl("apply", "--kustomize", str(ROOT / "manifests/overlays/out-of-cluster"))
         yield plane
 
 

@@ -17,7 +17,7 @@ CRDS = ROOT / "crds" / "webapps.yaml"
 def lonely() -> Iterator[Scene]:
     """A Kubernetes without nodes, and an operator."""
     with ControlPlane(manifests=[CRDS], nodes=0) as plane:
-        plane.kubectl("apply", "--kustomize", str(ROOT / "manifests/overlays/cluster"))
+        plane.kubectl("apply", "--kustomize", str(ROOT / "manifests/overlays/out-of-cluster"))
         kubeconfig = plane.service_account_kubeconfig("coxswain-system", "coxswain")
         operator = OperatorProcess(kubeconfig, plane.directory / "logs" / "operator.log")
         operator.start()

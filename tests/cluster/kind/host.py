@@ -36,6 +36,7 @@ def get_engine_ready(progress: Progress) -> Engine:
     if os.geteuid() != 0:
         raise HostError(f"not root, so Docker's engine can't be installed and started here.\n{missing}")
     install("dockerd", "docker.io", progress)
+    install("docker", "docker-cli", progress)  # from Debian 13 on a package of its own
     return _start(progress)
 
 

@@ -1,16 +1,16 @@
 """A kind cluster: real nodes in containers, with real kubelets and pods."""
 
 import os
-import tempfile
+import shutil
 import time
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import yaml
 
-from cluster.catalog import KIND_PROGRAM, PROGRAMS
+from cluster.catalog import KIND_PROGRAM, PROGRAMS, Program
 from cluster.kind.engine import Engine, run
 from cluster.kind.node_image import node_image
 from cluster.kind.registry import registry_answers
@@ -18,17 +18,22 @@ from cluster.kubectl import run_kubectl
 from cluster.programs import find_programs
 from cluster.progress import Progress, silent
 
+DEFAULT_NAME = "coxswain"
+DEFAULT_KUBECONFIG = Path(".kind/kubeconfig")
+"""What `make kind-up` makes."""
+
 IMAGE_VARIABLE = "KIND_NODE_IMAGE"
 READY_TIMEOUT_SECONDS = 240
 WORKERS = 2
 
 
 class KindCluster:
-    """A kind cluster of one control plane node and `workers`; a context manager that makes and deletes it.
+    """A kind cluster of one control plane node and `workers`.
 
     - `engine`: the Docker engine whose containers are the nodes.
     - `name`: of the cluster; the nodes are called NAME-control-plane, NAME-worker, NAME-worker2.
-    - `kubeconfig`: the file that gets the cluster's; nothing reads or changes the user's own.
+    - `kubeconfig`: the file that gets the cluster's; nothing reads or changes the user's own. kubectl's caches go
+      beside it.
 
     Raises ProgramMissingError, HostError or DockerError, which say what it failed for.
     """
@@ -47,24 +52,17 @@ class KindCluster:
         self.kubeconfig = kubeconfig
         self._workers = workers
         self._progress = progress
-        found = find_programs(progress, programs=(KIND_PROGRAM, PROGRAMS["kubectl"]))
-        self._kind = found["kind"].path
-        self._kubectl = found["kubectl"].path
-        self._home = tempfile.TemporaryDirectory(prefix="coxswain-kubectl-")
+        self._home = kubeconfig.with_name(f"{kubeconfig.name}.kubectl")
 
-    def __enter__(self) -> Self:
-        self.create()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.delete()
-
-    @property
+    @cached_property
     def kubectl_program(self) -> Path:
         """The kubectl that `kubectl` calls."""
-        return self._kubectl
+        return self._find(PROGRAMS["kubectl"])
+
+    @cached_property
+    def kind_program(self) -> Path:
+        """The kind that makes and deletes the cluster."""
+        return self._find(KIND_PROGRAM)
 
     @property
     def exists(self) -> bool:
@@ -94,7 +92,7 @@ class KindCluster:
         """Delete the cluster, if it is there, and its kubeconfig."""
         self._run_kind("delete", "cluster", "--name", self.name, "--kubeconfig", str(self.kubeconfig))
         self.kubeconfig.unlink(missing_ok=True)
-        self._home.cleanup()
+        shutil.rmtree(self._home, ignore_errors=True)
 
     def load(self, *images: str) -> None:
         """Put images of the engine into every node."""
@@ -109,17 +107,20 @@ class KindCluster:
     ) -> str:
         """Return the standard output of kubectl, with this cluster's kubeconfig. Raises KubectlError."""
         return run_kubectl(
-            self._kubectl,
+            self.kubectl_program,
             arguments,
             kubeconfig=self.kubeconfig,
-            home=Path(self._home.name),
+            home=self._home,
             stdin=stdin,
             check=check,
             timeout_seconds=timeout_seconds,
         )
 
+    def _find(self, program: Program) -> Path:
+        return find_programs(self._progress, programs=[program])[program.name].path
+
     def _run_kind(self, *arguments: str, stdin: bytes | None = None) -> str:
-        return run([str(self._kind), *arguments], stdin=stdin, environment=self.engine.environment)
+        return run([str(self.kind_program), *arguments], stdin=stdin, environment=self.engine.environment)
 
 
 def cluster_configuration(workers: int) -> dict[str, Any]:

@@ -1,0 +1,156 @@
+"""What is installed: that the files agree with each other, with the settings and with pyproject.toml."""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from cluster.render import HEADER, OVERLAY, RENDERED
+from coxswain.__main__ import settings
+from coxswain.settings import Settings
+
+ROOT = Path(__file__).parents[2]
+SINGLE_NAMESPACE = OVERLAY.parent / "single-namespace"
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+Object = dict[str, Any]
+
+
+def resources(directory: Path) -> list[Object]:
+    """The objects of the files that a kustomization names, and those that it names."""
+    (kustomization,) = (path for path in directory.iterdir() if path.stem.lower() == "kustomization")
+    found: list[Object] = []
+    for name in yaml.safe_load(kustomization.read_text(encoding="utf-8"))["resources"]:
+        path = (directory / name).resolve()
+        found += resources(path) if path.is_dir() else yaml.safe_load_all(path.read_text(encoding="utf-8"))
+    return found
+
+
+def identity(thing: Object) -> tuple[str, str]:
+    return thing["kind"], thing["metadata"]["name"]
+
+
+@pytest.fixture(scope="module")
+def installed() -> dict[tuple[str, str], Object]:
+    return {identity(thing): thing for thing in resources(OVERLAY)}
+
+
+@pytest.fixture(scope="module")
+def deployment(installed: dict[tuple[str, str], Object]) -> Object:
+    return installed["Deployment", "coxswain"]
+
+
+@pytest.fixture(scope="module")
+def pod(deployment: Object) -> Object:
+    found: Object = deployment["spec"]["template"]["spec"]
+    return found
+
+
+@pytest.fixture(scope="module")
+def container(pod: Object) -> Object:
+    (found,) = pod["containers"]
+    return dict(found)
+
+
+def test_the_rendered_file_is_the_overlay() -> None:
+    """`make manifests` renders it anew. The overlay transforms nothing, so its files are what comes out."""
+    text = RENDERED.read_text(encoding="utf-8")
+    assert text.startswith(HEADER)
+    assert sorted(yaml.safe_load_all(text), key=identity) == sorted(resources(OVERLAY), key=identity)
+
+
+def test_there_is_one_operator_at_a_time(deployment: Object) -> None:
+    assert deployment["spec"]["replicas"] == 1
+    assert deployment["spec"]["strategy"] == {"type": "Recreate"}
+
+
+def test_the_selector_finds_the_pods_and_no_webapps(deployment: Object) -> None:
+    labels = deployment["spec"]["template"]["metadata"]["labels"]
+    assert deployment["spec"]["selector"]["matchLabels"] == labels
+    assert "app.kubernetes.io/component" in labels, "a WebApp called coxswain has the label `name` too"
+
+
+def test_the_pod_meets_pod_security_restricted(pod: Object, container: Object) -> None:
+    """The rules: https://kubernetes.io/docs/concepts/security/pod-security-standards/."""
+    assert pod["securityContext"] == {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+        "readOnlyRootFilesystem": True,
+    }
+    assert not [field for field in pod if field.startswith("host") or field == "volumes"]
+
+
+def test_the_namespace_enforces_pod_security_restricted(installed: dict[tuple[str, str], Object]) -> None:
+    labels = installed["Namespace", "coxswain-system"]["metadata"]["labels"]
+    assert labels["pod-security.kubernetes.io/enforce"] == "restricted"
+    assert labels["pod-security.kubernetes.io/enforce-version"] == "latest"
+
+
+def test_the_image_is_that_of_this_version(container: Object) -> None:
+    assert container["image"] == f"coxswain/operator:{PROJECT['version']}"
+    assert container["imagePullPolicy"] == "IfNotPresent"
+
+
+@pytest.mark.parametrize(
+    ("label", "field"), [("version", "version"), ("description", "description"), ("licenses", "license")]
+)
+def test_the_labels_of_the_image_are_those_of_the_project(label: str, field: str) -> None:
+    dockerfile = (ROOT / "operator" / "Dockerfile").read_text(encoding="utf-8")
+    assert f'org.opencontainers.image.{label}="{PROJECT[field]}"' in dockerfile
+
+
+def test_the_probes_are_where_the_operator_listens(container: Object) -> None:
+    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+    assert settings(container["args"], {}).listen == f":{ports['probes']}", "of every address, IPv4 and IPv6"
+    for probe, path in [("livenessProbe", "/healthz"), ("readinessProbe", "/readyz")]:
+        assert container[probe]["httpGet"] == {"path": path, "port": "probes"}
+
+
+def test_what_is_in_hand_has_time_to_end(pod: Object) -> None:
+    """The drain timeout is there twice: for reconciles, then for the watches."""
+    assert pod["terminationGracePeriodSeconds"] > 2 * Settings().drain_timeout
+
+
+def test_requests_and_limits(container: Object) -> None:
+    assert container["resources"]["requests"].keys() == {"cpu", "memory"}
+    assert container["resources"]["limits"].keys() == {"memory"}, "a limit of CPU slows the start"
+
+
+def test_the_token_is_for_this_pod_alone(installed: dict[tuple[str, str], Object], pod: Object) -> None:
+    assert pod["automountServiceAccountToken"] is True
+    account = installed["ServiceAccount", pod["serviceAccountName"]]
+    assert account["automountServiceAccountToken"] is False
+    (subject,) = installed["ClusterRoleBinding", "coxswain"]["subjects"]
+    assert (subject["namespace"], subject["name"]) == (account["metadata"]["namespace"], account["metadata"]["name"])
+
+
+def test_a_single_namespace_needs_nothing_cluster_wide() -> None:
+    found = {kind for kind, _ in map(identity, resources(SINGLE_NAMESPACE))}
+    assert found == {"ServiceAccount", "Role", "RoleBinding", "Deployment"}
+    kustomization = yaml.safe_load((SINGLE_NAMESPACE / "kustomization.yaml").read_text(encoding="utf-8"))
+    assert kustomization["namespace"] == "default", "it is always there; docs/install.md has it so"
+
+
+def test_no_role_but_those_of_kubernetes_is_added_to(installed: dict[tuple[str, str], Object]) -> None:
+    prefix = "rbac.authorization.k8s.io/aggregate-to-"
+    aggregated = {
+        name: [label.removeprefix(prefix) for label in thing["metadata"]["labels"] if label.startswith(prefix)]
+        for (kind, name), thing in installed.items()
+        if kind == "ClusterRole"
+    }
+    assert aggregated == {
+        "coxswain": [],
+        "coxswain-webapps-view": ["view"],
+        "coxswain-webapps-edit": ["edit"],
+        "coxswain-webapps-admin": ["admin"],
+    }
+
+
+def test_the_base_of_the_image_is_an_argument_and_its_user_a_number() -> None:
+    dockerfile = (ROOT / "operator" / "Dockerfile").read_text(encoding="utf-8")
+    assert set(re.findall(r"^FROM (\S+)", dockerfile, re.MULTILINE)) == {"${BASE}"}
+    assert re.findall(r"^USER (\S+)", dockerfile, re.MULTILINE) == ["65532:65532"]

@@ -1,0 +1,69 @@
+"""CI on GitHub: pinned, with no more rights than it needs, and nothing but make targets."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from cluster.catalog import KIND
+
+ROOT = Path(__file__).parents[2]
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+
+PINNED = re.compile(r"uses: [\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+")
+NODE_IMAGE = re.compile(r"kindest/node:v(\d+\.\d+)\.\d+@sha256:[0-9a-f]{64}")
+
+
+@pytest.fixture(params=WORKFLOWS, ids=lambda path: path.stem)
+def path(request: pytest.FixtureRequest) -> Path:
+    found: Path = request.param
+    return found
+
+
+@pytest.fixture
+def workflow(path: Path) -> dict[str, Any]:
+    # BaseLoader leaves the key `on` a string; to YAML 1.1 it is a truth value.
+    found: dict[str, Any] = yaml.load(path.read_text(encoding="utf-8"), yaml.BaseLoader)  # noqa: S506
+    return found
+
+
+def test_every_action_is_pinned_by_its_commit_and_names_its_version(path: Path) -> None:
+    lines = [line.strip(" -") for line in path.read_text(encoding="utf-8").splitlines() if "uses:" in line]
+    assert lines
+    assert [line for line in lines if not PINNED.fullmatch(line)] == []
+
+
+def test_one_action_has_one_commit() -> None:
+    """In all workflows: two places that are updated apart would drift."""
+    pins = {pin for path in WORKFLOWS for pin in re.findall(r"uses: (.+)", path.read_text(encoding="utf-8"))}
+    assert len(pins) == len({pin.partition("@")[0] for pin in pins})
+
+
+def test_what_runs_are_make_targets(workflow: dict[str, Any]) -> None:
+    commands = [step["run"] for job in workflow["jobs"].values() for step in job["steps"] if "run" in step]
+    assert commands
+    for command in commands:
+        program, *targets = command.split()
+        assert program == "make"
+        assert set(targets) <= TARGETS, f"no such target: {command}"
+
+
+def test_rights_time_and_number_are_limited(workflow: dict[str, Any]) -> None:
+    assert workflow["permissions"] == {"contents": "read"}
+    assert workflow["concurrency"]["group"]
+    for name, job in workflow["jobs"].items():
+        assert "permissions" not in job, name
+        assert int(job["timeout-minutes"]) <= 60, name
+
+
+def test_the_images_of_the_nodes_are_those_of_the_kind_that_is_used() -> None:
+    """Three minors, each with the digest that kind's release notes have; a node image belongs to a release of kind."""
+    text = (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
+    assert f"The images of kind {KIND.version}," in text
+    include = yaml.safe_load(text)["jobs"]["kind"]["strategy"]["matrix"]["include"]
+    found = [(one["kubernetes"], NODE_IMAGE.fullmatch(one["image"])) for one in include]
+    assert len({minor for minor, _ in found}) == 3
+    assert all(image is not None and image[1] == minor for minor, image in found)
