@@ -8,6 +8,7 @@ export PYTHONPATH := operator:tests
 
 .DEFAULT_GOAL := help
 .PHONY: help check format golden test figures unit demo cluster-up cluster-down programs constraints clean
+.PHONY: docker-engine image manifests kind-up kind-down kind-demo kind-test
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -23,7 +24,7 @@ check: $(VENV)/.ready ## formatting, lint, types, layers
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/mypy tests/unit tests/integration
+	$(BIN)/mypy tests/unit tests/integration tests/kind
 	$(BIN)/lint-imports
 
 format: $(VENV)/.ready ## format the code, sort its imports
@@ -53,6 +54,27 @@ cluster-down: $(VENV)/.ready ## stop it again
 
 demo: $(VENV)/.ready ## a Kubernetes, the operator and a WebApp, in one command
 	@$(BIN)/python -m cluster.demo
+
+image: $(VENV)/.ready ## the operator's image, in Docker
+	@$(BIN)/python -m cluster.kind image
+
+manifests: $(VENV)/.ready ## render manifests/coxswain.yaml anew
+	@$(BIN)/python -m cluster.render
+
+docker-engine: $(VENV)/.ready ## a running Docker engine: on Debian, as root, one is installed and started
+	@$(BIN)/python -m cluster.kind engine
+
+kind-up: $(VENV)/.ready ## a kind cluster of three nodes, left running
+	@$(BIN)/python -m cluster.kind up
+
+kind-down: $(VENV)/.ready ## delete it
+	@$(BIN)/python -m cluster.kind down
+
+kind-demo: $(VENV)/.ready ## the operator's image and the samples on that cluster
+	@$(BIN)/python -m kind.demo
+
+kind-test: $(VENV)/.ready ## the operator as users install it, on real nodes: rollouts, drains, crashes
+	$(BIN)/pytest tests/kind
 
 constraints: $(VENV)/.ready ## pin what is installed now
 	@{ head -n 1 constraints.txt; $(BIN)/pip freeze --exclude-editable; } > $(VENV)/constraints.txt
