@@ -73,7 +73,7 @@ class Settings:
     request_timeout: float = 30.0
     """Seconds for one request of ours: the API server gives up after 60 (its --request-timeout)."""
     drain_timeout: float = 10.0
-    """Seconds that reconciles in hand have to end after SIGTERM; a pod has 30 by default."""
+    """Seconds that reconciles in hand have to end after SIGTERM, and the watches after them; the pod has 30 in all."""
     watch: WatchSettings = field(default_factory=WatchSettings)
     queue: QueueSettings = field(default_factory=QueueSettings)
     status: StatusSettings = field(default_factory=StatusSettings)

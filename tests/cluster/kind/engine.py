@@ -68,6 +68,10 @@ class Engine:
         options = [word for name, value in arguments.items() for word in ("--build-arg", f"{name}={value}")]
         self.docker("build", "--quiet", *options, "--tag", tag, "-", stdin=context)
 
+    def remove_stages(self) -> None:
+        """Remove what stages of our Dockerfiles leave behind in engines that keep it, by the label that they have."""
+        self.docker("image", "prune", "--force", "--filter", "label=coxswain.stage=passing")
+
     def remove_images(self, *tags: str) -> None:
         """Remove tags that are there."""
         present = [tag for tag in tags if self.image_exists(tag)]

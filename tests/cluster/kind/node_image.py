@@ -92,7 +92,7 @@ class _Workshop:
                 files.add(self.programs[program.name], f"programs/{program.name}", filter=_of_root)
         self.engine.build(context, tag, BASE=base, VERSION=str(KUBERNETES.version))
         self.engine.remove_images(*inside, base)
-        self.engine.docker("image", "prune", "--force", "--filter", "label=coxswain.stage=passing")
+        self.engine.remove_stages()
 
     def _images_inside(self, base: str) -> list[str]:
         """Make the images of the cluster's own pods; return their tags."""

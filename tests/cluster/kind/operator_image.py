@@ -53,6 +53,7 @@ def build_operator_image(engine: Engine, environment: Mapping[str, str], progres
     options = [word for name, value in arguments.items() for word in ("--build-arg", f"{name}={value}")]
     dockerfile = str(ROOT / "operator" / "Dockerfile")
     engine.docker("build", "--quiet", "--network=none", *options, "--file", dockerfile, "--tag", tag, str(ROOT))
+    engine.remove_stages()
     _check(engine, tag, progress)
     return tag
 
