@@ -63,7 +63,11 @@ async def _probes(listen: str, missing: Callable[[], list[str]]) -> AsyncIterato
         host, _, port = listen.rpartition(":")
         site = web.TCPSite(runner, host.strip("[]") or None, int(port))
         await site.start()
-        log.info("probes at %s", ", ".join(f"http://{address[0]}:{address[1]}" for address in runner.addresses))
+        log.info("probes at %s", ", ".join(_url(*address[:2]) for address in runner.addresses))
         yield
     finally:
         await runner.cleanup()
+
+
+def _url(host: str, port: int) -> str:
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

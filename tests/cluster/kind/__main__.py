@@ -71,10 +71,7 @@ def _cluster(workers: int = WORKERS) -> KindCluster:
 
 def _up(options: argparse.Namespace) -> int:
     cluster = _cluster(options.workers)
-    if cluster.exists:
-        _say("it is up already")
-    else:
-        cluster.create()
+    cluster.ensure()
     _say(f"  export KUBECONFIG={cluster.kubeconfig}\n  {cluster.kubectl_program} get nodes\nits end:  make kind-down")
     return 0
 

@@ -88,6 +88,14 @@ class KindCluster:
         self.kubectl("wait", "node", "--all", "--for=condition=Ready", f"--timeout={READY_TIMEOUT_SECONDS}s")
         self._progress(f"ready after {time.monotonic() - started:.0f} s")
 
+    def ensure(self) -> None:
+        """Make the cluster unless it is there; have its kubeconfig in either case."""
+        if self.exists:
+            self._progress(f"{self.name} is up already")
+            self._run_kind("export", "kubeconfig", "--name", self.name, "--kubeconfig", str(self.kubeconfig))
+        else:
+            self.create()
+
     def delete(self) -> None:
         """Delete the cluster, if it is there, and its kubeconfig."""
         self._run_kind("delete", "cluster", "--name", self.name, "--kubeconfig", str(self.kubeconfig))

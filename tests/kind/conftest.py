@@ -1,0 +1,170 @@
+"""One kind cluster for the whole suite, with the operator installed as users install it; a namespace for each test."""
+
+import os
+import uuid
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from cluster.kind.engine import find_engine
+from cluster.kind.host import get_engine_ready
+from cluster.kind.kind_cluster import KindCluster
+from cluster.kind.operator_image import build_operator_image
+from cluster.kubectl import KubectlError
+from integration.scene import eventually
+from kind import timings as record
+from kind.client import NAMESPACE as CLIENTS
+from kind.client import Client
+from kind.images import build_images
+from kind.installation import Installation
+from kind.namespace import Namespace
+from kind.timings import Timings
+
+NAME = "coxswain-test"
+TEST_SECONDS = 900
+TIMED = pytest.StashKey[Timings]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--kubeconfig",
+        type=Path,
+        metavar="FILE",
+        help="use the kind cluster that `make kind-up` made, by its kubeconfig, and leave it running [one of its own]",
+    )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give the first test the time to make the cluster, and each one that of its deadlines together."""
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent):
+            item.add_marker(pytest.mark.timeout(TEST_SECONDS))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[TIMED] = Timings()
+
+
+@pytest.fixture(scope="session")
+def tell(pytestconfig: pytest.Config) -> Callable[[str], None]:
+    """Print a line at once, although pytest captures what is printed: it takes minutes until the first test."""
+    capture = pytestconfig.pluginmanager.getplugin("capturemanager")
+
+    def tell(line: str) -> None:
+        with capture.global_and_fixture_disabled():
+            print(f"\n{line}", end="", flush=True)
+
+    return tell
+
+
+@pytest.fixture(scope="session")
+def timings(pytestconfig: pytest.Config) -> Timings:
+    """How long things took."""
+    return pytestconfig.stash[TIMED]
+
+
+@pytest.fixture(scope="session")
+def cluster(pytestconfig: pytest.Config, tell: Callable[[str], None], timings: Timings) -> Iterator[KindCluster]:
+    """A kind cluster that has all images: one of the suite's own, or the one that --kubeconfig says."""
+    chosen: Path | None = pytestconfig.getoption("--kubeconfig")
+    if chosen is not None:
+        context = yaml.safe_load(chosen.read_text(encoding="utf-8"))["current-context"]
+        assert context.startswith("kind-"), f"{chosen} is not that of a kind cluster"
+        yield _loaded(KindCluster(find_engine(), context.removeprefix("kind-"), chosen.absolute(), progress=tell), tell)
+        return
+    kubeconfig = record.RECORD.parent / f"{NAME}.kubeconfig"
+    cluster = KindCluster(get_engine_ready(tell), NAME, kubeconfig, progress=tell)
+    cluster.delete()  # what an interrupted run left
+    with timings.of("a cluster of three nodes, from its image to all nodes Ready"):
+        cluster.create()
+    yield _loaded(cluster, tell)
+    cluster.delete()
+
+
+def _loaded(cluster: KindCluster, tell: Callable[[str], None]) -> KindCluster:
+    cluster.load(build_operator_image(cluster.engine, os.environ, tell), *build_images(cluster.engine, tell))
+    return cluster
+
+
+@pytest.fixture(scope="session")
+def installed(cluster: KindCluster, timings: Timings) -> Installation:
+    """The operator, from the manifests."""
+    installation = Installation(cluster)
+    with timings.of("installation: `kubectl apply -k` to the operator Ready"):
+        installation.install()
+    return installation
+
+
+@pytest.fixture(scope="session")
+def client(cluster: KindCluster) -> Client:
+    """Clients in pods, in a namespace of their own."""
+    client = Client(Namespace(cluster, CLIENTS))
+    client.start()
+    return client
+
+
+@pytest.fixture
+def operator(installed: Installation) -> Installation:
+    """The operator, Ready."""
+    installed.ready()
+    return installed
+
+
+@pytest.fixture
+def namespace(operator: Installation) -> Iterator[Namespace]:
+    """A namespace of the test's own, with an operator that is Ready."""
+    name = f"test-{uuid.uuid4().hex[:6]}"
+    cluster = operator.namespace.cluster
+    cluster.kubectl("create", "namespace", name)
+    yield Namespace(cluster, name)
+    cluster.kubectl("delete", "namespace", name, "--wait=false", "--ignore-not-found")
+
+
+@pytest.fixture
+def alone(cluster: KindCluster) -> None:
+    """Nothing of earlier tests is left: what the operator writes now is this test's."""
+
+    def ending() -> str:
+        return cluster.kubectl("get", "namespaces", "--field-selector=status.phase=Terminating", "-o", "name")
+
+    eventually(lambda: not ending(), "the namespaces of earlier tests are gone", timeout=120, pause=1)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Function) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show what the cluster looks like when a test has failed, before its namespace goes."""
+    report = yield
+    operator, namespace = item.funcargs.get("operator"), item.funcargs.get("namespace")
+    if report.when == "call" and report.failed and isinstance(operator, Installation):
+        name = namespace.name if isinstance(namespace, Namespace) else "default"
+        report.sections.append(("the cluster", "\n".join(_state(operator.namespace.cluster, name))))
+    return report
+
+
+def _state(cluster: KindCluster, name: str) -> Iterator[str]:
+    for command in (
+        "get nodes,namespaces",
+        f"-n {name} get webapps,deployments,replicasets,pods,poddisruptionbudgets,resourcequotas -o wide",
+        f"-n {name} describe webapps",
+        f"-n {name} describe pods",
+        f"-n {name} get events --sort-by=.lastTimestamp",
+        "-n clients logs -l app=load --tail=3 --prefix",
+        "-n coxswain-system get pods -o wide",
+        "-n coxswain-system logs deployment/coxswain --tail=60",
+    ):
+        yield f"$ kubectl {command}"
+        try:
+            yield cluster.kubectl(*command.split(), timeout_seconds=20)
+        except KubectlError as error:
+            yield str(error)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    session.config.stash[TIMED].keep()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    terminalreporter.section("timings")
+    terminalreporter.write_line(record.table(record.read()))

@@ -1,0 +1,99 @@
+"""The demo on kind: a cluster with real pods, the operator as users install it, and the WebApps of manifests/samples.
+
+`make kind-demo` runs it. The cluster stays: `make kind-down` ends it.
+"""
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import yaml
+
+from cluster.kind.engine import find_engine
+from cluster.kind.kind_cluster import DEFAULT_KUBECONFIG, DEFAULT_NAME, KindCluster
+from cluster.kind.operator_image import build_operator_image
+from cluster.kind.registry import registry_answers
+from cluster.samples import ROOT, apply_samples, say
+from kind.images import V1, build_images
+from kind.installation import Installation
+
+SAMPLES = ROOT / "manifests" / "samples"
+SAMPLES_REGISTRY = "https://registry.k8s.io/v2/"
+TRIALS = (
+    ("kubectl get webapps -o wide", "what the status says, in one line each"),
+    ("kubectl set image deployment/hello app=registry.invalid/hello:v9", "put back before a pod of it starts"),
+    (
+        """kubectl patch webapp shop --type=merge -p '{"spec":{"image":"registry.invalid/shop:v9"}}'""",
+        "a bad rollout: the old pods go on serving, and the status tells the cause",
+    ),
+    ("kubectl get webapp shop -o yaml", "there: conditions and children"),
+    ("kubectl drain coxswain-worker --ignore-daemonsets", "its pods move, and the WebApps get Ready again"),
+    ("kubectl -n coxswain-system logs deployment/coxswain", "what the operator did"),
+)
+
+
+def main() -> int:
+    """Run the demo; returns the exit code."""
+    try:
+        cluster = KindCluster(find_engine(), DEFAULT_NAME, DEFAULT_KUBECONFIG.absolute(), progress=_indented)
+        say("A kind cluster: real nodes, in containers. The first time, minutes.")
+        cluster.ensure()
+        say("The operator's image, put into the nodes:")
+        cluster.load(build_operator_image(cluster.engine, os.environ, _indented))
+        say("The operator, from manifests/overlays/cluster:")
+        Installation(cluster).install()
+        with _samples(cluster) as samples:
+            apply_samples(cluster.kubectl, lambda: None, samples)
+    except (RuntimeError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("interrupted; `make kind-down` deletes the cluster", file=sys.stderr)
+        return 130
+    _propose(cluster)
+    return 0
+
+
+@contextmanager
+def _samples(cluster: KindCluster) -> Iterator[Path]:
+    """Return the folder of the samples; where their image can't be pulled, with another image in its place."""
+    if registry_answers(SAMPLES_REGISTRY):
+        yield SAMPLES
+        return
+    say(f"The samples' image can't be pulled here: {V1} stands in for it, a small server of the tests.")
+    build_images(cluster.engine, _indented)
+    cluster.load(V1)
+    build = ROOT / "build"
+    build.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="samples-", dir=build) as scratch:
+        patch = {
+            "apiVersion": "coxswain.dev/v1",
+            "kind": "WebApp",
+            "metadata": {"name": "any"},
+            "spec": {"image": V1, "command": None, "args": ["serve"]},
+        }
+        kustomization = {
+            "resources": [os.path.relpath(SAMPLES, scratch)],
+            "patches": [{"target": {"kind": "WebApp"}, "patch": yaml.safe_dump(patch)}],
+        }
+        (Path(scratch) / "kustomization.yaml").write_text(yaml.safe_dump(kustomization), encoding="utf-8")
+        yield Path(scratch)
+
+
+def _propose(cluster: KindCluster) -> None:
+    say("\nTo try it:")
+    say(f'  export KUBECONFIG={cluster.kubeconfig} PATH="{cluster.kubectl_program.parent}:$PATH"')
+    for command, shows in TRIALS:
+        say(f"  {command}\n      {shows}")
+    say("The cluster stays; its end:  make kind-down")
+
+
+def _indented(line: str) -> None:
+    say(f"  {line}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,84 @@
+"""A bad rollout: the old pods go on serving, and the status tells the cause."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from integration.scene import eventually
+from kind.client import Client
+from kind.images import CRASHING, EXIT_CODE, LAST_WORDS, MISSING, NEVER_READY, SLOW, START_SECONDS, V1, V2
+from kind.namespace import Namespace, spec
+from kind.timings import Timings
+
+
+@dataclass(frozen=True)
+class Bad:
+    """A spec that leads nowhere, or a quota; the reason, and words of the message, that the status gives."""
+
+    spec: dict[str, Any]
+    reason: str
+    words: Sequence[str]
+    quota: dict[str, str] = field(default_factory=dict)
+
+
+BAD = {
+    "an image that does not exist": Bad(spec(MISSING), "ImagePullBackOff", [f"image {MISSING}"]),
+    "a crash": Bad(spec(CRASHING), "CrashLoopBackOff", [f"image {CRASHING}", f"exit code {EXIT_CODE}", LAST_WORDS]),
+    "never ready": Bad(
+        spec(NEVER_READY, readinessProbe={"tcpSocket": {"port": "http"}, "periodSeconds": 2, "failureThreshold": 2}),
+        "ReadinessProbeFailing",
+        [f"image {NEVER_READY}", "tcpSocket on port http"],
+    ),
+    "no node that fits": Bad(
+        spec(V2, nodeSelector={"example.com/disk": "fast"}), "Unschedulable", ["node affinity/selector"]
+    ),
+    "a quota": Bad(spec(V2), "FailedCreate", ["exceeded quota"], quota={"pods": "2"}),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_rollout_harms_no_request_and_says_why(
+    namespace: Namespace, client: Client, timings: Timings, name: str
+) -> None:
+    bad, good = BAD[name], spec(V1, replicas=2)
+    namespace.apply_ready(good)
+    old = namespace.pods()
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "few"}, "spec": {"hard": bad.quota}}
+    if bad.quota:
+        namespace.create(quota)
+    with client.load(namespace.address()) as load:
+        with timings.of(f"bad rollout, {name}: to its cause in the status") as row:
+            namespace.apply({**bad.spec, "replicas": 2})
+            message = namespace.not_ready(bad.reason)
+        assert all(words in message for words in bad.words), message
+        assert namespace.condition("Available")["status"] == "True"
+        assert load.versions_now() == {"v1"}
+        assert old.keys() <= namespace.pods().keys()
+        with timings.of(f"bad rollout, {name}: mended, to Ready"):
+            if bad.quota:
+                namespace.kubectl("delete", "resourcequota", "few")
+            else:
+                namespace.apply(good)
+            namespace.ready()
+    row.load = load.report.unharmed()
+
+
+def test_a_slow_start_is_no_crash(namespace: Namespace, client: Client, timings: Timings) -> None:
+    startup = {"tcpSocket": {"port": "http"}, "periodSeconds": 2, "failureThreshold": 30}
+    reasons = set()
+
+    def ready() -> bool:
+        found = namespace.condition("Ready")
+        reasons.add(found["reason"])
+        return bool(found["status"] == "True")
+
+    with timings.of(f"a start that takes {START_SECONDS} s, within its startupProbe: to Ready"):
+        namespace.apply(spec(SLOW, startupProbe=startup))
+        namespace.wait("jsonpath={.status.conditions}", "webapp/web")
+        eventually(ready, "the slow one is Ready", timeout=90, pause=0.3)
+    assert reasons <= {"Missing", "RollingOut", "Ready"}
+    warnings = [event["note"] for event in namespace.events() if event["type"] == "Warning"]
+    assert warnings == []
+    assert client.get(namespace.address()).startswith("slow ")

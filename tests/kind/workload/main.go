@@ -1,0 +1,78 @@
+// Workload is a small HTTP server that behaves as its flags say, and the client that puts load on it.
+//
+//	workload serve [--version v1] [--never-ready] [--start-after 8s] [--crash-after 1s --exit-code 3 --message TEXT]
+//	workload load [--connections 8] URL     until SIGTERM; progress and a report as lines of JSON
+//	workload get URL                        one request; prints the answer
+//	workload stop                           SIGTERM to process 1 of the same container
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		var exit exitError
+		if !errors.As(err, &exit) {
+			exit = exitError{code: 1, message: err.Error()}
+		}
+		fmt.Fprintln(os.Stderr, exit.message)
+		os.Exit(exit.code)
+	}
+}
+
+// exitError ends the program with a code of its own.
+type exitError struct {
+	code    int
+	message string
+}
+
+func (e exitError) Error() string { return e.message }
+
+func run(arguments []string) error {
+	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer cancel()
+	if len(arguments) == 0 {
+		arguments = []string{""}
+	}
+	flags := flag.NewFlagSet(arguments[0], flag.ExitOnError)
+	switch arguments[0] {
+	case "serve":
+		behaviour := serveFlags(flags)
+		_ = flags.Parse(arguments[1:])
+		return serve(ctx, *behaviour)
+	case "load":
+		connections := flags.Int("connections", 8, "kept busy at once: half are reused, half are new for each request")
+		_ = flags.Parse(arguments[1:])
+		return load(ctx, flags.Arg(0), *connections, os.Stdout)
+	case "get":
+		_ = flags.Parse(arguments[1:])
+		return get(flags.Arg(0))
+	case "stop":
+		return syscall.Kill(1, syscall.SIGTERM)
+	}
+	return exitError{2, "usage: workload serve|load|get|stop"}
+}
+
+func get(url string) error {
+	client := http.Client{Timeout: 5 * time.Second}
+	response, err := client.Get(url)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return errors.New(response.Status)
+	}
+	_, err = io.Copy(os.Stdout, response.Body)
+	return err
+}
