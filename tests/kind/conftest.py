@@ -89,11 +89,13 @@ def _loaded(cluster: KindCluster, tell: Callable[[str], None]) -> KindCluster:
 
 
 @pytest.fixture(scope="session")
-def installed(cluster: KindCluster, timings: Timings) -> Installation:
-    """The operator, from the manifests."""
+def installed(cluster: KindCluster, timings: Timings, pytestconfig: pytest.Config) -> Installation:
+    """The operator, from the manifests and the image just built."""
     installation = Installation(cluster)
     with timings.of("installation: `kubectl apply -k` to the operator Ready"):
         installation.install()
+    if pytestconfig.getoption("--kubeconfig"):
+        installation.restart()
     return installation
 
 

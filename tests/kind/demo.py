@@ -40,11 +40,15 @@ def main() -> int:
     try:
         cluster = KindCluster(find_engine(), DEFAULT_NAME, DEFAULT_KUBECONFIG.absolute(), progress=_indented)
         say("A kind cluster: real nodes, in containers. The first time, minutes.")
+        was_up = cluster.exists
         cluster.ensure()
         say("The operator's image, put into the nodes:")
         cluster.load(build_operator_image(cluster.engine, os.environ, _indented))
         say("The operator, from manifests/overlays/cluster:")
-        Installation(cluster).install()
+        operator = Installation(cluster)
+        operator.install()
+        if was_up:
+            operator.restart()
         with _samples(cluster) as samples:
             apply_samples(cluster.kubectl, lambda: None, samples)
     except (RuntimeError, OSError) as error:

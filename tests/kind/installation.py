@@ -35,6 +35,11 @@ class Installation:
         self._kubectl("apply", "-k", str(OVERLAY))
         self.ready()
 
+    def restart(self) -> None:
+        """Start the operator anew, from an image of the same name that was loaded since."""
+        self.namespace.kubectl("rollout", "restart", DEPLOYMENT)
+        self.ready()
+
     def ready(self) -> None:
         """Wait until the operator is Ready, and no pod of it but that one is there."""
         self.namespace.kubectl("rollout", "status", DEPLOYMENT, f"--timeout={READY_SECONDS}s", timeout_seconds=150)
