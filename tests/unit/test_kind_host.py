@@ -3,6 +3,7 @@
 import os
 import socket
 import subprocess
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,13 @@ def test_a_command_that_fails_shows_the_end_of_what_it_wrote(tmp_path: Path) -> 
         run([str(failing), "create", "cluster"])
     assert str(error.value).endswith("the cause")
     assert len(str(error.value)) < 4000
+
+
+@pytest.mark.parametrize(("said", "fails"), [("a prune operation is already running", False), ("no space", True)])
+def test_two_that_tidy_up_at_once_are_no_failure(tmp_path: Path, said: str, fails: bool) -> None:
+    engine = Engine(script(tmp_path / "docker", f"echo 'Error: {said}' >&2; exit 1"))
+    with pytest.raises(DockerError, match=said) if fails else nullcontext():
+        engine.remove_stages()
 
 
 CAPABILITIES = "Name:\tpython\nCapEff:\t0000000000000000\nCapBnd:\t{}\nCapAmb:\t0000000000000000\n"

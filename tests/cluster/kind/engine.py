@@ -70,7 +70,12 @@ class Engine:
 
     def remove_stages(self) -> None:
         """Remove what stages of our Dockerfiles leave behind in engines that keep it, by the label that they have."""
-        self.docker("image", "prune", "--force", "--filter", "label=coxswain.stage=passing")
+        try:
+            self.docker("image", "prune", "--force", "--filter", "label=coxswain.stage=passing")
+        except DockerError as error:
+            if "prune operation is already running" not in str(error):
+                raise
+            # Another process prunes just now. What it leaves goes next time.
 
     def remove_images(self, *tags: str) -> None:
         """Remove tags that are there."""
