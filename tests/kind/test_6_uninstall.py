@@ -35,9 +35,13 @@ def collected(namespace: Namespace, selector: str = "coxswain.dev/webapp") -> No
 
 
 def see_the_collector_work(namespace: Namespace) -> None:
-    """Wait until Kubernetes' garbage collector knows the kind: it looks for new ones every 30 s."""
+    """Wait until Kubernetes' garbage collector watches the kind: it looks for new ones every 30 s.
+
+    Foreground deletion ends only when it does. Background deletion proves nothing: the collector also asks for an owner
+    that it has not seen, a few times, and no longer once the owner's kind is gone.
+    """
     namespace.apply_ready(QUICK, "first")
-    namespace.kubectl("delete", "webapp", "first")
+    namespace.kubectl("delete", "webapp", "first", "--cascade=foreground", f"--timeout={COLLECTED_SECONDS}s")
     collected(namespace, "coxswain.dev/webapp=first")
 
 
