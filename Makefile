@@ -4,11 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Test files run so many at a time, each on a Kubernetes of its own (about 700 MB).
 JOBS ?= 2
+# The fault suite's waits (and the operator's timeouts with them), in parts of what docs/faults.md says.
+SCALE ?= 0.1
 export PYTHONPATH := operator:tests
+FAULTS := $(BIN)/pytest tests/faults --numprocesses $(JOBS) --dist loadfile --time-scale $(SCALE)
 
 .DEFAULT_GOAL := help
-.PHONY: help check format golden test figures unit demo cluster-up cluster-down programs constraints clean
-.PHONY: docker-engine image manifests kind-up kind-down kind-demo kind-test
+.PHONY: help check format golden test figures unit demo cluster-up cluster-down programs constraints clean sequence
+.PHONY: faults faults-proof faults-ci replay docker-engine image manifests kind-up kind-down kind-demo kind-test
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -24,7 +27,7 @@ check: $(VENV)/.ready ## formatting, lint, types, layers
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/mypy tests/unit tests/integration tests/kind
+	$(BIN)/mypy tests/unit tests/integration tests/kind tests/faults
 	$(BIN)/lint-imports
 
 format: $(VENV)/.ready ## format the code, sort its imports
@@ -37,8 +40,23 @@ unit: $(VENV)/.ready ## the tests that need no Kubernetes
 golden: $(VENV)/.ready ## write the golden files anew, for `git diff` to judge
 	UPDATE_GOLDEN=1 $(BIN)/pytest -q tests/unit/test_children.py -k golden
 
-test: $(VENV)/.ready programs ## every test: the pure parts, then the operator against a real API server
+test: $(VENV)/.ready programs ## every test: pure parts, a real API server, the quick ones of the fault suite
 	$(BIN)/pytest --numprocesses $(JOBS) --dist loadfile
+	$(FAULTS) -m quick
+
+faults: $(VENV)/.ready programs ## all faults; ONLY=words chooses, SCALE=1 waits as long as the table says; docs/faults.md
+	$(FAULTS) $(if $(ONLY),-k "$(ONLY)") --results .faults/survived.json
+	$(BIN)/python -m faults.render
+
+faults-proof: $(VENV)/.ready programs ## all faults on operators broken on purpose: each must be caught; docs/faults.md
+	$(FAULTS) $(if $(ONLY),-k "$(ONLY)") --prove --results .faults/proved.json
+	$(BIN)/python -m faults.render
+
+faults-ci: $(VENV)/.ready programs ## what .ci/run tries of them: about ten minutes
+	$(FAULTS) -m "ci and not quick"
+
+replay: $(VENV)/.ready programs ## play the script of a failed run again: SCRIPT=.faults/NAME/script.json ORACLES=O1,O3
+	$(BIN)/python -m faults.replay $(SCRIPT) $(if $(ORACLES),--oracles $(ORACLES)) --time-scale $(SCALE)
 
 figures: $(VENV)/.ready programs ## what things cost, in requests, measured now
 	$(BIN)/pytest --capture=no --quiet tests/integration/test_requests.py tests/integration/test_restart.py
@@ -54,6 +72,9 @@ cluster-down: $(VENV)/.ready ## stop it again
 
 demo: $(VENV)/.ready ## a Kubernetes, the operator and a WebApp, in one command
 	@$(BIN)/python -m cluster.demo
+
+sequence: $(VENV)/.ready ## docs/sequence.md anew: from kubectl apply to Ready, drawn from an audit log
+	@$(BIN)/python -m cluster.sequence_page
 
 image: $(VENV)/.ready ## the operator's image, in Docker
 	@$(BIN)/python -m cluster.kind image

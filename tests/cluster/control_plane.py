@@ -1,6 +1,8 @@
 """The throwaway Kubernetes as a context manager."""
 
 import base64
+import dataclasses
+import json
 import secrets
 import shutil
 import signal
@@ -126,6 +128,11 @@ class ControlPlane:
         return self._layout.root
 
     @property
+    def layout(self) -> config.Layout:
+        """Where its files are, and its ports."""
+        return self._layout
+
+    @property
     def audit_log(self) -> Path:
         """The API server's audit log; `audit()` reads it."""
         return self._layout.audit_log
@@ -217,6 +224,16 @@ class ControlPlane:
             return self._given_programs
         return {name: found.path for name, found in find_programs(self._progress).items()}
 
+    def issue_certificate(self) -> None:
+        """Give the API server a new certificate of the same authority, for its next start."""
+        self._authority.issue(self._layout.pki, "apiserver", ("127.0.0.1", "localhost", "kubernetes.default.svc"))
+
+    def add_api_server(self, name: str, port: int) -> None:
+        """Start another API server on the same etcd, and wait until it serves: `https://127.0.0.1:PORT`."""
+        layout = dataclasses.replace(self._layout, api_port=port)
+        self._add(name, config.api_server_command(layout, self._choices), program="kube-apiserver").start()
+        self._wait("the other API server", lambda: fetch(f"{layout.url}/readyz", self.ca_file, self.token))
+
     def _prepare(self) -> None:
         root = self._directory.absolute() if self._directory else Path(tempfile.mkdtemp(prefix="coxswain-cluster-"))
         root.mkdir(parents=True, exist_ok=True)
@@ -225,8 +242,8 @@ class ControlPlane:
         layout = self._layout = config.Layout(root, *free_ports(3))
         for folder in (layout.home, layout.logs, layout.pki, layout.kubeconfigs):
             folder.mkdir(mode=0o700)
-        authority = create_authority(layout.pki, "ca")
-        authority.issue(layout.pki, "apiserver", ("127.0.0.1", "localhost", "kubernetes.default.svc"))
+        self._authority = create_authority(layout.pki, "ca")
+        self.issue_certificate()
         write_key(layout.pki / "service-accounts.key")
         layout.tokens.touch(mode=0o600)
         layout.tokens.write_text(config.token_file(list(self._accounts.values())), encoding="utf-8")
@@ -250,9 +267,9 @@ class ControlPlane:
         self._wait("the default ServiceAccount", lambda: self._get(DEFAULT_SERVICE_ACCOUNT))
         self._wait("the nodes", self._nodes_ready)
 
-    def _add(self, name: str, arguments: Sequence[str]) -> Service:
+    def _add(self, name: str, arguments: Sequence[str], program: str | None = None) -> Service:
         log = self._layout.logs / f"{name}.log"
-        service = Service(name, [str(self._programs[name]), *arguments], log=log, home=self._layout.home)
+        service = Service(name, [str(self._programs[program or name]), *arguments], log=log, home=self._layout.home)
         self._services[name] = service
         return service
 
@@ -260,13 +277,23 @@ class ControlPlane:
         if not self._manifests:
             return
         self.kubectl("apply", "--server-side", *(f"--filename={file}" for file in self._manifests))
-        self.kubectl("wait", "crd", "--all", "--for=condition=Established")
+        self._wait("the CRDs", self._crds_established)
 
     def _wait(self, what: str, condition: Callable[[], object]) -> None:
         wait_until(what, condition, self._services.values(), START_TIMEOUT_SECONDS)
 
     def _get(self, path: str) -> str | None:
         return fetch(self.url + path, self.ca_file, self.token)
+
+    def _crds_established(self) -> bool:
+        # `kubectl wait` fails at once where a CRD has no conditions yet.
+        answer = self._get("/apis/apiextensions.k8s.io/v1/customresourcedefinitions")
+        if answer is None:
+            return False
+        conditions = [crd.get("status", {}).get("conditions") or [] for crd in json.loads(answer)["items"]]
+        return all(
+            any((each["type"], each["status"]) == ("Established", "True") for each in found) for found in conditions
+        )
 
     def _nodes_ready(self) -> bool:
         return count_ready_nodes(self._get("/api/v1/nodes") or '{"items": []}') >= self._nodes

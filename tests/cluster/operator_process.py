@@ -12,7 +12,8 @@ from cluster.processes import Service
 from cluster.readiness import wait_until
 
 START_TIMEOUT_SECONDS = 60.0
-SOURCE_ROOT = Path(__file__).parents[2] / "operator"
+ROOT = Path(__file__).parents[2]
+COXSWAIN = ("coxswain",)
 
 
 class OperatorProcess:
@@ -21,12 +22,14 @@ class OperatorProcess:
     It gets none of this machine's environment but PATH, so nothing but the kubeconfig says whom it trusts.
     """
 
-    def __init__(self, kubeconfig: Path, log: Path, arguments: Sequence[str] = ()) -> None:
-        """Run with a kubeconfig; append what it logs to a file."""
+    def __init__(
+        self, kubeconfig: Path, log: Path, arguments: Sequence[str] = (), *, program: Sequence[str] = COXSWAIN
+    ) -> None:
+        """Run with a kubeconfig; append what it logs to a file. `program` is a module, with arguments of its own."""
         self.log = log
         self._offset = 0
-        command = [sys.executable, "-m", "coxswain", "--kubeconfig", str(kubeconfig), "--listen", "127.0.0.1:0"]
-        environment = {"PYTHONPATH": str(SOURCE_ROOT), "PYTHONUNBUFFERED": "1"}
+        command = [sys.executable, "-m", *program, "--kubeconfig", str(kubeconfig), "--listen", "127.0.0.1:0"]
+        environment = {"PYTHONPATH": f"{ROOT / 'operator'}:{ROOT / 'tests'}", "PYTHONUNBUFFERED": "1"}
         self._service = Service(
             "operator", [*command, *arguments], log=log, home=log.parent, extra=environment, grace_seconds=15
         )

@@ -1,0 +1,112 @@
+"""Versions that are gone: a real compaction of etcd, and an API server whose cache does not reach back to them.
+
+A compaction alone is not seen at once: since Kubernetes 1.34 old lists come from snapshots of the watch cache, and it
+asks every 15 seconds what was compacted. So the server is started again here. A Kubernetes of its own, without streamed
+lists, as 1.31 and 1.33 are by default.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from signal import SIGCONT, SIGSTOP
+
+import pytest
+import requests
+
+from cluster import ControlPlane
+from cluster.disasters import compact
+from integration.collection import Collection
+
+
+@dataclass(frozen=True)
+class Expired:
+    """A collection whose history begins at `compacted`."""
+
+    collection: Collection
+    versions: list[int]
+    token: str
+    """To go on after `a` and `b` in a list that is no longer there."""
+    compacted: int
+
+
+@pytest.fixture(scope="module")
+def own() -> Iterator[ControlPlane]:
+    with ControlPlane(nodes=0, feature_gates={"WatchList": False}) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def expired(own: ControlPlane) -> Iterator[Expired]:
+    collection = Collection(own, "default")
+    with collection.session:
+        versions = [collection.create(name) for name in "abcd"]
+        token = collection.page(2).token
+        compacted = collection.change("c", "2")
+        own.stop_program("kube-apiserver")
+        compact(own)
+        own.start_program("kube-apiserver")
+        yield Expired(collection, versions, token, compacted)
+
+
+@pytest.mark.parametrize("parameters", [{"resourceVersionMatch": "Exact"}, {"limit": 2}], ids=["said", "by a limit"])
+def test_an_exact_list_of_an_expired_version_is_410(expired: Expired, parameters: dict[str, object]) -> None:
+    answer = expired.collection.list(resourceVersion=expired.versions[0], **parameters)
+    assert (answer.status, answer.body["reason"]) == (410, "Expired")
+    assert "too old" in answer.body["message"]
+
+
+def test_not_older_than_an_expired_version_is_easily_had(expired: Expired) -> None:
+    answer = expired.collection.list(resourceVersion=expired.versions[0])
+    assert (answer.status, answer.contents["c"]) == (200, "2")
+    assert expired.collection.get("a", resourceVersion=expired.versions[0]).status == 200
+
+
+def test_an_expired_continue_token_is_410_with_a_token_for_the_rest_as_it_is_now(expired: Expired) -> None:
+    """The operator does not use that token: the list would be of no one moment. Its sweep starts again."""
+    answer = expired.collection.page(2, expired.token)
+    assert (answer.status, answer.body["reason"]) == (410, "Expired")
+    assert "inconsistent" in answer.body["message"]
+    rest = expired.collection.page(10, answer.token)
+    assert (rest.status, rest.contents) == (200, {"c": "2", "d": "1"}), "`c` is as it is now, not as it was then"
+    assert rest.version >= expired.compacted
+
+
+def test_a_watch_from_an_expired_version_is_http_200_and_an_error_event_of_410(expired: Expired) -> None:
+    """Not HTTP 410: so it says itself, and Kopf lists again."""
+    (error,) = expired.collection.watch(timeoutSeconds=5, resourceVersion=expired.versions[0])
+    assert error.type == "ERROR"
+    assert (error.object["code"], error.object["reason"]) == (410, "Expired")
+    assert "too old resource version" in error.object["message"]
+
+
+def test_a_watch_from_a_list_made_after_the_compaction_is_sound(expired: Expired) -> None:
+    listed = expired.collection.list()
+    version = expired.collection.change("d", "2")
+    (event,) = expired.collection.watch(timeoutSeconds=1, resourceVersion=listed.version)
+    assert (event.told, event.version) == (("MODIFIED", "d", "2"), version)
+
+
+def test_zero_is_answered_from_the_cache_and_unset_is_not(own: ControlPlane, expired: Expired) -> None:
+    """With etcd stopped it shows: a list of zero may be of any age, and the operator's must not be."""
+    assert expired.collection.list().status == 200
+    impatient = Collection(own, "default", timeout=3)
+    own.signal_program("etcd", SIGSTOP)
+    try:
+        assert impatient.list(resourceVersion="0").status == 200
+        assert impatient.get("a", resourceVersion="0").status == 200
+        with pytest.raises(requests.exceptions.ReadTimeout):
+            impatient.list()
+        with pytest.raises(requests.exceptions.ReadTimeout):
+            impatient.get("a")
+    finally:
+        own.signal_program("etcd", SIGCONT)
+        impatient.session.close()
+    assert expired.collection.list().status == 200
+
+
+def test_a_server_without_streamed_lists_refuses_them(expired: Expired) -> None:
+    """So an operator for 1.31 and later can't rest on them."""
+    answer = expired.collection.list(
+        watch="true", sendInitialEvents="true", resourceVersionMatch="NotOlderThan", allowWatchBookmarks="true"
+    )
+    assert answer.status == 422
+    assert "WatchList feature gate" in answer.body["message"]
