@@ -3,14 +3,17 @@
 import asyncio
 import logging
 import signal
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from aiohttp import web
+from kubernetes.aio.client import Configuration
 
 from coxswain.control.loop import Loop
 from coxswain.kube.client import Client
-from coxswain.kube.connection import connection
+from coxswain.kube.connection import NoConnection, connection
+from coxswain.kube.throttle import Throttle
 from coxswain.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -26,11 +29,16 @@ async def run(settings: Settings) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, _end, number, stop)
-    configuration = await connection(settings.kubeconfig, settings.context)
-    client = Client(configuration, timeout=settings.request_timeout, page_size=settings.watch.page_size)
+
+    async def connect() -> Configuration:
+        return await connection(settings.kubeconfig, settings.context, token_interval=settings.token_interval)
+
+    configuration = await connect()
+    throttle = Throttle(in_flight=settings.requests_in_flight, pause_limit=settings.retry_after_limit)
+    client = Client(configuration, throttle, timeout=settings.request_timeout, page_size=settings.watch.page_size)
     try:
-        loop = Loop(settings, client, lambda: connection(settings.kubeconfig, settings.context))
-        async with _probes(settings.listen, lambda: loop.missing):
+        loop = Loop(settings, client, connect)
+        async with _probes(settings.listen, lambda: loop.dead, lambda: loop.missing):
             where = ", ".join(settings.namespaces) or "the cluster"
             log.info("serving %s at %s", where, configuration.host)
             await loop.run(stop)
@@ -39,25 +47,33 @@ async def run(settings: Settings) -> None:
     log.info("ended")
 
 
+def start(settings: Settings) -> None:
+    """Run the operator to its end; exit with status 1 and one line if it can't start."""
+    try:
+        asyncio.run(run(settings))
+    except (NoConnection, OSError) as error:
+        sys.exit(f"coxswain: {error}")
+
+
 def _end(number: int, stop: asyncio.Event) -> None:
     log.info("%s: ending what is in hand", signal.Signals(number).name)
     stop.set()
 
 
 @asynccontextmanager
-async def _probes(listen: str, missing: Callable[[], list[str]]) -> AsyncIterator[None]:
-    """Serve /healthz (the main loop turns) and /readyz (everything is watched and has been listed)."""
+async def _probes(listen: str, dead: Callable[[], list[str]], missing: Callable[[], list[str]]) -> AsyncIterator[None]:
+    """Serve /healthz (the main loop turns, no watch is dead) and /readyz (everything is watched and was listed)."""
 
     async def healthz(_: web.Request) -> web.Response:
-        return web.Response(text="ok\n")
+        return _verdict(dead(), "ok")
 
     async def readyz(_: web.Request) -> web.Response:
-        lacking = missing()
-        return web.Response(status=503 if lacking else 200, text="\n".join(lacking or ["ready"]) + "\n")
+        return _verdict(missing(), "ready")
 
     application = web.Application()
     application.add_routes([web.get("/healthz", healthz), web.get("/readyz", readyz)])
-    runner = web.AppRunner(application, access_log=None)
+    # A prober that keeps its connection open must not hold up the end.
+    runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.5)
     await runner.setup()
     try:
         host, _, port = listen.rpartition(":")
@@ -67,6 +83,10 @@ async def _probes(listen: str, missing: Callable[[], list[str]]) -> AsyncIterato
         yield
     finally:
         await runner.cleanup()
+
+
+def _verdict(against: list[str], otherwise: str) -> web.Response:
+    return web.Response(status=503 if against else 200, text="\n".join(against or [otherwise]) + "\n")
 
 
 def _url(host: str, port: int) -> str:

@@ -19,6 +19,12 @@ class WatchSettings:
     inactivity_timeout: float = 90.0
     """Seconds without a line after which a watch is opened again: bookmarks come every minute
     (nolar/kopf#1267), so this is silence, not quiet."""
+    silence_timeout: float = 180.0
+    """Seconds without a sign of life of one watch (an event, a bookmark, a new opening, a refusal) after which Kopf is
+    started anew, and after as many more the process is no longer live: twice `inactivity_timeout`, since Kopf opens a
+    silent watch anew by itself, and that opening may hang like the one before."""
+    reopen_interval: float = 1.0
+    """Seconds at least between two openings of one watch: Kopf opens one that the server closes again at once."""
     page_size: int = 500
     """Objects in one page of a LIST, as client-go has it."""
     restart_backoff: float = 1.0
@@ -35,8 +41,9 @@ class QueueSettings:
     """WebApps that are reconciled at the same time."""
     retry_delay: float = 0.2
     """Seconds before the first retry of a WebApp, doubled each time, with jitter."""
-    retry_delay_limit: float = 600.0
-    """The longest of these, in seconds: never later than the resync would come."""
+    retry_delay_limit: float = 60.0
+    """The longest of these, in seconds: after an outage, or when a right or a quota is given back, nothing waits for
+    longer."""
 
 
 @dataclass(frozen=True)
@@ -72,8 +79,16 @@ class Settings:
     """Seconds between two sweeps of a kind, give or take a tenth."""
     request_timeout: float = 30.0
     """Seconds for one request of ours: the API server gives up after 60 (its --request-timeout)."""
-    drain_timeout: float = 10.0
-    """Seconds that reconciles in hand have to end after SIGTERM, and the watches after them; the pod has 30 in all."""
+    requests_in_flight: int = 32
+    """Requests of ours that the API server has at a time. By its default priority and fairness all ServiceAccounts
+    together share 100 of 245 parts of 600 seats; workers and sweeps rarely need more than 24."""
+    retry_after_limit: float = 60.0
+    """Seconds for which a Retry-After holds requests back at most: the API server's own go up to 32."""
+    token_interval: float = 60.0
+    """Seconds after which the token is read again, as in client-go: the kubelet rotates it long before it expires."""
+    drain_timeout: float = 9.0
+    """Seconds from SIGTERM to the end: half of them reconciles in hand go on, then only requests that are under way,
+    and the rest is for the watches. The pod has 30."""
     watch: WatchSettings = field(default_factory=WatchSettings)
     queue: QueueSettings = field(default_factory=QueueSettings)
     status: StatusSettings = field(default_factory=StatusSettings)

@@ -7,7 +7,7 @@ from coxswain.kube.apply import Writer
 from coxswain.kube.errors import Refused
 from coxswain.kube.kinds import WEBAPP, kind_of
 from coxswain.kube.observed import Observed, observe
-from coxswain.webapp.spec import Manifest, Status
+from coxswain.webapp.spec import Manifest, Status, WebApp
 from unit.objects import stored
 
 
@@ -47,6 +47,13 @@ class RecordingWriter(Writer):
 
     async def look(self, manifest: Manifest) -> Observed:
         return self._answer(f"look {manifest['kind']}", lambda: self._stored(manifest))
+
+    async def look_at_webapp(self, webapp: WebApp) -> Observed:
+        return self._answer("look WebApp", lambda: observe(WEBAPP, self._raw(webapp)))
+
+    def _raw(self, webapp: WebApp) -> dict[str, Any]:
+        metadata = {"name": webapp.name, "namespace": webapp.namespace, "uid": webapp.uid, "resourceVersion": "1"}
+        return {"metadata": {**metadata, "generation": webapp.generation}, "spec": webapp.spec}
 
     async def write_status(self, webapp: Observed, status: Status) -> Observed:
         def changed() -> Observed:

@@ -1,4 +1,10 @@
-"""Settings from the command line and the environment; bad ones get a message that names them."""
+"""Settings from the command line and the environment; bad ones get a message that names them. And an early SIGTERM."""
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import pytest
 
@@ -58,3 +64,26 @@ def test_help_tells_of_the_environment(capsys: pytest.CaptureFixture[str]) -> No
     assert ended.value.code == 0
     printed = capsys.readouterr().out
     assert all(variable in printed.replace("\n", " ") for variable in VARIABLES.values())
+
+
+def test_sigterm_in_the_first_moment_ends_it(tmp_path: Path) -> None:
+    """As the first process of a container it would not even get the signal while it has no handler."""
+    (tmp_path / "kubeconfig").write_text("{}")
+    command = [sys.executable, "-m", "coxswain", "--kubeconfig", str(tmp_path / "kubeconfig")]
+    operator = Path(__file__).parents[2] / "operator"
+    begun = time.monotonic()
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={"PYTHONPATH": str(operator)}) as process:
+        while not _handled(process.pid, signal.SIGTERM):
+            assert process.poll() is None, "it ended before it had a handler"
+            time.sleep(0.001)
+        print(f"SIGTERM is handled after {time.monotonic() - begun:.3f} s")
+        process.terminate()
+        assert process.wait(20) == 0
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+
+
+def _handled(pid: int, number: signal.Signals) -> bool:
+    lines = Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines()
+    caught = next(line for line in lines if line.startswith("SigCgt:")).split()[1]
+    return bool(int(caught, 16) >> (number - 1) & 1)

@@ -42,3 +42,11 @@ def test_a_terminating_namespace() -> None:
 def test_a_body_without_details() -> None:
     error = Refused(502, {"message": None, "details": None})
     assert (error.message, error.causes) == ("HTTP 502", ())
+
+
+@pytest.mark.parametrize(
+    ("header", "told", "seconds"),
+    [("2", 9, 2.0), (None, 9, 9.0), ("soon", 9, 9.0), ("inf", None, None), ("0", 0, None), (None, None, None)],
+)
+def test_when_to_ask_again(header: str | None, told: int | None, seconds: float | None) -> None:
+    assert Refused(429, {"details": {"retryAfterSeconds": told}}, retry_after=header).retry_after == seconds

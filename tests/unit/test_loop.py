@@ -1,6 +1,7 @@
 """The loop: one WebApp's trouble is no other's, and what a worker has in hand is ended before the end."""
 
 import asyncio
+import time
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ from coxswain.control.loop import Loop
 from coxswain.control.reconcile import Outcome
 from coxswain.control.store import HistoryReset, Key
 from coxswain.kube.client import Client
-from coxswain.kube.errors import RequestFailed, Unreachable
+from coxswain.kube.errors import Ending, RequestFailed, Unreachable
 from coxswain.kube.kinds import KINDS, WEBAPP, Kind
 from coxswain.settings import Settings
 from unit.objects import observed_webapp
@@ -24,6 +25,10 @@ class Empty(Client):
 
     def __init__(self) -> None:
         self.listed = 0
+        self.ended = False
+
+    def end(self) -> None:
+        self.ended = True
 
     async def missing_kinds(self) -> list[Kind]:
         return []
@@ -51,6 +56,9 @@ def during(
     reconciler: Scripted,
     body: Callable[[Loop], Coroutine[Any, Any, None]],
     runs: list[Sequence[Kind]] | None = None,
+    *,
+    client: "Empty | None" = None,
+    settings: Settings = Settings(),  # noqa: B008 - frozen
 ) -> None:
     """Run a test while a loop runs whose watches have started; the loop must end when it is told to.
 
@@ -69,7 +77,7 @@ def during(
         return None
 
     async def whole() -> None:
-        loop = Loop(Settings(), Empty(), connect)
+        loop = Loop(settings, client or Empty(), connect)
         monkeypatch.setattr(loop, "_reconciler", reconciler)
         stop = asyncio.Event()
         running = asyncio.create_task(loop.run(stop))
@@ -125,6 +133,66 @@ def test_what_is_in_hand_is_ended_before_the_end(monkeypatch: pytest.MonkeyPatch
 
     during(monkeypatch, reconciler, body)
     assert ended == ["written"]
+
+
+@pytest.mark.parametrize("stubborn", [False, True])
+def test_the_end_comes_in_time_and_between_writes_if_it_can(monkeypatch: pytest.MonkeyPatch, stubborn: bool) -> None:
+    """A reconcile of many requests ends before the next one; one whose request hangs is cut off."""
+    client = Empty()
+    ended: list[str] = []
+
+    async def many() -> Outcome:
+        try:
+            while stubborn or not client.ended:
+                await asyncio.sleep(0.01)
+        except asyncio.CancelledError:
+            ended.append("cut off")
+            raise
+        ended.append("between writes")
+        raise Ending("the operator is ending")
+
+    reconciler = Scripted({WEB: many})
+    begun: list[float] = []
+
+    async def body(loop: Loop) -> None:
+        loop._queue.add(WEB)
+        while not reconciler.asked:
+            await asyncio.sleep(0.01)
+        # Waits behind the one in hand, or is free to be taken: neither may begin now.
+        loop._queue.add(WEB)
+        begun.append(time.monotonic())
+
+    settings = Settings(drain_timeout=1.0)
+    during(monkeypatch, reconciler, body, client=client, settings=settings)
+    assert ended == ["cut off" if stubborn else "between writes"]
+    assert reconciler.asked == [WEB]
+    seconds = time.monotonic() - begun[0]
+    print(f"ended after {seconds:.2f} s of {settings.drain_timeout:.0f}")
+    assert (seconds >= 0.8) is stubborn
+
+
+def test_watches_that_do_not_end_hold_nothing_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def stuck(*arguments: Any) -> None:
+        for kind in KINDS:
+            arguments[-2].started_over(kind, None)
+        await asyncio.sleep(3)
+
+    async def connect() -> Any:
+        return None
+
+    async def whole() -> None:
+        loop = Loop(Settings(drain_timeout=0.5), Empty(), connect)
+        stop = asyncio.Event()
+        running = asyncio.create_task(loop.run(stop))
+        async with asyncio.timeout(20):
+            while loop.missing:
+                await asyncio.sleep(0.01)
+        stop.set()
+        async with asyncio.timeout(1.5):
+            await running
+
+    monkeypatch.setattr(supervise, "watch", stuck)
+    asyncio.run(whole())
 
 
 def test_history_that_runs_backwards_drops_everything_and_watches_anew(monkeypatch: pytest.MonkeyPatch) -> None:

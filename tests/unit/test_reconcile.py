@@ -8,11 +8,11 @@ import pytest
 from coxswain.control.reconcile import Outcome
 from coxswain.control.store import HistoryReset
 from coxswain.kube.errors import Refused, Unreachable
-from coxswain.kube.kinds import CHILDREN, CONFIG_MAP, DEPLOYMENT, SERVICE, kind_of
+from coxswain.kube.kinds import CHILDREN, CONFIG_MAP, DEPLOYMENT, SERVICE, WEBAPP, kind_of
 from coxswain.kube.observed import Controller, Observed, observe, webapp_of
 from coxswain.webapp.children import desired
 from unit.bench import WEB, Bench
-from unit.objects import observed_child, stored
+from unit.objects import observed_child, raw_webapp, stored
 from unit.server import refusal
 
 
@@ -66,14 +66,14 @@ def test_a_foreign_name_is_looked_at_once_and_told(bench: Bench) -> None:
     bench.writer.answer("look Service", theirs)
     bench.webapp()
     bench.run()
-    assert bench.writer.sent == [*ALL[:3], "look Service", *ALL[3:]]
+    assert bench.writer.sent == [*ALL[:3], "look WebApp", "look Service", *ALL[3:]]
     assert bench.conditions()["Stalled"] == ("True", "NameTaken")
     assert "Shop theirs" in bench.events.told[0].note
     bench.run()
     assert bench.writer.sent == []
     bench.reconciler.look_again()
     bench.run()
-    assert bench.writer.sent == ["create Service", "look Service"]
+    assert bench.writer.sent == ["create Service", "look WebApp", "look Service"]
 
 
 def test_no_pod_starts_with_a_foreign_service_account(bench: Bench) -> None:
@@ -93,7 +93,32 @@ def test_ours_that_left_the_label_filter_is_taken_back(bench: Bench) -> None:
     bench.writer.fail("create Service", refusal(409))
     bench.writer.answer("look Service", observe(SERVICE, live))
     bench.run()
-    assert bench.writer.sent[2:5] == ["create Service", "look Service", "update Service"]
+    assert bench.writer.sent[2:6] == ["create Service", "look WebApp", "look Service", "update Service"]
+
+
+def test_a_webapp_that_is_behind_is_written_over_no_child(bench: Bench) -> None:
+    """Its children are there although the store has none: they may have been made of a newer WebApp."""
+    observed = bench.webapp()
+    bench.writer.fail("create Service", refusal(409))
+    live = stored(desired(webapp_of(observed))[2], version=50)
+    bench.writer.answer("look Service", observe(SERVICE, {**live, "spec": {**live["spec"], "sessionAffinity": "x"}}))
+    newer = raw_webapp(version=400, uid="uid-1", metadata={"generation": 2})
+    bench.writer.answer("look WebApp", observe(WEBAPP, {**newer, "spec": observed.content["spec"]}))
+    with pytest.raises(Refused):
+        bench.run()
+    assert "update Service" not in bench.writer.sent
+    known = bench.store.webapp(WEB)
+    assert known is not None
+    assert known.version == 400
+
+
+def test_after_a_conflict_child_and_webapp_are_looked_at(bench: Bench) -> None:
+    bench.converge()
+    bench.webapp(version=500, generation=2, image="registry.example/web:2")
+    bench.writer.fail("update Deployment", refusal(409))
+    with pytest.raises(Refused):
+        bench.run()
+    assert bench.writer.sent == ["update Deployment", "look Deployment", "look WebApp"]
 
 
 def test_children_of_a_namesake_that_is_gone_are_waited_for(bench: Bench) -> None:

@@ -1,6 +1,7 @@
 """Resync: a sweep once a watch runs, again when it starts over and when it is time; and what a failed LIST does."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -10,7 +11,7 @@ from coxswain.control import resync as module
 from coxswain.control.resync import Resync
 from coxswain.control.store import HistoryReset, Key, Store
 from coxswain.kube.client import Client
-from coxswain.kube.errors import Unreachable
+from coxswain.kube.errors import Refused, Unreachable
 from coxswain.kube.kinds import KINDS, WEBAPP, Kind
 from unit.objects import raw_webapp
 
@@ -24,6 +25,7 @@ class Pages(Client):
         self.version = 100
         self.webapps: list[dict[str, Any]] = [raw_webapp()]
         self.failures = 0
+        self.failure: Exception = Unreachable("reset")
         self.listed: list[Kind] = []
         self.gate = asyncio.Event()
         self.gate.set()
@@ -34,7 +36,7 @@ class Pages(Client):
         await self.gate.wait()
         if self.failures:
             self.failures -= 1
-            raise Unreachable("reset")
+            raise self.failure
         for item in self.webapps if kind is WEBAPP else []:
             yield {"metadata": {"resourceVersion": str(self.version)}, "items": [item]}
         yield {"metadata": {"resourceVersion": str(self.version)}, "items": []}
@@ -119,6 +121,67 @@ def test_it_is_swept_again_when_it_is_time() -> None:
         assert len(bench.client.listed) >= 2
 
     during(body, interval=0.05)
+
+
+def test_a_sweep_that_it_is_time_for_is_one_list() -> None:
+    async def body(bench: Bench) -> None:
+        bench.resync.sweep_soon(WEBAPP, None)
+        for count in range(2, 5):
+            async with asyncio.timeout(10):
+                await bench.resynced.wait()
+            bench.resynced.clear()
+            assert len(bench.client.listed) == count
+
+    during(body, interval=0.2)
+
+
+def test_what_is_wanted_during_a_sweep_is_swept_once_more() -> None:
+    async def body(bench: Bench) -> None:
+        bench.client.gate.clear()
+        bench.resync.sweep_soon(WEBAPP, None)
+        await bench.listed(1)
+        bench.resync.sweep_soon(WEBAPP, None)
+        bench.resync.sweep_soon(WEBAPP, None)
+        bench.client.gate.set()
+        await bench.listed(2)
+        await asyncio.sleep(0)
+        assert len(bench.client.listed) == 2
+
+    during(body)
+
+
+def test_pages_that_expired_are_asked_for_again_at_once_but_not_for_ever(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def body(bench: Bench) -> None:
+        bench.client.failure = Refused(410, {"reason": "Expired"})
+        bench.client.failures = 3
+        bench.resync.sweep_soon(WEBAPP, None)
+        await bench.listed(4)
+        assert "webapps not listed yet" not in bench.resync.pending
+        assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
+        monkeypatch.setattr(module, "_RETRY_SECONDS", 0.01)
+        bench.client.failures = 5
+        bench.resync.sweep_soon(WEBAPP, None)
+        await bench.listed(10)
+        assert sum(record.levelno == logging.WARNING for record in caplog.records) == 2
+
+    during(body)
+
+
+def test_a_list_is_not_tried_before_the_server_wants_to_be_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_RETRY_SECONDS", 0.01)
+
+    async def body(bench: Bench) -> None:
+        clock = asyncio.get_running_loop().time
+        bench.client.failure = Refused(503, {}, retry_after="0.5")
+        bench.client.failures = 1
+        begun = clock()
+        bench.resync.sweep_soon(WEBAPP, None)
+        await bench.listed(2)
+        assert clock() - begun >= 0.5
+
+    during(body)
 
 
 def test_a_failed_list_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -107,6 +107,35 @@ def test_a_list_older_than_the_store_means_that_history_was_reset() -> None:
         store.end_sweep(store.begin_sweep(DEPLOYMENT, None), 40, [WEB])
 
 
+def test_a_list_that_has_caught_up_shows_by_an_older_object_that_history_was_reset() -> None:
+    store = Store()
+    store.observe(observed_child(version=50))
+    store.begin_sweep(DEPLOYMENT, None)
+    with pytest.raises(HistoryReset):
+        store.listed(observed_child(version=40), 60)
+
+
+def test_a_list_that_has_what_was_deleted_shows_that_history_was_reset() -> None:
+    store = Store()
+    store.forget(DEPLOYMENT, WEB, 50)
+    with pytest.raises(HistoryReset):
+        store.listed(observed_child(version=40), 60)
+
+
+def test_an_object_of_a_list_that_an_event_has_overtaken_is_no_reset() -> None:
+    store = Store()
+    store.observe(observed_child(version=70))
+    assert store.listed(observed_child(version=40), 60) == set()
+    store.forget(DEPLOYMENT, WEB, 80)
+    assert store.listed(observed_child(version=40), 60) == set()
+
+
+def test_an_object_of_a_list_is_taken_in() -> None:
+    store = Store()
+    assert store.listed(observed_child(version=40), 60) == {WEB}
+    assert store.get(DEPLOYMENT, WEB) == observed_child(version=40)
+
+
 def test_a_list_that_news_has_overtaken_is_no_reset() -> None:
     store = Store()
     sweep = store.begin_sweep(DEPLOYMENT, None)

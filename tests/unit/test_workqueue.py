@@ -81,6 +81,43 @@ def test_failures_come_back_later_and_later_up_to_a_limit() -> None:
     asyncio.run(body())
 
 
+def test_failures_of_attempts_that_news_made_do_not_put_off_the_retry() -> None:
+    async def body() -> None:
+        keys = WorkQueue(retry_delay=60, retry_delay_limit=600, chance=lambda: 1.0)
+        first = keys.retry(A)
+        for _ in range(5):
+            keys.add(A)
+            await keys.take()
+            assert keys.retry(A) <= first
+            keys.done(A)
+        assert keys.failures(A) == 1
+        keys.succeeded(A)
+        assert keys.retry(A) == first
+
+    asyncio.run(body())
+
+
+def test_when_the_server_is_back_no_retry_waits_any_longer() -> None:
+    async def body() -> None:
+        keys = WorkQueue(retry_delay=60, retry_delay_limit=600)
+        keys.retry(A)
+        keys.add_after(B, 60)
+        keys.overtake()
+        assert await asyncio.wait_for(keys.take(), 5) == A
+        assert len(keys) == 0
+
+    asyncio.run(body())
+
+
+def test_a_retry_is_not_before_the_server_wants_to_be_asked() -> None:
+    async def body() -> None:
+        keys = queue()
+        assert keys.retry(A, at_least=5) == 5 * 1.25
+        assert keys.retry(B, at_least=0.001) == 0.01
+
+    asyncio.run(body())
+
+
 def test_news_does_not_wait_for_a_delay() -> None:
     async def body() -> None:
         keys = queue()

@@ -121,6 +121,8 @@ class ChildWriter:
             if error.status != 409:
                 raise
             # The store doesn't know of it, yet its name is taken: look whose it is.
+            if await self._is_behind(webapp):
+                raise
             found = await self._writer.look(manifest)
             if found.is_child_of(webapp):
                 self._store.observe(found)
@@ -143,11 +145,26 @@ class ChildWriter:
             return Result(_child(manifest, known.refused), observed)
         if not found or known is not None:
             return Result(_child(manifest, held(health(observed.content), _listed(found))), observed)
-        answer = await self._writer.update(manifest, observed)
+        try:
+            answer = await self._writer.update(manifest, observed)
+        except Refused as error:
+            if error.status == 409:
+                self._store.observe(await self._writer.look(manifest))
+                await self._is_behind(webapp)
+            raise
         self._store.answer(answer, observed)
         log.info("applied %s %s: %s", *_named(manifest), _listed(found))
         corrections = tuple(Correction(difference, owner(difference, observed.others)) for difference in found)
         return Result(_child(manifest, self._outcome(manifest, answer, observed)), answer, corrections=corrections)
+
+    async def _is_behind(self, webapp: WebApp) -> bool:
+        """Tell whether the WebApp has changed since; the store knows then.
+
+        Where a child is not what the store says, the WebApp may not be either, and its manifests are of the past.
+        """
+        found = await self._writer.look_at_webapp(webapp)
+        self._store.observe(found)
+        return (found.uid, found.content["metadata"]["generation"]) != (webapp.uid, webapp.generation)
 
     def _outcome(self, manifest: Manifest, answer: Observed, before: Observed | None) -> Health:
         """Return the health of a child that was just applied."""

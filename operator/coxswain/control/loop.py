@@ -8,6 +8,8 @@ from typing import Any
 
 from kubernetes.aio.client import Configuration
 
+from coxswain.control.feed import Crossing, Sign
+from coxswain.control.progress import Progress
 from coxswain.control.reconcile import Outcome, Reconciler
 from coxswain.control.report import Reporter
 from coxswain.control.resync import Resync, Scope, shown
@@ -16,10 +18,10 @@ from coxswain.control.supervise import Supervisor
 from coxswain.control.workqueue import WorkQueue
 from coxswain.kube.apply import Writer
 from coxswain.kube.client import Client
-from coxswain.kube.errors import RequestFailed, Sort
+from coxswain.kube.errors import Ending, Refused, RequestFailed, Sort
 from coxswain.kube.events import Recorder
 from coxswain.kube.kinds import KINDS, WEBAPP, Kind
-from coxswain.kube.observed import Observed, observe
+from coxswain.kube.observed import Observed
 from coxswain.logs import about
 from coxswain.settings import Settings
 
@@ -33,12 +35,14 @@ class Loop:
         """Work with `client`; `connect` makes a connection for each start of the watches."""
         clock = asyncio.get_running_loop().time
         self._settings = settings
+        self._client = client
         self._store = Store()
         self._queue = WorkQueue(
             retry_delay=settings.queue.retry_delay, retry_delay_limit=settings.queue.retry_delay_limit
         )
-        self._feed: _ThreadsafeFeed | None = None
+        self._feed: Crossing | None = None
         self._unwatched: set[Scope] = set()
+        self._refused: set[Scope] = set()
         self._resync = Resync(
             self._store,
             client,
@@ -60,34 +64,83 @@ class Loop:
         self._reconciler = Reconciler(self._store, writer, recorder, reporter, lambda: datetime.now(UTC))
         self._supervisor = Supervisor(client, connect, settings.scopes, settings.watch, self._new_feed)
         self._in_hand: set[asyncio.Task[None]] = set()
+        self._progress = Progress(
+            [(kind, namespace) for kind in KINDS for namespace in settings.scopes],
+            silence_timeout=settings.watch.silence_timeout,
+            inactivity_timeout=settings.watch.inactivity_timeout,
+            clock=clock,
+        )
 
     @property
     def missing(self) -> list[str]:
         """What is missing before WebApps are reconciled: nothing when the operator is ready."""
         obstacle = [self._supervisor.obstacle] if self._supervisor.obstacle else []
         unwatched = sorted(f"{shown(scope)} not watched yet" for scope in self._unwatched)
-        return obstacle + unwatched + self._resync.pending
+        return obstacle + unwatched + self._resync.pending + self._told(self._progress.silent())
+
+    @property
+    def dead(self) -> list[str]:
+        """What is beyond help in this process: nothing while it is live."""
+        return self._told(self._progress.dead())
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Run until `stop` is set; then end what is in hand, within the drain timeout, and return."""
+        """Run until `stop` is set; then end what is in hand, and return within the drain timeout."""
         supervision = asyncio.create_task(self._supervisor.run(), name="supervision")
-        resync = asyncio.create_task(self._resync.run(), name="resync")
+        services = [
+            asyncio.create_task(self._resync.run(), name="resync"),
+            asyncio.create_task(self._look_after_watches(), name="progress"),
+        ]
         workers = [
             asyncio.create_task(self._work(), name=f"worker {number}") for number in range(self._settings.queue.workers)
         ]
         stopped = asyncio.create_task(stop.wait(), name="stop")
         try:
             # None but the first ends by itself, unless something is broken that no retry mends.
-            ended, _ = await asyncio.wait([stopped, supervision, resync, *workers], return_when=asyncio.FIRST_COMPLETED)
+            everything = [stopped, supervision, *services, *workers]
+            ended, _ = await asyncio.wait(everything, return_when=asyncio.FIRST_COMPLETED)
             for task in ended:
                 task.result()
         finally:
             self._supervisor.stop()
-            await _cancelled([*workers, stopped])
+            await _cancelled([*workers, *services, stopped])
+            await self._drain(supervision)
+
+    async def _drain(self, supervision: asyncio.Task[None]) -> None:
+        """End what is in hand: whole reconciles while there is time, then at least the request that is under way."""
+        clock = asyncio.get_running_loop().time
+        begun, budget = clock(), self._settings.drain_timeout
+        for then, part in ((self._client.end, 0.5), (self._cut, 0.8)):
             if self._in_hand:
-                await asyncio.wait(self._in_hand, timeout=self._settings.drain_timeout)
-            await asyncio.wait([supervision], timeout=self._settings.drain_timeout)
-            await _cancelled([supervision, resync, *self._in_hand])
+                await asyncio.wait(self._in_hand, timeout=begun + part * budget - clock())
+            then()
+        await asyncio.wait([supervision], timeout=max(0.0, begun + 0.95 * budget - clock()))
+        await _cancelled([supervision, *self._in_hand])
+
+    def _cut(self) -> None:
+        for task in self._in_hand:
+            task.cancel()
+
+    async def _look_after_watches(self) -> None:
+        clock = asyncio.get_running_loop().time
+        bound = self._settings.watch.silence_timeout
+        while True:
+            before = clock()
+            await asyncio.sleep(bound / 20)
+            if clock() - before > bound / 2:
+                # This process was stopped, not the watches.
+                self._progress.begin()
+            if self._supervisor.obstacle is not None:
+                continue
+            silent = self._told(self._progress.to_restart())
+            if silent:
+                log.warning("%s; starting all watches anew", ", ".join(silent))
+                self._supervisor.restart()
+
+    def _told(self, silent: Mapping[Scope, float]) -> list[str]:
+        # While Kopf is not to run, nothing can be heard.
+        if self._supervisor.obstacle is not None:
+            return []
+        return sorted(f"{shown(scope)} silent for {seconds:.0f} s" for scope, seconds in silent.items())
 
     async def _work(self) -> None:
         while True:
@@ -119,8 +172,10 @@ class Loop:
         if error.sort is Sort.TERMINAL:
             log.error("not tried again until something changes: %s", error)
             return
-        delay = self._queue.retry(key)
-        level = logging.DEBUG if error.sort is Sort.CONFLICT else logging.WARNING
+        at_least = (error.retry_after if isinstance(error, Refused) else None) or 0.0
+        delay = self._queue.retry(key, at_least=at_least)
+        expected = error.sort is Sort.CONFLICT or isinstance(error, Ending)
+        level = logging.DEBUG if expected else logging.WARNING
         log.log(level, "%s; trying again in %.1f s", error, delay)
 
     def _follow_up(self, key: Key, outcome: Outcome) -> None:
@@ -150,12 +205,15 @@ class Loop:
         self._resync.start_over()
         self._supervisor.restart()
 
-    def _new_feed(self) -> "_ThreadsafeFeed":
+    def _new_feed(self) -> Crossing:
         self._unwatched = {(kind, namespace) for kind in KINDS for namespace in self._settings.scopes}
-        self._feed = _ThreadsafeFeed(self, asyncio.get_running_loop())
+        self._feed = Crossing(
+            asyncio.get_running_loop(), event=self._take, started_over=self._take_start, alive=self._take_sign
+        )
+        self._progress.begin()
         return self._feed
 
-    def _take(self, feed: "_ThreadsafeFeed", observed: Observed, *, gone: bool) -> None:
+    def _take(self, feed: Crossing, observed: Observed, gone: bool) -> None:
         if feed is not self._feed:
             return
         if gone:
@@ -164,33 +222,21 @@ class Loop:
         else:
             self._enqueue(self._store.observe(observed))
 
-    def _take_start(self, feed: "_ThreadsafeFeed", kind: Kind, namespace: str | None) -> None:
+    def _take_start(self, feed: Crossing, kind: Kind, namespace: str | None) -> None:
         if feed is self._feed:
             self._unwatched.discard((kind, namespace))
             self._resync.sweep_soon(kind, namespace)
 
-
-class _ThreadsafeFeed:
-    """Carries what the watches bring from Kopf's thread into the main loop."""
-
-    def __init__(self, loop: Loop, main: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-        self._main = main
-
-    def event(self, kind: Kind, change: str | None, raw: Mapping[str, Any]) -> None:
-        try:
-            observed = observe(kind, raw)
-        except (KeyError, ValueError, TypeError):
-            log.exception("an event of %s can't be read; the next sweep will tell", kind.plural)
+    def _take_sign(self, feed: Crossing, kind: Kind, namespace: str | None, sign: Sign) -> None:
+        if feed is not self._feed:
             return
-        self._call(self._loop._take, observed, gone=change == "DELETED")
-
-    def started_over(self, kind: Kind, namespace: str | None) -> None:
-        self._call(self._loop._take_start, kind, namespace)
-
-    def _call(self, take: Callable[..., None], *arguments: object, **named: object) -> None:
-        if not self._main.is_closed():
-            self._main.call_soon_threadsafe(lambda: take(self, *arguments, **named))
+        self._progress.take((kind, namespace), sign)
+        if sign is Sign.FAILED:
+            self._refused.add((kind, namespace))
+        elif sign is Sign.OPENED and (kind, namespace) in self._refused:
+            self._refused.discard((kind, namespace))
+            # The server is back: what waits out a long delay, since it was away, need not.
+            self._queue.overtake()
 
 
 async def _cancelled(tasks: Iterable[asyncio.Task[Any]]) -> None:

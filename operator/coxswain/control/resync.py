@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from coxswain.control.store import HistoryReset, Key, Store
 from coxswain.kube.client import Client
-from coxswain.kube.errors import RequestFailed
+from coxswain.kube.errors import Refused, RequestFailed
 from coxswain.kube.kinds import KINDS, WEBAPP, Kind
 from coxswain.kube.observed import observe
 
@@ -20,7 +20,9 @@ log = logging.getLogger(__name__)
 Scope = tuple[Kind, str | None]
 
 _RETRY_SECONDS = 1.0
-_RETRY_LIMIT_SECONDS = 30.0
+_RETRY_LIMIT_SECONDS = 10.0
+_EXPIRED_AT_ONCE = 3
+"""How often in a row pages that expired are asked for again at once."""
 
 
 def shown(scope: Scope) -> str:
@@ -87,30 +89,34 @@ class Resync:
     async def _keep_swept(self, scope: Scope) -> None:
         wanted = self._wanted[scope]
         await wanted.wait()
+        timely = False
         while True:
+            # What is wanted while it is being swept is swept for once more: it may be about what came in between.
             wanted.clear()
             await self._sweep_until_done(scope)
-            try:
-                async with asyncio.timeout(self._interval * random.uniform(0.9, 1.1)):  # noqa: S311
-                    await wanted.wait()
-            except TimeoutError:
-                if scope in self._pending:
-                    await wanted.wait()  # history starts over: its watch comes first
-                await self._sweep_until_done(scope)
-                if scope[0] is WEBAPP:
-                    self._resynced()
+            if timely and scope[0] is WEBAPP:
+                self._resynced()
+            timely = not await _set_within(wanted, self._interval * random.uniform(0.9, 1.1))  # noqa: S311
+            if timely and scope in self._pending:
+                await wanted.wait()  # history starts over: its watch comes first
 
     async def _sweep_until_done(self, scope: Scope) -> None:
         delay = _RETRY_SECONDS
         starts = self._starts
+        expired = 0
         while starts == self._starts:
             try:
                 await self._sweep(*scope)
             except HistoryReset as reset:
                 self._history_reset(reset)
             except RequestFailed as error:
-                log.warning("%s can't be listed: %s; trying again in %.0f s", scope[0].plural, error, delay)
-                await asyncio.sleep(delay)
+                if _token_expired(error) and expired < _EXPIRED_AT_ONCE:
+                    expired += 1
+                    log.debug("the pages of %s took too long: from the first again", shown(scope))
+                    continue
+                pause = max(delay * random.uniform(0.75, 1), _asked_for(error))  # noqa: S311
+                log.warning("%s can't be listed: %s; trying again in %.0f s", scope[0].plural, error, pause)
+                await asyncio.sleep(pause)
                 delay = min(delay * 2, _RETRY_LIMIT_SECONDS)
                 continue
             else:
@@ -138,6 +144,22 @@ class Resync:
             for raw in page["items"]:
                 observed = observe(kind, raw)
                 listed.add(Key(observed.namespace, observed.name))
-                touched |= self._store.observe(observed)
+                touched |= self._store.listed(observed, version)
         touched |= self._store.end_sweep(sweep, version or 0, listed)
         self._found(touched)
+
+
+def _token_expired(error: RequestFailed) -> bool:
+    return isinstance(error, Refused) and error.status == 410
+
+
+def _asked_for(error: RequestFailed) -> float:
+    return (error.retry_after if isinstance(error, Refused) else None) or 0.0
+
+
+async def _set_within(event: asyncio.Event, seconds: float) -> bool:
+    try:
+        async with asyncio.timeout(seconds):
+            return await event.wait()
+    except TimeoutError:
+        return False

@@ -101,6 +101,10 @@ class Store:
         known = self.get(kind, place)
         if known is not None and version <= known.version:
             return set()
+        return self._remove(kind, place, version)
+
+    def _remove(self, kind: Kind, place: Key, version: int) -> set[Key]:
+        known = self.get(kind, place)
         tombstone = self._tombstones.setdefault(kind, {}).setdefault(place, _Tombstone(version))
         if version > tombstone.version:
             self._tombstones[kind][place] = _Tombstone(version)
@@ -123,6 +127,23 @@ class Store:
         """Begin a sweep of a kind, in one namespace or all: call it before the LIST is sent."""
         return Sweep(kind, namespace, self._newest.get(kind, 0))
 
+    def listed(self, observed: Observed, version: int) -> set[Key]:
+        """Take in an object of a sweep's LIST, which is consistent at this resourceVersion.
+
+        Raises:
+            HistoryReset: by then the object should have been newer, or gone for good.
+        """
+        place = Key(observed.namespace, observed.name)
+        known = self.get(observed.kind, place)
+        removed = self._tombstones.get(observed.kind, {}).get(place)
+        floor = max(known.version if known else 0, removed.version if removed else 0)
+        if observed.version < floor <= version:
+            raise HistoryReset(f"{observed.kind} {place}: {floor} was seen, and then {observed.version} at {version}")
+        if known is not None and observed.version == known.version and observed != known:
+            # The server reads what is stored in another way now: a CRD has other defaults.
+            return self._replace(observed.kind, place, known, observed)
+        return self.observe(observed)
+
     def end_sweep(self, sweep: Sweep, version: int, listed: Iterable[Key]) -> set[Key]:
         """End a sweep: what its LIST, at this resourceVersion, did not hold, goes.
 
@@ -135,8 +156,11 @@ class Store:
         self._age_tombstones(sweep)
         present = set(listed)
         touched: set[Key] = set()
+        entries = self._entries.get(sweep.kind, {})
         for place in [place for place in self._in_scope(sweep, self._entries) if place not in present]:
-            touched |= self.forget(sweep.kind, place, version)
+            # Equal is older too: what has the list's very version would be in it.
+            if entries[place].version <= version:
+                touched |= self._remove(sweep.kind, place, version)
         return touched
 
     def _seen(self, kind: Kind, version: int) -> None:

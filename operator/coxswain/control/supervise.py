@@ -12,7 +12,8 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from kubernetes.aio.client import Configuration
 
-from coxswain.control.watch import Feed, watch
+from coxswain.control.feed import Feed
+from coxswain.control.watch import watch
 from coxswain.kube.client import Client
 from coxswain.kube.errors import RequestFailed
 from coxswain.settings import WatchSettings

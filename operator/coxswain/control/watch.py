@@ -5,17 +5,15 @@ in that thread.
 """
 
 import asyncio
-import itertools
 import logging
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import Any
 
-import aiohttp
 import kopf
 from kubernetes.aio.client import Configuration
 
-from coxswain.kube.client import USER_AGENT
-from coxswain.kube.connection import authorization, tls
+from coxswain.control.feed import Feed
+from coxswain.control.session import Endless, session
 from coxswain.kube.kinds import KINDS, Kind
 from coxswain.settings import WatchSettings
 
@@ -23,16 +21,6 @@ log = logging.getLogger(__name__)
 
 
 _CANCEL_SECONDS = 0.5
-
-
-class Feed(Protocol):
-    """Takes what the watches bring; unable to fail, since Kopf drops the exceptions of such handlers."""
-
-    def event(self, kind: Kind, change: str | None, raw: Mapping[str, Any]) -> None:
-        """Take an object: `change` is ADDED, MODIFIED, DELETED, or None for one that Kopf's LIST found."""
-
-    def started_over(self, kind: Kind, namespace: str | None) -> None:
-        """Take that a watch now runs from a new LIST: what vanished before that, no event will tell."""
 
 
 async def watch(
@@ -51,7 +39,7 @@ async def watch(
 
     @kopf.on.login(registry=registry)
     async def login(**_: Any) -> kopf.AiohttpSession:
-        return kopf.AiohttpSession(server=connection.host, aiohttp_session=_session(connection, scopes, feed))
+        return kopf.AiohttpSession(server=connection.host, aiohttp_session=session(connection, scopes, settings, feed))
 
     operator = asyncio.current_task()
 
@@ -89,13 +77,6 @@ def _register(registry: kopf.OperatorRegistry, kind: Kind, feed: Feed) -> None:
         feed.event(kind, event["type"], event["object"])
 
 
-class _Endless:
-    """Seconds before each retry of a request, without end: at the end of them Kopf's operator would end too."""
-
-    def __iter__(self) -> Iterator[float]:
-        return itertools.chain((1, 1, 2, 3, 5, 8, 13, 21), itertools.repeat(30))
-
-
 def _kopf_settings(settings: WatchSettings) -> kopf.OperatorSettings:
     made = kopf.OperatorSettings()
     made.posting.enabled = False
@@ -103,7 +84,7 @@ def _kopf_settings(settings: WatchSettings) -> kopf.OperatorSettings:
     made.scanning.disabled = True
     # Its default kills the process.
     made.process.ultimate_exiting_timeout = None
-    made.networking.error_backoffs = _Endless()
+    made.networking.error_backoffs = Endless()
     made.networking.connect_timeout = settings.connect_timeout
     made.networking.request_timeout = settings.list_timeout
     made.watching.connect_timeout = settings.connect_timeout
@@ -114,34 +95,3 @@ def _kopf_settings(settings: WatchSettings) -> kopf.OperatorSettings:
         if kind.label_selector:
             made.watching.label_selectors[kind.group, kind.version, kind.plural] = kind.label_selector
     return made
-
-
-def _session(connection: Configuration, scopes: Sequence[str | None], feed: Feed) -> aiohttp.ClientSession:
-    collections = {kind.path(scope): (kind, scope) for kind in KINDS for scope in scopes}
-    listed: set[str] = set()
-
-    async def middleware(request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
-        # Asked for each request: a token of a ServiceAccount is rotated while the session lives.
-        token = await authorization(connection)
-        if token is not None:
-            request.headers["Authorization"] = token
-        response = await send(request)
-        path = "/" + request.url.path.removeprefix(base).lstrip("/")
-        if response.status == 200 and path in collections:
-            if "watch" not in request.url.query:
-                listed.add(path)
-            elif path in listed:
-                listed.discard(path)
-                feed.started_over(*collections[path])
-        return response
-
-    base = "/" + connection.host.partition("://")[2].partition("/")[2].rstrip("/")
-    return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=0, ssl=tls(connection)),
-        headers={"User-Agent": f"{USER_AGENT}-watch"},
-        middlewares=(middleware,),
-        proxy=connection.proxy,
-        trust_env=False,
-        # A line of a watch is a whole object.
-        read_bufsize=2**20,
-    )

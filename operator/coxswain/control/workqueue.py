@@ -28,6 +28,7 @@ class WorkQueue:
         self._again: dict[Key, bool] = {}
         self._delayed: dict[Key, asyncio.TimerHandle] = {}
         self._failures: dict[Key, int] = {}
+        self._retry_at: dict[Key, float] = {}
         self._filled = asyncio.Event()
 
     def __len__(self) -> int:
@@ -55,13 +56,28 @@ class WorkQueue:
         self._cancel(key)
         self._delayed[key] = loop.call_later(delay, self._due, key)
 
-    def retry(self, key: Key) -> float:
-        """Put a key in again after a failure; return the seconds until then."""
-        failures = self._failures[key] = self._failures.get(key, 0) + 1
-        delay: float = min(self._retry_delay * 2 ** min(failures - 1, 30), self._retry_delay_limit)
-        delay *= 0.75 + self._chance() / 4
+    def retry(self, key: Key, *, at_least: float = 0.0) -> float:
+        """Put a key in again after a failure; return the seconds until then, more than `at_least`.
+
+        An attempt that overtook the time of the last retry leaves that as it was: else each event of a rollout under
+        way would double the delay.
+        """
+        now = asyncio.get_running_loop().time()
+        delay = self._retry_at.get(key, 0.0) - now
+        if delay <= 0:
+            failures = self._failures[key] = self._failures.get(key, 0) + 1
+            delay = min(self._retry_delay * 2 ** min(failures - 1, 30), self._retry_delay_limit)
+            delay *= 0.75 + self._chance() / 4
+        if delay < at_least:
+            delay = at_least * (1 + self._chance() / 4)
+        self._retry_at[key] = now + delay
         self.add_after(key, delay)
         return delay
+
+    def overtake(self) -> None:
+        """Put every key in that waits for its retry: what it failed for may be over."""
+        for key in [key for key in self._delayed if key in self._retry_at]:
+            self.add(key, backlog=True)
 
     def failures(self, key: Key) -> int:
         """Return how often in a row a key has failed."""
@@ -70,6 +86,7 @@ class WorkQueue:
     def succeeded(self, key: Key) -> None:
         """Forget the failures of a key."""
         self._failures.pop(key, None)
+        self._retry_at.pop(key, None)
 
     async def take(self) -> Key:
         """Wait for a key and take it in hand."""
@@ -90,7 +107,7 @@ class WorkQueue:
         """Drop all keys that are in no hand, and those that would come later."""
         for handle in self._delayed.values():
             handle.cancel()
-        for table in (self._urgent, self._backlog, self._again, self._delayed, self._failures):
+        for table in (self._urgent, self._backlog, self._again, self._delayed, self._failures, self._retry_at):
             table.clear()
 
     def _due(self, key: Key) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 from coxswain.kube.client import Client
 from coxswain.kube.kinds import WEBAPP, kind_of
 from coxswain.kube.observed import FIELD_MANAGER, Observed, observe
-from coxswain.webapp.spec import Manifest, Status
+from coxswain.webapp.spec import Manifest, Status, WebApp
 
 NEVER_STORED = "1"
 """A resourceVersion that no object has: an apply with it creates, or is refused with 409 if the name is taken."""
@@ -25,11 +25,12 @@ class Writer:
         return await self._apply(manifest, {"resourceVersion": NEVER_STORED})
 
     async def update(self, manifest: Manifest, observed: Observed) -> Observed:
-        """Apply a child of ours that exists.
+        """Apply a child of ours as it was observed.
 
-        409 if it is gone, and 422 on metadata.uid if another object has its name by now.
+        409 if it has changed since or is gone, and 422 on metadata.uid if another object has its name by now. An apply
+        needs no resourceVersion, but a manifest that was made of what is out of date must not go over what is newer.
         """
-        return await self._apply(manifest, {"uid": observed.uid})
+        return await self._apply(manifest, {"uid": observed.uid, "resourceVersion": str(observed.version)})
 
     async def remove(self, observed: Observed) -> None:
         """Delete a child exactly as it was observed."""
@@ -57,6 +58,10 @@ class Writer:
         """Return the object that bears a child's name."""
         kind, metadata = kind_of(manifest), manifest["metadata"]
         return observe(kind, await self._client.get(kind, metadata["namespace"], metadata["name"]))
+
+    async def look_at_webapp(self, webapp: WebApp) -> Observed:
+        """Return a WebApp as it is now."""
+        return observe(WEBAPP, await self._client.get(WEBAPP, webapp.namespace, webapp.name))
 
     async def _apply(self, manifest: Manifest, identity: dict[str, Any]) -> Observed:
         kind = kind_of(manifest)

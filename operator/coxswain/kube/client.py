@@ -7,8 +7,10 @@ from typing import Any
 import aiohttp
 from kubernetes.aio.client import ApiClient, Configuration
 
+from coxswain.kube.connection import doubt
 from coxswain.kube.errors import Refused, Undecodable, Unreachable
 from coxswain.kube.kinds import KINDS, Kind
+from coxswain.kube.throttle import Throttle
 
 USER_AGENT = "coxswain"
 
@@ -19,7 +21,10 @@ _APPLY = "application/apply-patch+yaml"
 class Client:
     """Sends requests to the API server; never retries: the workqueue does."""
 
-    def __init__(self, configuration: Configuration, *, timeout: float, page_size: int) -> None:
+    def __init__(self, configuration: Configuration, throttle: Throttle, *, timeout: float, page_size: int) -> None:
+        """Give each request, once it has its turn, `timeout` seconds."""
+        self._configuration = configuration
+        self._throttle = throttle
         self._api = ApiClient(configuration)
         self._api.user_agent = USER_AGENT
         self._timeout = aiohttp.ClientTimeout(total=timeout)
@@ -28,6 +33,10 @@ class Client:
     async def close(self) -> None:
         """Close the connections."""
         await self._api.close()
+
+    def end(self) -> None:
+        """Send nothing any more: `Ending` is what requests fail with. Those under way go on."""
+        self._throttle.end()
 
     async def get(self, kind: Kind, namespace: str, name: str) -> dict[str, Any]:
         """Return an object."""
@@ -96,24 +105,38 @@ class Client:
         content_type: str | None = None,
     ) -> dict[str, Any]:
         headers = {"Accept": _JSON, **({"Content-Type": content_type} if content_type else {})}
+        writing = method != "GET"
+        async with self._throttle.turn(writing=writing):
+            try:
+                method, url, headers, sent, _ = await self._api.param_serialize(
+                    method,
+                    path,
+                    query_params=list(query),
+                    header_params=headers,
+                    body=body,
+                    auth_settings=["BearerToken"],
+                )
+                response = await self._api.call_api(method, url, headers, sent, _request_timeout=self._timeout)
+                payload = await response.read()
+            except (aiohttp.ClientError, TimeoutError, OSError) as error:
+                raise Unreachable(f"{method} {path}: {str(error) or type(error).__name__}") from error
         try:
-            method, url, headers, sent, _ = await self._api.param_serialize(
-                method, path, query_params=list(query), header_params=headers, body=body, auth_settings=["BearerToken"]
-            )
-            response = await self._api.call_api(method, url, headers, sent, _request_timeout=self._timeout)
-            payload = await response.read()
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise Unreachable(f"{method} {path}: {str(error) or type(error).__name__}") from error
-        return _decoded(response.status, payload)
+            return _decoded(response.status, payload, response.getheader("Retry-After"))
+        except Refused as error:
+            self._throttle.refused(error, writing=writing)
+            if error.status == 401:
+                doubt(self._configuration)
+            raise
 
 
-def _decoded(status: int, payload: bytes) -> dict[str, Any]:
+def _decoded(status: int, payload: bytes, retry_after: str | None) -> dict[str, Any]:
     try:
         body = json.loads(payload)
     except ValueError:
         body = None
     if status >= 400:
-        raise Refused(status, body if isinstance(body, dict) else {"message": payload[:500].decode(errors="replace")})
+        told = body if isinstance(body, dict) else {"message": payload[:500].decode(errors="replace")}
+        raise Refused(status, told, retry_after=retry_after)
     if not isinstance(body, dict):
         raise Undecodable(f"an answer with status {status} is no JSON object: {payload[:80]!r}")
     return body

@@ -30,6 +30,10 @@ class Unreachable(RequestFailed):
     """No answer: refused, reset, timed out, not trusted."""
 
 
+class Ending(Unreachable):
+    """Not sent: the operator is about to end."""
+
+
 class Undecodable(RequestFailed):
     """An answer that is no JSON object."""
 
@@ -46,7 +50,11 @@ class Cause:
 class Refused(RequestFailed):
     """The API server answered with an error."""
 
-    def __init__(self, status: int, body: Mapping[str, Any]) -> None:
+    retry_after: float | None
+    """Seconds after which the API server wants to be asked again, if it says so."""
+
+    def __init__(self, status: int, body: Mapping[str, Any], *, retry_after: str | None = None) -> None:
+        """Read a refusal from its body, a Status; `retry_after` is the header of that name."""
         self.status = status
         self.reason = str(body.get("reason") or "")
         self.message = str(body.get("message") or f"HTTP {status}")
@@ -55,6 +63,7 @@ class Refused(RequestFailed):
             Cause(str(cause.get("field", "")), str(cause.get("reason", "")), str(cause.get("message", "")))
             for cause in details.get("causes") or ()
         )
+        self.retry_after = _seconds(retry_after, details.get("retryAfterSeconds"))
         super().__init__(f"{status} {self.reason}: {self.message}")
 
     @property
@@ -71,6 +80,18 @@ class Refused(RequestFailed):
     def another_uid(self) -> bool:
         """Whether an object with another uid has the name now."""
         return self.status == 422 and any(cause.field == "metadata.uid" for cause in self.causes)
+
+
+def _seconds(*values: object) -> float | None:
+    """Return the first that is a number of seconds; a date, which HTTP allows too, the API server never sends."""
+    for value in values:
+        try:
+            seconds = float(str(value))
+        except ValueError:
+            continue
+        if 0 < seconds < float("inf"):
+            return seconds
+    return None
 
 
 def sort_of(error: Refused) -> Sort:

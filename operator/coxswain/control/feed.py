@@ -1,0 +1,79 @@
+"""What the watches hand over: objects, that a watch has started over, and signs that one is alive."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from enum import Enum, auto
+from typing import Any, Protocol
+
+from coxswain.kube.kinds import Kind
+from coxswain.kube.observed import Observed, observe
+
+log = logging.getLogger(__name__)
+
+
+class Sign(Enum):
+    """A sign of life of one watch."""
+
+    FAILED = auto()
+    """An attempt to list or to watch came back: refused by the server, or by the network."""
+    LISTED = auto()
+    """A LIST that comes before the watch was answered."""
+    OPENED = auto()
+    """The watch was opened."""
+    HEARD = auto()
+    """Something came through it."""
+    BOOKMARK = auto()
+    """A bookmark came through it: the server sends them without any change to tell of."""
+
+
+class Feed(Protocol):
+    """Takes what the watches bring; unable to fail, since Kopf drops the exceptions of such handlers."""
+
+    def event(self, kind: Kind, change: str | None, raw: Mapping[str, Any]) -> None:
+        """Take an object: `change` is ADDED, MODIFIED, DELETED, or None for one that Kopf's LIST found."""
+
+    def started_over(self, kind: Kind, namespace: str | None) -> None:
+        """Take that a watch now runs from a new LIST: what vanished before that, no event will tell."""
+
+    def alive(self, kind: Kind, namespace: str | None, sign: Sign) -> None:
+        """Take a sign of life of a watch."""
+
+
+class Crossing:
+    """Carries what the watches bring from Kopf's thread into the main loop."""
+
+    def __init__(
+        self,
+        main: asyncio.AbstractEventLoop,
+        *,
+        event: Callable[["Crossing", Observed, bool], None],
+        started_over: Callable[["Crossing", Kind, str | None], None],
+        alive: Callable[["Crossing", Kind, str | None, Sign], None],
+    ) -> None:
+        """Call these in the main loop: with this feed, since an older one may still bring something."""
+        self._main = main
+        self._event = event
+        self._started_over = started_over
+        self._alive = alive
+
+    def event(self, kind: Kind, change: str | None, raw: Mapping[str, Any]) -> None:
+        """Take an object, or that it is gone."""
+        try:
+            observed = observe(kind, raw)
+        except (KeyError, ValueError, TypeError):
+            log.exception("an event of %s can't be read; the next sweep will tell", kind.plural)
+            return
+        self._call(self._event, observed, change == "DELETED")
+
+    def started_over(self, kind: Kind, namespace: str | None) -> None:
+        """Take that a watch now runs from a new LIST."""
+        self._call(self._started_over, kind, namespace)
+
+    def alive(self, kind: Kind, namespace: str | None, sign: Sign) -> None:
+        """Take a sign of life."""
+        self._call(self._alive, kind, namespace, sign)
+
+    def _call(self, take: Callable[..., None], *arguments: object) -> None:
+        if not self._main.is_closed():
+            self._main.call_soon_threadsafe(take, self, *arguments)

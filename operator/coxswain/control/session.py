@@ -1,0 +1,138 @@
+"""Kopf's HTTP session: it carries our token, and sees what Kopf keeps to itself: each opening and each bookmark.
+
+Public names alone: a login handler may return a session of its own, and a session may have middlewares.
+"""
+
+import asyncio
+import itertools
+import random
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from typing import Any, cast
+
+import aiohttp
+from kubernetes.aio.client import Configuration
+
+from coxswain.control.feed import Feed, Sign
+from coxswain.kube.client import USER_AGENT
+from coxswain.kube.connection import authorization, doubt, tls
+from coxswain.kube.kinds import KINDS
+from coxswain.settings import WatchSettings
+
+_BOOKMARK = b'{"type":"BOOKMARK"'
+
+
+class Endless:
+    """Seconds before each retry of a request, without end: at the end of them Kopf's operator would end too."""
+
+    def __iter__(self) -> Iterator[float]:
+        for delay in itertools.chain((1, 1, 2, 3, 5, 8), itertools.repeat(10)):
+            # The watches lose their server together; they need not all come back in the same moment.
+            yield delay * random.uniform(0.75, 1)  # noqa: S311
+
+
+def session(
+    connection: Configuration, scopes: Sequence[str | None], settings: WatchSettings, feed: Feed
+) -> aiohttp.ClientSession:
+    """Return a session that tells the feed how the watches fare."""
+    collections = {kind.path(scope): (kind, scope) for kind in KINDS for scope in scopes}
+    listed: set[str] = set()
+    pace = _Pace(settings.reopen_interval)
+
+    async def middleware(request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+        path = "/" + request.url.path.removeprefix(base).lstrip("/")
+        if path not in collections:
+            return await _authorized(connection, request, send, lambda: None)
+        scope = collections[path]
+        watching = "watch" in request.url.query
+        if watching:
+            await pace.turn(path)
+
+        def failed() -> None:
+            feed.alive(*scope, Sign.FAILED)
+
+        try:
+            response = await _authorized(connection, request, send, failed)
+        except aiohttp.ClientError:
+            # Not a mere time-out: that nothing comes back is what silence is.
+            failed()
+            raise
+        if response.status != 200:
+            failed()
+        elif not watching:
+            listed.add(path)
+            feed.alive(*scope, Sign.LISTED)
+        else:
+            feed.alive(*scope, Sign.OPENED)
+            if path in listed:
+                listed.discard(path)
+                feed.started_over(*scope)
+            heard = _Overheard(response.content, lambda sign: feed.alive(*scope, sign))
+            response.content = cast("aiohttp.StreamReader", heard)
+        return response
+
+    base = "/" + connection.host.partition("://")[2].partition("/")[2].rstrip("/")
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=0, ssl=tls(connection)),
+        headers={"User-Agent": f"{USER_AGENT}-watch"},
+        middlewares=(middleware,),
+        proxy=connection.proxy,
+        trust_env=False,
+        # A line of a watch is a whole object.
+        read_bufsize=2**20,
+    )
+
+
+async def _authorized(
+    connection: Configuration,
+    request: aiohttp.ClientRequest,
+    send: aiohttp.ClientHandlerType,
+    failed: Callable[[], None],
+) -> aiohttp.ClientResponse:
+    """Send a request with the present token, and again with the next one for as long as it is not accepted.
+
+    Kopf would log in anew for each 401, at once and without end, and cut all other watches off each time.
+    """
+    delays = iter(Endless())
+    while True:
+        # Asked for each request: a token of a ServiceAccount is rotated while the session lives.
+        token = await authorization(connection)
+        if token is not None:
+            request.headers["Authorization"] = token
+        response = await send(request)
+        if response.status != 401:
+            return response
+        response.release()
+        failed()
+        doubt(connection)
+        await asyncio.sleep(next(delays))
+
+
+class _Pace:
+    """Lets each watch be opened at most once in an interval: Kopf opens one that was closed again at once."""
+
+    def __init__(self, interval: float) -> None:
+        self._interval = interval
+        self._next: dict[str, float] = {}
+
+    async def turn(self, path: str) -> None:
+        loop = asyncio.get_running_loop()
+        delay = self._next.get(path, 0.0) - loop.time()
+        if delay > 0:
+            await asyncio.sleep(delay)
+        self._next[path] = loop.time() + self._interval
+
+
+class _Overheard:
+    """The content of a watch's answer, as Kopf reads it, and a sign for each piece of it."""
+
+    def __init__(self, content: aiohttp.StreamReader, tell: Callable[[Sign], None]) -> None:
+        self._content = content
+        self._tell = tell
+
+    async def iter_chunked(self, size: int) -> AsyncIterator[bytes]:
+        async for chunk in self._content.iter_chunked(size):
+            self._tell(Sign.BOOKMARK if _BOOKMARK in chunk else Sign.HEARD)
+            yield chunk
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._content, name)

@@ -1,0 +1,66 @@
+"""How many requests may be under way, and when none may start because the API server asked for a pause."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from coxswain.kube.errors import Ending, Refused
+
+_SPREAD = 0.25
+"""After a pause requests start within this part of it: all at once would bring the next refusal."""
+
+
+class Throttle:
+    """Lets requests start: so many at a time, none in a pause, and none at all once the end is near."""
+
+    def __init__(self, *, in_flight: int, pause_limit: float, chance: Callable[[], float] = random.random) -> None:
+        """Let `in_flight` requests go on at a time; `chance` gives the jitter of a pause, 0 to 1."""
+        self._free = asyncio.Semaphore(in_flight)
+        self._pause_limit = pause_limit
+        self._chance = chance
+        self._pauses: dict[bool, tuple[float, float]] = {}
+        self._ended = asyncio.Event()
+
+    @asynccontextmanager
+    async def turn(self, *, writing: bool) -> AsyncIterator[None]:
+        """Wait for a turn, and hold it.
+
+        Raises:
+            Ending: no request may start any more.
+        """
+        await self._paused(writing)
+        async with self._free:
+            # A refusal may have come while this one waited in line.
+            await self._paused(writing)
+            if self._ended.is_set():
+                raise Ending("the operator is ending")
+            yield
+
+    def refused(self, error: Refused, *, writing: bool) -> None:
+        """Take in a refusal: a 429 that names a time stops what is like it, reading or writing, for so long.
+
+        All of our requests are one flow to the API server, and where it limits requests without priority and fairness
+        it counts those that read and those that write apart.
+        """
+        if error.status == 429 and error.retry_after is not None:
+            seconds = min(error.retry_after, self._pause_limit)
+            until = asyncio.get_running_loop().time() + seconds
+            if until > self._pauses.get(writing, (0.0, 0.0))[0]:
+                self._pauses[writing] = until, seconds
+
+    def end(self) -> None:
+        """Let no request start any more; those under way go on."""
+        self._ended.set()
+
+    async def _paused(self, writing: bool) -> None:
+        clock = asyncio.get_running_loop().time
+        while not self._ended.is_set():
+            until, seconds = self._pauses.get(writing, (0.0, 0.0))
+            if until <= clock():
+                return
+            try:
+                async with asyncio.timeout(until - clock() + seconds * _SPREAD * self._chance()):
+                    await self._ended.wait()
+            except TimeoutError:
+                continue

@@ -1,0 +1,229 @@
+"""The client: how many requests are under way, pauses that the server asks for, tokens, and the end."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from coxswain.kube.client import Client
+from coxswain.kube.connection import authorization, connection
+from coxswain.kube.errors import Ending, Refused, Sort
+from coxswain.kube.kinds import SERVICE, WEBAPP
+from coxswain.kube.throttle import Throttle
+from unit.fake_api import FakeApi, serving, until, written_kubeconfig
+
+MANIFEST = {"metadata": {"namespace": "shop", "name": "web"}}
+
+
+@asynccontextmanager
+async def client_of(api: FakeApi, in_flight: int = 8, pause_limit: float = 5) -> AsyncIterator[Client]:
+    """A client without jitter."""
+    throttle = Throttle(in_flight=in_flight, pause_limit=pause_limit, chance=lambda: 0.0)
+    client = Client(api.connection(), throttle, timeout=10, page_size=2)
+    try:
+        yield client
+    finally:
+        await client.close()
+
+
+class Answers:
+    """Answers every request of one kind in its turn, and counts those that are under way."""
+
+    def __init__(self, api: FakeApi) -> None:
+        self.refuse: list[web.Response] = []
+        self.under_way = self.most = self.count = 0
+        self.gate = asyncio.Event()
+        self.gate.set()
+        api.instead = self.answer
+
+    async def answer(self, _: web.Request) -> web.Response:
+        self.count += 1
+        self.under_way += 1
+        self.most = max(self.most, self.under_way)
+        try:
+            await self.gate.wait()
+        finally:
+            self.under_way -= 1
+        return self.refuse.pop(0) if self.refuse else web.json_response({"metadata": {"resourceVersion": "1"}})
+
+
+def refusal(status: int, header: str | None = None, **details: int) -> web.Response:
+    """A Status."""
+    headers = {"Retry-After": header} if header else {}
+    return web.json_response({"reason": "No", "details": details}, status=status, headers=headers)
+
+
+@pytest.mark.parametrize(
+    ("answer", "seconds"),
+    [
+        (("7",), 7),
+        ((None,), None),
+        (("Wed, 21 Oct 2026 07:28:00 GMT",), None),
+        (("-1",), None),
+    ],
+)
+def test_when_the_server_wants_to_be_asked_again(answer: tuple[str | None], seconds: float | None) -> None:
+    async def body() -> None:
+        async with serving() as api, client_of(api) as client:
+            answers = Answers(api)
+            answers.refuse = [refusal(429, *answer), refusal(503, retryAfterSeconds=9)]
+            with pytest.raises(Refused) as refused:
+                await client.get(WEBAPP, "shop", "web")
+            assert refused.value.retry_after == seconds
+            assert refused.value.sort is Sort.TRANSIENT
+            assert answers.count == 1, "nothing retries behind our back"
+
+    asyncio.run(body())
+
+
+def test_the_body_says_it_too() -> None:
+    async def body() -> None:
+        async with serving() as api, client_of(api) as client:
+            Answers(api).refuse = [refusal(503, retryAfterSeconds=9)]
+            with pytest.raises(Refused) as refused:
+                await client.get(WEBAPP, "shop", "web")
+            assert refused.value.retry_after == 9
+
+    asyncio.run(body())
+
+
+def test_a_429_holds_back_what_is_like_it_and_nothing_else() -> None:
+    async def body() -> None:
+        async with serving() as api, client_of(api, pause_limit=0.5) as client:
+            answers = Answers(api)
+            answers.refuse = [refusal(429, "30")]
+            clock = asyncio.get_running_loop().time
+            begun = clock()
+            with pytest.raises(Refused):
+                await client.get(WEBAPP, "shop", "web")
+            await client.apply(SERVICE, MANIFEST, field_manager="x")
+            assert clock() - begun < 0.5, "a write is not held back"
+            assert (answers.count, answers.most) == (2, 1)
+            await asyncio.gather(*(client.get(WEBAPP, "shop", "web") for _ in range(3)))
+            assert clock() - begun >= 0.5
+
+    asyncio.run(body())
+
+
+def test_only_a_429_holds_others_back() -> None:
+    async def body() -> None:
+        async with serving() as api, client_of(api) as client:
+            Answers(api).refuse = [refusal(503, "5")]
+            clock = asyncio.get_running_loop().time
+            begun = clock()
+            with pytest.raises(Refused):
+                await client.get(WEBAPP, "shop", "web")
+            await client.get(WEBAPP, "shop", "web")
+            assert clock() - begun < 5
+
+    asyncio.run(body())
+
+
+def test_so_many_requests_are_under_way_and_no_more() -> None:
+    async def body() -> None:
+        async with serving() as api, client_of(api, in_flight=3) as client:
+            answers = Answers(api)
+            answers.gate.clear()
+            requests = [asyncio.create_task(client.get(WEBAPP, "shop", "web")) for _ in range(10)]
+            await until(lambda: answers.under_way == 3)
+            answers.gate.set()
+            await asyncio.gather(*requests)
+            assert (answers.count, answers.most) == (10, 3)
+
+    asyncio.run(body())
+
+
+def test_at_the_end_what_is_under_way_goes_on_and_nothing_else_is_sent() -> None:
+    async def body() -> None:
+        async with serving() as api, client_of(api, in_flight=1) as client:
+            answers = Answers(api)
+            answers.refuse = [refusal(429, "5")]
+            with pytest.raises(Refused):
+                await client.get(WEBAPP, "shop", "web")
+            answers.gate.clear()
+            under_way = asyncio.create_task(client.apply(SERVICE, MANIFEST, field_manager="x"))
+            await until(lambda: answers.under_way)
+            in_line = asyncio.create_task(client.apply(SERVICE, MANIFEST, field_manager="x"))
+            in_a_pause = asyncio.create_task(client.get(WEBAPP, "shop", "web"))
+            client.end()
+            answers.gate.set()
+            assert await under_way
+            for task in (in_line, in_a_pause):
+                with pytest.raises(Ending):
+                    await task
+            with pytest.raises(Ending):
+                await client.get(WEBAPP, "shop", "web")
+            assert answers.count == 2
+
+    asyncio.run(body())
+
+
+def test_a_401_has_the_token_read_again_at_once(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with serving() as api:
+            api.token = "second"
+            (tmp_path / "token").write_text("first")
+            kubeconfig = written_kubeconfig(tmp_path, api.host)
+            made = await connection(kubeconfig, None, token_interval=3600)
+            client = Client(made, Throttle(in_flight=1, pause_limit=1), timeout=10, page_size=2)
+            with pytest.raises(Refused) as refused:
+                await client.missing_kinds()
+            assert (refused.value.status, refused.value.sort) == (401, Sort.TRANSIENT)
+            (tmp_path / "token").write_text("second")
+            assert await client.missing_kinds() == []
+            await client.close()
+
+    asyncio.run(body())
+
+
+def test_the_token_file_is_read_again_and_what_cannot_be_read_is_left(tmp_path: Path) -> None:
+    """Of a kubeconfig: without us the library reads it once and never again."""
+
+    async def body() -> None:
+        token = tmp_path / "token"
+        token.write_text("first\n")
+        made = await connection(written_kubeconfig(tmp_path, "http://127.0.0.1:1"), None, token_interval=0)
+        assert await authorization(made) == "Bearer first"
+        token.write_text("second")
+        assert await authorization(made) == "Bearer second"
+        token.write_text("")
+        assert await authorization(made) == "Bearer second"
+        token.unlink()
+        assert await authorization(made) == "Bearer second"
+        token.write_text("third\n")
+        assert await authorization(made) == "Bearer third"
+
+    asyncio.run(body())
+
+
+def test_the_token_of_a_pod_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def body() -> None:
+        token, trust = tmp_path / "token", tmp_path / "ca.crt"
+        token.write_text("first")
+        trust.write_text("ca")
+        module = "kubernetes.aio.config.incluster_config"
+        monkeypatch.setattr(f"{module}.SERVICE_TOKEN_FILENAME", str(token))
+        monkeypatch.setattr(f"{module}.SERVICE_CERT_FILENAME", str(trust))
+        monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+        monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
+        made = await connection(None, None, token_interval=0)
+        assert (made.host, await authorization(made)) == ("https://10.0.0.1:443", "bearer first")
+        token.write_text("second\n")
+        assert await authorization(made) == "bearer second"
+        token.write_text("")
+        assert await authorization(made) == "bearer second"
+
+    asyncio.run(body())
+
+
+def test_it_is_not_read_before_it_is_time(tmp_path: Path) -> None:
+    async def body() -> None:
+        (tmp_path / "token").write_text("first")
+        made = await connection(written_kubeconfig(tmp_path, "http://127.0.0.1:1"), None, token_interval=3600)
+        (tmp_path / "token").write_text("second")
+        assert await authorization(made) == "Bearer first"
+
+    asyncio.run(body())

@@ -1,0 +1,312 @@
+"""The store's rule against a model: news in any order, doubled and late, ends at what is true."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    Bundle,
+    RuleBasedStateMachine,
+    consumes,
+    initialize,
+    invariant,
+    multiple,
+    precondition,
+    rule,
+)
+
+from coxswain.control.store import HistoryReset, Key, Store, Sweep
+from coxswain.kube.kinds import SERVICE, WEBAPP, Kind
+from coxswain.kube.observed import Observed
+from unit.objects import observed_child, observed_webapp
+
+NAMES = ("one", "two")
+Place = tuple[Kind, str]
+State = dict[Place, Observed]
+
+kinds = st.sampled_from([WEBAPP, SERVICE])
+names = st.sampled_from(NAMES)
+webapps = st.sampled_from(["one", "two", None])
+changes = st.tuples(kinds, names, webapps)
+
+
+def key(name: str) -> Key:
+    """Where an object of this name is."""
+    return Key("shop", name)
+
+
+def seen_by_watches(observed: Observed) -> bool:
+    """Whether the filter on the server lets an object through."""
+    return observed.kind is WEBAPP or observed.label is not None
+
+
+@dataclass(frozen=True)
+class News:
+    """An event, an answer or a GET that is on its way."""
+
+    place: Place
+    version: int
+    observed: Observed | None
+    """None: it is gone, or out of the filter."""
+    born: int
+    """Sweeps of its kind that had ended when it was sent: what is later than two sweeps never comes."""
+    epoch: int
+    is_answer: bool = False
+    sent_for: Observed | None = None
+
+
+@dataclass
+class Listing:
+    """A sweep that is under way, with what its LIST found once it was sent."""
+
+    sweep: Sweep
+    version: int | None = None
+    pages: list[Observed] = field(default_factory=list)
+    found: list[Key] = field(default_factory=list)
+
+
+class StoreMachine(RuleBasedStateMachine):
+    """A true history, and a store that hears of it."""
+
+    on_its_way = Bundle("on_its_way")
+
+    @initialize(restores=st.booleans())
+    def begin(self, restores: bool) -> None:
+        self.restores = restores
+        self.store = Store()
+        self.version = 10
+        self.uids = 0
+        self.truth: State = {}
+        self.backups: list[tuple[int, State]] = []
+        self.restored = False
+        self.forget_all()
+
+    def forget_all(self) -> None:
+        """Start over, as the loop does when history ran backwards."""
+        self.store.clear()
+        self.epoch = getattr(self, "epoch", 0) + 1
+        self.sweeps: dict[Kind, Listing] = {}
+        self.ended = {WEBAPP: 0, SERVICE: 0}
+        self.floors: dict[Place, int] = {}
+        self.undelivered: list[News] = []
+        self.restored = False
+
+    # What happens in the cluster.
+
+    def write(self, kind: Kind, name: str, webapp: str | None) -> Observed:
+        before = self.truth.get((kind, name))
+        self.version += 1
+        self.uids += before is None
+        uid = before.uid if before else f"uid-{self.uids}"
+        if kind is WEBAPP:
+            after = observed_webapp(name, version=self.version, uid=uid)
+        else:
+            after = observed_child(kind, name, version=self.version, uid=uid, label=webapp)
+        self.truth[kind, name] = after
+        return after
+
+    def tell(self, before: Observed | None, after: Observed | None, place: Place) -> Any:
+        """Return what a watch with its filter tells of a change."""
+        was = before is not None and seen_by_watches(before)
+        now = after is not None and seen_by_watches(after)
+        if not was and not now:
+            return multiple()
+        news = News(place, self.version, after if now else None, self.ended[place[0]], self.epoch)
+        self.undelivered.append(news)
+        return news
+
+    @rule(target=on_its_way, change=changes)
+    def somebody_writes(self, change: tuple[Kind, str, str | None]) -> Any:
+        kind, name, webapp = change
+        before = self.truth.get((kind, name))
+        return self.tell(before, self.write(kind, name, webapp), (kind, name))
+
+    @rule(target=on_its_way, change=changes)
+    def somebody_deletes(self, change: tuple[Kind, str, str | None]) -> Any:
+        place = change[:2]
+        before = self.truth.pop(place, None)
+        self.version += before is not None
+        return self.tell(before, None, place)
+
+    @rule(target=on_its_way, change=changes)
+    def we_write(self, change: tuple[Kind, str, str | None]) -> Any:
+        """The answer may come long after, or before, the event; it is of an object that the filter may hide."""
+        kind, name, webapp = change
+        before = self.truth.get((kind, name))
+        sent_for = self.store.get(kind, key(name))
+        after = self.write(kind, name, webapp)
+        self.tell(before, after, (kind, name))
+        return News((kind, name), after.version, after, self.ended[kind], self.epoch, True, sent_for)
+
+    @rule(target=on_its_way, kind=kinds, name=names)
+    def we_get(self, kind: Kind, name: str) -> Any:
+        found = self.truth.get((kind, name))
+        if found is None:
+            return multiple()
+        return News((kind, name), found.version, found, self.ended[kind], self.epoch)
+
+    # What reaches the store, when and as often as chance has it.
+
+    def deliver(self, news: News) -> None:
+        kind, name = news.place
+        try:
+            if news.observed is None:
+                self.store.forget(kind, key(name), news.version)
+                self.raise_floor(news.place, news.version)
+            elif news.is_answer:
+                self.store.answer(news.observed, news.sent_for)
+            else:
+                self.store.observe(news.observed)
+        except HistoryReset:
+            assert self.restored
+            self.forget_all()
+
+    def raise_floor(self, place: Place, version: int) -> None:
+        self.floors[place] = max(version, self.floors.get(place, 0))
+
+    @rule(news=on_its_way)
+    def comes_again(self, news: News) -> None:
+        self.comes(news)
+
+    @rule(news=on_its_way)
+    def comes(self, news: News) -> None:
+        if news.epoch == self.epoch and self.ended[news.place[0]] - news.born < 2:
+            self.deliver(news)
+
+    @rule(news=consumes(on_its_way))
+    def is_lost(self, news: News) -> None:
+        """The gap of a watch: a sweep has to find it."""
+        if news in self.undelivered:
+            self.undelivered.remove(news)
+
+    @rule(kind=kinds)
+    def sweep_begins(self, kind: Kind) -> None:
+        if kind not in self.sweeps:
+            self.sweeps[kind] = Listing(self.store.begin_sweep(kind, None))
+
+    @precondition(lambda self: self.sweeps)
+    @rule(kind=kinds)
+    def sweep_is_answered(self, kind: Kind) -> None:
+        listing = self.sweeps.get(kind)
+        if listing and listing.version is None:
+            listing.version = self.version
+            listing.pages = [seen for (of, _), seen in self.truth.items() if of is kind and seen_by_watches(seen)]
+
+    @precondition(lambda self: any(each.pages for each in self.sweeps.values()))
+    @rule(kind=kinds)
+    def page_comes(self, kind: Kind) -> None:
+        listing = self.sweeps.get(kind)
+        if listing and listing.version is not None and listing.pages:
+            observed = listing.pages.pop()
+            listing.found.append(key(observed.name))
+            try:
+                self.store.listed(observed, listing.version)
+            except HistoryReset:
+                assert self.restored
+                self.forget_all()
+
+    @precondition(lambda self: any(not each.pages for each in self.sweeps.values()))
+    @rule(kind=kinds)
+    def sweep_ends(self, kind: Kind) -> None:
+        listing = self.sweeps.get(kind)
+        if not listing or listing.version is None or listing.pages:
+            return
+        del self.sweeps[kind]
+        before = {name for name in NAMES if self.store.get(kind, key(name))}
+        try:
+            self.store.end_sweep(listing.sweep, listing.version, listing.found)
+        except HistoryReset:
+            assert self.restored
+            self.forget_all()
+            return
+        self.ended[kind] += 1
+        for name in before:
+            if self.store.get(kind, key(name)) is None:
+                self.raise_floor((kind, name), listing.version)
+
+    # What an administrator does.
+
+    @precondition(lambda self: self.restores)
+    @rule()
+    def backup(self) -> None:
+        self.backups.append((self.version, dict(self.truth)))
+
+    @precondition(lambda self: self.backups and not self.restored)
+    @rule(data=st.data())
+    def restore(self, data: st.DataObject) -> None:
+        version, truth = data.draw(st.sampled_from(self.backups))
+        self.backups = [each for each in self.backups if each[0] <= version]
+        self.version, self.truth = version, dict(truth)
+        self.restored = True
+        # What was on its way from the lost history may still come; what it tells nobody has to hear.
+        self.undelivered.clear()
+        # The connections broke: no LIST goes on across a restore.
+        self.sweeps.clear()
+
+    # What must hold.
+
+    @invariant()
+    def nothing_older_comes_back(self) -> None:
+        if self.restored:
+            return
+        for kind, name in [(kind, name) for kind in (WEBAPP, SERVICE) for name in NAMES]:
+            held = self.store.get(kind, key(name))
+            if held is not None:
+                assert held.version >= self.floors.get((kind, name), 0)
+                self.raise_floor((kind, name), held.version)
+
+    @invariant()
+    def the_index_is_what_the_entries_say(self) -> None:
+        for webapp in NAMES:
+            held = [self.store.get(SERVICE, key(name)) for name in sorted(NAMES)]
+            assert self.store.objects_of(key(webapp), SERVICE) == [
+                each for each in held if each and each.label == webapp
+            ]
+
+    @invariant()
+    def tombstones_are_of_what_is_not_there(self) -> None:
+        for kind, tombstones in self.store._tombstones.items():
+            assert all(self.store.get(kind, place) is None for place in tombstones)
+
+    def all_is_delivered_and_swept(self) -> None:
+        for news in list(self.undelivered):
+            if news.epoch == self.epoch:
+                self.deliver(news)
+        self.undelivered.clear()
+        # A reset makes all kinds be swept anew, and then none may come.
+        epoch = 0
+        while epoch != self.epoch:
+            epoch = self.epoch
+            for kind in (WEBAPP, SERVICE):
+                self.sweep_twice(kind)
+        assert {
+            (kind, name): held
+            for kind in (WEBAPP, SERVICE)
+            for name in NAMES
+            if (held := self.store.get(kind, key(name)))
+        } == {place: observed for place, observed in self.truth.items() if seen_by_watches(observed)}
+        # It is known now that what was restored is true.
+        self.restored = False
+        self.epoch += 1
+        self.floors.clear()
+
+    def sweep_twice(self, kind: Kind) -> None:
+        """Sweep a kind in one go: the first one may have begun before something happened."""
+        for _ in range(2):
+            self.sweep_begins(kind)
+            self.sweep_is_answered(kind)
+            while self.sweeps.get(kind) and self.sweeps[kind].pages:
+                self.page_comes(kind)
+            self.sweep_ends(kind)
+
+    def teardown(self) -> None:
+        if hasattr(self, "store"):
+            self.all_is_delivered_and_swept()
+            for kind in (WEBAPP, SERVICE):
+                self.sweep_twice(kind)
+            assert not any(self.store._tombstones.values()), "tombstones go with the second sweep after them"
+
+
+TestStore = StoreMachine.TestCase
+TestStore.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)

@@ -1,0 +1,260 @@
+"""The watches with the real Kopf, against a small API server: what ends it, what hangs, what is heard."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from coxswain.control.feed import Sign
+from coxswain.control.loop import Loop
+from coxswain.control.supervise import Supervisor
+from coxswain.kube.client import Client
+from coxswain.kube.connection import connection
+from coxswain.kube.kinds import KINDS, POD, SERVICE, WEBAPP, Kind
+from coxswain.kube.throttle import Throttle
+from coxswain.settings import Settings, WatchSettings
+from unit.fake_api import FakeApi, serving, until, written_kubeconfig
+
+pytestmark = pytest.mark.filterwarnings("default::DeprecationWarning", "default::ResourceWarning")
+
+QUICK = WatchSettings(
+    restart_backoff=0.05,
+    restart_backoff_limit=0.1,
+    inactivity_timeout=0.5,
+    reopen_interval=0.1,
+    silence_timeout=1.5,
+    connect_timeout=1.0,
+)
+
+
+class Recording:
+    """A feed that keeps all; it is told in Kopf's thread."""
+
+    def __init__(self) -> None:
+        self.events: list[tuple[str | None, str]] = []
+        self.signs: Counter[tuple[Sign, Kind]] = Counter()
+        self.starts: Counter[Kind] = Counter()
+
+    def event(self, _: Kind, change: str | None, raw: Mapping[str, Any]) -> None:
+        self.events.append((change, raw["metadata"]["name"]))
+
+    def started_over(self, kind: Kind, _: str | None) -> None:
+        self.starts[kind] += 1
+
+    def alive(self, kind: Kind, _: str | None, sign: Sign) -> None:
+        self.signs[sign, kind] += 1
+
+
+class Bench:
+    """A supervisor with the real Kopf, and all that its runs were told."""
+
+    def __init__(self, api: FakeApi) -> None:
+        self.api = api
+        self.feeds: list[Recording] = []
+        self.client = Client(api.connection(), Throttle(in_flight=8, pause_limit=1), timeout=5, page_size=500)
+        self.supervisor = Supervisor(self.client, self._connect, [None], QUICK, self._feed)
+
+    async def _connect(self) -> Any:
+        return self.api.connection()
+
+    def _feed(self) -> Recording:
+        self.feeds.append(Recording())
+        return self.feeds[-1]
+
+    async def watched(self, run: int) -> Recording:
+        """Wait until all kinds are watched in this run of Kopf, from 1."""
+        await until(lambda: len(self.feeds) >= run and len(self.feeds[run - 1].starts) == len(KINDS))
+        return self.feeds[run - 1]
+
+
+def during(body: Callable[[Bench], Coroutine[Any, Any, None]]) -> None:
+    """Run a test while supervision runs."""
+
+    async def whole() -> None:
+        async with serving() as api:
+            bench = Bench(api)
+            running = asyncio.create_task(bench.supervisor.run())
+            await body(bench)
+            bench.supervisor.stop()
+            await asyncio.wait_for(running, 10)
+            await bench.client.close()
+
+    asyncio.run(whole())
+
+
+def test_three_deaths_lose_nothing_and_double_no_handler() -> None:
+    async def body(bench: Bench) -> None:
+        names: list[str] = []
+        for run in range(1, 5):
+            feed = await bench.watched(run)
+            # Kopf's handlers run a little after the watch is open.
+            await heard(feed, len(names))
+            assert sorted(feed.events) == [(None, name) for name in names]
+            await bench.api.change(WEBAPP, "ADDED", f"seen-{run}")
+            await delivered(feed, f"seen-{run}")
+            assert feed.events.count(("ADDED", f"seen-{run}")) == 1
+            if run == 4:
+                break
+            await bench.api.send(WEBAPP, {"type": "ERROR", "object": {"code": 500, "message": "injected"}})
+            await bench.api.change(WEBAPP, "ADDED", f"missed-{run}")
+            names = sorted([*names, f"seen-{run}", f"missed-{run}"])
+        assert len(bench.feeds) == 4
+
+    during(body)
+
+
+async def heard(feed: Recording, count: int) -> None:
+    """Wait for so many events."""
+    await until(lambda: len(feed.events) >= count)
+
+
+async def delivered(feed: Recording, name: str) -> None:
+    """Wait for an event."""
+    await until(lambda: ("ADDED", name) in feed.events)
+
+
+def test_openings_lines_and_bookmarks_are_heard() -> None:
+    async def body(bench: Bench) -> None:
+        feed = await bench.watched(1)
+        assert feed.signs[Sign.LISTED, SERVICE] == feed.signs[Sign.OPENED, SERVICE] == 1
+        assert not feed.signs[Sign.HEARD, SERVICE]
+        await bench.api.change(SERVICE, "ADDED", "web")
+        await until(lambda: feed.signs[Sign.HEARD, SERVICE])
+        await bench.api.bookmark(SERVICE)
+        await until(lambda: feed.signs[Sign.BOOKMARK, SERVICE])
+        assert not feed.signs[Sign.HEARD, POD]
+        # Kopf itself opens the silent one anew, and from where it was: that is no new start.
+        await until(lambda: feed.signs[Sign.OPENED, POD] >= 2)
+        assert feed.starts[POD] == 1
+
+    during(body)
+
+
+def test_a_watch_that_is_closed_at_once_is_opened_at_a_pace() -> None:
+    async def body(bench: Bench) -> None:
+        bench.api.watches[POD] = bench.api.closing
+        loop = asyncio.get_running_loop()
+        await bench.watched(1)
+        begun = loop.time()
+        await until(lambda: bench.api.requests.count(("WATCH", POD)) >= 6)
+        assert loop.time() - begun >= 3 * QUICK.reopen_interval
+
+    during(body)
+
+
+@asynccontextmanager
+async def looping(api: FakeApi, settings: Settings, patience: float = 5) -> AsyncIterator[Loop]:
+    """A whole loop with the real Kopf."""
+
+    async def connect() -> Any:
+        return api.connection()
+
+    client = Client(api.connection(), Throttle(in_flight=8, pause_limit=1), timeout=patience, page_size=500)
+    loop = Loop(settings, client, connect)
+    stop = asyncio.Event()
+    running = asyncio.create_task(loop.run(stop))
+    try:
+        await until(lambda: not loop.missing)
+        yield loop
+    finally:
+        stop.set()
+        await running
+        await client.close()
+
+
+@pytest.mark.parametrize("how", ["hanging", "silent"])
+def test_one_frozen_watch_gets_a_new_kopf_and_then_the_process_is_not_live(how: str) -> None:
+    """The others go on; when the frozen one moves again all is well again."""
+
+    async def whole() -> None:
+        async with serving() as api, looping(api, Settings(watch=QUICK)) as loop:
+            moving = asyncio.create_task(bookmarks(api))
+            # Two in one stream: so its bookmarks are known to come in time.
+            await until(lambda: loop._progress._watches[POD, None].prompt)
+            api.watches[POD] = getattr(api, how)
+            moving.cancel()
+            moving = asyncio.create_task(bookmarks(api))
+            await api.send(POD, {"type": "ERROR", "object": {"code": 410}})
+            await until(lambda: loop.dead, 30)
+            assert [line.partition(" silent")[0] for line in loop.dead] == ["pods"]
+            assert any("pods silent for" in line for line in loop.missing)
+            assert api.requests.count(("LIST", SERVICE)) >= 3, "Kopf was started anew, and the kind was swept"
+            del api.watches[POD]
+            await until(lambda: not loop.dead and not loop.missing)
+            moving.cancel()
+
+    asyncio.run(whole())
+
+
+async def bookmarks(api: FakeApi) -> None:
+    """Send bookmarks of all kinds, as the API server does."""
+    while True:
+        for kind in KINDS:
+            await api.bookmark(kind)
+        await asyncio.sleep(0.1)
+
+
+def test_a_server_without_bookmarks_has_live_watches() -> None:
+    async def whole() -> None:
+        async with serving() as api, looping(api, Settings(watch=QUICK)) as loop:
+            await until(lambda: api.requests.count(("WATCH", POD)) >= 8)
+            assert (loop.dead, loop.missing) == ([], [])
+            assert api.requests.count(("LIST", POD)) == 2, "Kopf's and the sweep's"
+
+    asyncio.run(whole())
+
+
+def test_a_server_that_answers_nothing_at_all_leaves_the_process_live() -> None:
+    """Another process would fare no better."""
+
+    async def whole() -> None:
+        async with serving() as api, looping(api, Settings(watch=QUICK), patience=0.5) as loop:
+            failed: list[str] = []
+            api.frozen = True
+            await api.send(POD, {"type": "ERROR", "object": {"code": 410}})
+            begun = asyncio.get_running_loop().time()
+            while len(failed) < 5 or asyncio.get_running_loop().time() - begun < 3 * QUICK.silence_timeout:
+                assert loop.dead == []
+                failed += [line for line in loop.missing if "discovery failed" in line]
+                await asyncio.sleep(0.05)
+            api.frozen = False
+            await until(lambda: not loop.missing)
+
+    asyncio.run(whole())
+
+
+def test_a_token_that_was_rotated_reaches_a_watch_that_is_opened_later(tmp_path: Any) -> None:
+    async def whole() -> None:
+        async with serving() as api:
+            token = tmp_path / "token"
+            token.write_text("first\n")
+            kubeconfig = written_kubeconfig(tmp_path, api.host)
+            api.token = "first"
+
+            async def connect() -> Any:
+                return await connection(kubeconfig, None, token_interval=3600)
+
+            client = Client(await connect(), Throttle(in_flight=8, pause_limit=1), timeout=5, page_size=500)
+            feeds: list[Recording] = []
+
+            def new_feed() -> Recording:
+                feeds.append(Recording())
+                return feeds[-1]
+
+            supervisor = Supervisor(client, connect, [None], QUICK, new_feed)
+            running = asyncio.create_task(supervisor.run())
+            await until(lambda: feeds and len(feeds[0].starts) == len(KINDS))
+            api.token = "second"
+            await until(lambda: feeds[0].signs[Sign.FAILED, POD])
+            token.write_text("second\n")
+            opened = feeds[0].signs[Sign.OPENED, POD]
+            await until(lambda: feeds[0].signs[Sign.OPENED, POD] > opened)
+            assert len(feeds) == 1
+            supervisor.stop()
+            await asyncio.wait_for(running, 10)
+            await client.close()
+
+    asyncio.run(whole())
