@@ -1,0 +1,71 @@
+"""Breaks for F8, F9, F11, F23, F24: a cluster that is away, refuses, or is not what it was."""
+
+import dataclasses
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from kubernetes.aio.client import Configuration
+
+from coxswain.control import session
+from coxswain.control.store import Key, Store, Sweep
+from coxswain.control.supervise import Supervisor
+from coxswain.kube import connection, errors
+from coxswain.kube.client import Client
+from coxswain.kube.errors import RequestFailed
+from coxswain.kube.kinds import Kind
+from coxswain.kube.observed import Observed
+from faults.breaks import broken
+
+
+@broken("Retry-After: a client tries again when its own backoff ends")
+def retry_after_ignored() -> None:
+    errors._seconds = lambda *_: None
+
+
+@broken("rotation: its watches send the token that was read first for ever")
+def fixed_header() -> None:
+    ask = connection.authorization
+    first: list[str | None] = []
+
+    async def authorization(configuration: Configuration) -> str | None:
+        if not first:
+            first.append(await ask(configuration))
+        return first[0]
+
+    session.authorization = authorization  # type: ignore[attr-defined]
+
+
+@broken("the sight of history that runs backwards")
+def blind_to_history() -> None:
+    end = Store.end_sweep
+
+    def end_sweep(self: Store, sweep: Sweep, *arguments: Any) -> Any:
+        return end(self, dataclasses.replace(sweep, newest_before=0), *arguments)
+
+    def answer(self: Store, observed: Observed, _sent_for: Observed | None) -> set[Key]:
+        return self.observe(observed)
+
+    Store.end_sweep = end_sweep  # type: ignore[method-assign, assignment]
+    Store.answer = answer  # type: ignore[method-assign, assignment]
+
+
+@broken("discovery: Kopf is started although a kind is missing")
+def discovery_not_awaited() -> None:
+    async def served(_: Supervisor) -> None:
+        return
+
+    Supervisor._wait_for_discovery = served  # type: ignore[method-assign, assignment]
+
+
+@broken("lenience: the process ends when an Event can't be posted")
+def ends_for_an_event() -> None:
+    create = Client.create
+
+    async def fatal(self: Client, kind: Kind, namespace: str, manifest: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            return await create(self, kind, namespace, manifest)
+        except RequestFailed:
+            os._exit(1)
+
+    Client.create = fatal  # type: ignore[method-assign]

@@ -1,0 +1,190 @@
+"""Breaks for F6, F12 to F17, F19, F20: other writers, foreign objects, deletions and loads."""
+
+import asyncio
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+from coxswain.control import reconcile
+from coxswain.control.child import ChildWriter, Result, _child, _digest, _place
+from coxswain.control.loop import Loop
+from coxswain.control.reconcile import Outcome, Reconciler
+from coxswain.control.workqueue import WorkQueue
+from coxswain.kube.apply import Writer
+from coxswain.kube.errors import Refused
+from coxswain.kube.kinds import WEBAPP
+from coxswain.kube.observed import FIELD_MANAGER, Observed, observe
+from coxswain.webapp.health import MISSING, Level, health
+from coxswain.webapp.spec import Manifest, WebApp
+from faults.breaks import broken
+
+
+@broken("a child is known by its owner's name, not by its uid")
+def owner_by_name() -> None:
+    def is_child_of(self: Observed, webapp: WebApp) -> bool:
+        return self.controller is None or self.controller.name == webapp.name
+
+    Observed.is_child_of = is_child_of  # type: ignore[method-assign]
+
+
+@broken("a status whose WebApp is not there is sent again at once")
+def insists_on_its_status() -> None:
+    write = Writer.write_status
+
+    async def insist(self: Writer, *arguments: Any) -> Observed:
+        while True:
+            try:
+                return await write(self, *arguments)
+            except Refused as error:
+                if error.status != 404:
+                    raise
+                await asyncio.sleep(0.01)
+
+    Writer.write_status = insist  # type: ignore[method-assign, assignment]
+
+
+@broken("a WebApp that is being deleted is reconciled on")
+def makes_anew_what_goes() -> None:
+    init = Observed.__init__
+
+    def staying(self: Observed, *arguments: Any, **named: Any) -> None:
+        init(self, *arguments, **named)
+        if self.kind is WEBAPP:
+            object.__setattr__(self, "going", False)
+
+    Observed.__init__ = staying  # type: ignore[method-assign]
+
+
+@broken("what failed is tried again at once, without backoff")
+def retries_without_backoff() -> None:
+    def at_once(self: WorkQueue, key: Any, **_: Any) -> float:
+        self._failures[key] = self._failures.get(key, 0) + 1
+        self.add_after(key, 0)
+        return 0.0
+
+    WorkQueue.retry = at_once  # type: ignore[method-assign]
+    Refused.namespace_terminating = property(lambda _: False)  # type: ignore[assignment]
+
+
+@broken("what the API server refuses for good is sent again at once")
+def tries_again_what_is_refused() -> None:
+    bring_about = Reconciler._bring_about
+    tell = Reconciler._tell
+
+    async def forgetful(self: Reconciler, *arguments: Any, **named: Any) -> list[Result]:
+        self._children.look_again()
+        return await bring_about(self, *arguments, **named)
+
+    async def again(self: Reconciler, key: Any, observed: Any, webapp: Any, children: Any) -> Outcome:
+        outcome = await tell(self, key, observed, webapp, children)
+        refused = any(result.child.health.reason == "Rejected" for result in children)
+        return replace(outcome, again=outcome.again or refused)
+
+    Reconciler._bring_about = forgetful  # type: ignore[method-assign]
+    Reconciler._tell = again  # type: ignore[method-assign]
+
+
+@broken("a child is put back three times, and then left as others want it")
+def gives_in() -> None:
+    update = ChildWriter._update
+    corrected: Counter[Any] = Counter()
+
+    async def tired(self: ChildWriter, webapp: WebApp, manifest: Manifest, observed: Observed) -> Result:
+        place = (_place(manifest), _digest(manifest))
+        if corrected[place] >= 3:
+            return Result(_child(manifest, health(observed.content)), observed)
+        result = await update(self, webapp, manifest, observed)
+        corrected[place] += bool(result.corrections)
+        return result
+
+    ChildWriter._update = tired  # type: ignore[method-assign]
+
+
+@broken("a child is looked at only when its manifest has changed")
+def sees_no_drift() -> None:
+    ensure = ChildWriter.ensure
+    written: dict[Any, str] = {}
+
+    async def once(self: ChildWriter, webapp: WebApp, manifest: Manifest, *, patient: bool) -> Result:
+        place = _place(manifest)
+        if written.get(place) == _digest(manifest):
+            observed = self._store.get(*place)
+            if observed is None:
+                return Result(_child(manifest, MISSING))
+            return Result(_child(manifest, health(observed.content)), observed)
+        result = await ensure(self, webapp, manifest, patient=patient)
+        if result.live is not None and not result.retry:
+            written[place] = _digest(manifest)
+        return result
+
+    ChildWriter.ensure = once  # type: ignore[method-assign]
+
+
+@broken("an update sends back the labels and annotations that it finds, and so takes those of others")
+def reads_modifies_writes() -> None:
+    async def update(self: Writer, manifest: Manifest, observed: Observed) -> Observed:
+        found = observed.content["metadata"]
+        metadata = {"uid": observed.uid, **manifest["metadata"]}
+        for part in ("labels", "annotations"):
+            metadata[part] = {**found.get(part, {}), **metadata.get(part, {})}
+        sent = {**manifest, "metadata": metadata}
+        return observe(observed.kind, await self._client.apply(observed.kind, sent, field_manager=FIELD_MANAGER))
+
+    Writer.update = update  # type: ignore[method-assign]
+
+
+@broken("an apply that changed nothing, or not all, is not remembered")
+def fights_policies() -> None:
+    remember = ChildWriter._remember
+
+    def forget(self: ChildWriter, manifest: Manifest, observed: Observed | None, refused: Any) -> None:
+        if refused is not None:
+            remember(self, manifest, observed, refused)
+
+    ChildWriter._remember = forget  # type: ignore[method-assign]
+
+
+@broken("a child is created by a plain apply, which takes what bears its name")
+def adopts_by_name() -> None:
+    async def create(self: Writer, manifest: Manifest) -> Observed:
+        return await self._apply(manifest, {})
+
+    Writer.create = create  # type: ignore[method-assign]
+
+
+@broken("what was refused is never tried again by a resync")
+def never_looks_again() -> None:
+    def nothing(self: Reconciler) -> None:
+        pass
+
+    Reconciler.look_again = nothing  # type: ignore[method-assign]
+
+
+@broken("the status is silent about a child that could not be written")
+def hides_refusals() -> None:
+    status = reconcile.status  # type: ignore[attr-defined]
+
+    def silent(webapp: Any, children: Any, *rest: Any) -> Any:
+        told = [child for child in children if child.health.level is not Level.DEGRADED]
+        return status(webapp, told, *rest)
+
+    reconcile.status = silent  # type: ignore[attr-defined, assignment]
+
+
+@broken("one WebApp at a time, and the next only when this one is no longer refused")
+def waits_for_the_poisoned() -> None:
+    handle = Loop._handle
+    turn = asyncio.Lock()
+
+    async def one_by_one(self: Loop, key: Any) -> None:
+        async with turn:
+            await handle(self, key)
+            while (webapp := self._store.webapp(key)) is not None and _stalled(webapp):
+                await asyncio.sleep(0.5)
+
+    Loop._handle = one_by_one  # type: ignore[method-assign]
+
+
+def _stalled(webapp: Observed) -> bool:
+    conditions = webapp.content.get("status", {}).get("conditions", [])
+    return any(found["type"] == "Stalled" and found["status"] == "True" for found in conditions)

@@ -1,0 +1,224 @@
+"""Breaks for F4, F5, F7, F10: what watches and lists do to an operator."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from typing import Any
+
+import aiohttp
+
+import coxswain.control.watch as watching
+from coxswain.control import session
+from coxswain.control.child import ChildWriter
+from coxswain.control.feed import Crossing
+from coxswain.control.loop import Loop
+from coxswain.control.progress import Progress
+from coxswain.control.resync import Resync
+from coxswain.control.store import Key, Store, Sweep
+from coxswain.control.supervise import Supervisor
+from coxswain.kube.apply import Writer
+from coxswain.kube.kinds import Kind
+from coxswain.kube.observed import Observed
+from faults.breaks import broken
+
+
+def _put(owner: Any, **parts: Any) -> None:
+    """Replace parts of a class or module."""
+    for name, part in parts.items():
+        setattr(owner, name, part)
+
+
+@broken("sweeps when a watch starts over: what vanished in a gap stays in the store")
+def no_sweep_after_a_relist() -> None:
+    sweep_soon = Resync.sweep_soon
+
+    def first_only(self: Resync, kind: Kind, namespace: str | None) -> None:
+        if not self.complete.is_set():
+            sweep_soon(self, kind, namespace)
+
+    _put(Resync, sweep_soon=first_only)
+
+
+@broken("supervision: when Kopf has ended, nothing is watched any more")
+def no_new_kopf() -> None:
+    run_kopf = Supervisor._watch
+
+    async def once(self: Supervisor) -> BaseException | None:
+        await run_kopf(self)
+        await asyncio.Event().wait()
+        return None
+
+    _put(Supervisor, _watch=once)
+
+
+@broken("backoffs without end, and supervision: Kopf as it comes")
+def kopf_alone() -> None:
+    no_new_kopf.apply()
+    make = watching._kopf_settings
+
+    def impatient(*arguments: Any) -> Any:
+        made = make(*arguments)
+        made.networking.error_backoffs = (0.1, 0.2)
+        return made
+
+    _put(watching, _kopf_settings=impatient)
+
+
+@broken("the timeouts for silence: a connection that is open counts as alive")
+def deaf_to_silence() -> None:
+    make = watching._kopf_settings
+
+    def patient(*arguments: Any) -> Any:
+        made = make(*arguments)
+        made.watching.inactivity_timeout = 1e6
+        return made
+
+    _put(watching, _kopf_settings=patient)
+    _put(Progress, silent=lambda _: {})
+
+
+@broken("the last version: a watch that broke goes on from what is there now")
+def watches_from_now() -> None:
+    send_authorized = session._authorized
+    listed: set[str] = set()
+
+    async def forgetful(connection: Any, request: aiohttp.ClientRequest, *others: Any) -> Any:
+        path = request.url.path
+        if "watch" not in request.url.query:
+            listed.add(path)
+        elif path in listed:
+            listed.discard(path)
+        else:
+            request.url = request.url.without_query_params("resourceVersion")
+        return await send_authorized(connection, request, *others)
+
+    _put(session, _authorized=forgetful)
+
+
+@broken("indifference to what it does not know: an unknown type of event ends Kopf for good")
+def afraid_of_the_unknown() -> None:
+    no_new_kopf.apply()
+    known = {b"ADDED", b"MODIFIED", b"DELETED", b"BOOKMARK", b"ERROR"}
+    chunks = session._Overheard.iter_chunked
+
+    async def strict(self: session._Overheard, size: int) -> AsyncIterator[bytes]:
+        async for chunk in chunks(self, size):
+            if set(re.findall(rb'^\{"type": ?"(\w+)"', chunk, re.MULTILINE)) - known:
+                raise ValueError("an event of an unknown type")
+            yield chunk
+
+    _put(session._Overheard, iter_chunked=strict)
+
+
+@broken("the resync: what no event told is never found")
+def no_resync() -> None:
+    make = Resync.__init__
+
+    def never(self: Resync, store: Any, client: Any, namespaces: Any, _interval: float, **given: Any) -> None:
+        make(self, store, client, namespaces, 1e6, **given)
+
+    _put(Resync, __init__=never)
+
+
+@broken("the pace of opening: a watch that is closed is opened again at once")
+def no_pace() -> None:
+    async def turn(*_: object) -> None:
+        return
+
+    _put(session._Pace, turn=turn)
+
+
+@broken("the store's rule of versions: what comes last counts")
+def last_come_counts() -> None:
+    def observe(self: Store, observed: Observed) -> set[Key]:
+        place = Key(observed.namespace, observed.name)
+        known = self.get(observed.kind, place)
+        if known is not None and known.version == observed.version:
+            return set()
+        return self._replace(observed.kind, place, known, observed)
+
+    _put(Store, observe=observe)
+
+
+@broken("tombstones: late news brings back what is gone")
+def no_tombstones() -> None:
+    forget = Store.forget
+
+    def without(self: Store, kind: Kind, place: Key, version: int) -> set[Key]:
+        touched = forget(self, kind, place, version)
+        self._tombstones.get(kind, {}).pop(place, None)
+        return touched
+
+    _put(Store, forget=without)
+
+
+@broken("the look at the present: an event counts only if the one before it was seen")
+def events_as_deltas() -> None:
+    observe = Store.observe
+
+    def next_only(self: Store, observed: Observed) -> set[Key]:
+        known = self.get(observed.kind, Key(observed.namespace, observed.name))
+        if known is not None and known.uid == observed.uid and _generation(observed) > _generation(known) + 1:
+            return set()
+        return observe(self, observed)
+
+    _put(Store, observe=next_only)
+
+
+def _generation(observed: Observed) -> int:
+    return int(observed.content["metadata"].get("generation", 0))
+
+
+@broken("the uid of an update: a namesake is written too")
+def writes_to_namesakes() -> None:
+    async def update(self: Writer, manifest: Any, _: Observed) -> Observed:
+        return await self._apply(manifest, {})
+
+    _put(Writer, update=update)
+
+
+@broken("indifference to repetition: an event that comes twice is undone")
+def counts_events() -> None:
+    take = Loop._take
+    seen: set[tuple[Kind, str, str, int, bool]] = set()
+
+    def count(self: Loop, feed: Crossing, observed: Observed, gone: bool) -> None:
+        event = (observed.kind, observed.namespace, observed.name, observed.version, gone)
+        if event not in seen:
+            seen.add(event)
+            take(self, feed, observed, gone)
+            return
+        place = Key(observed.namespace, observed.name)
+        self._store._replace(observed.kind, place, self._store.get(observed.kind, place), None)
+
+    _put(Loop, _take=count)
+
+
+@broken("comparison before the first write: a start applies everything")
+def applies_unasked() -> None:
+    update = ChildWriter._update
+    applied: set[tuple[Kind, str]] = set()
+
+    async def apply_first(self: ChildWriter, webapp: Any, manifest: Any, observed: Observed) -> Any:
+        if observed.is_child_of(webapp) and not observed.going and (observed.kind, observed.name) not in applied:
+            applied.add((observed.kind, observed.name))
+            observed = await self._writer.update(manifest, observed)
+            self._store.observe(observed)
+        return await update(self, webapp, manifest, observed)
+
+    _put(ChildWriter, _update=apply_first)
+
+
+@broken("deletions of what a LIST told of: only what an event brought can an event take away")
+def keeps_what_was_listed() -> None:
+    end_sweep, forget = Store.end_sweep, Store.forget
+    listed: set[tuple[Kind, Key]] = set()
+
+    def remember(self: Store, sweep: Sweep, version: int, places: Any) -> set[Key]:
+        listed.update((sweep.kind, place) for place in places)
+        return end_sweep(self, sweep, version, places)
+
+    def forget_others(self: Store, kind: Kind, place: Key, version: int) -> set[Key]:
+        return set() if (kind, place) in listed else forget(self, kind, place, version)
+
+    _put(Store, end_sweep=remember, forget=forget_others)

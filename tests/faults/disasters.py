@@ -1,0 +1,160 @@
+"""The real disasters that a script may name, and how a cluster is made whole after them."""
+
+import json
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from cluster import ControlPlane, disasters
+from cluster.ports import free_ports
+from cluster.readiness import wait_until
+from faults.stand import Stand
+from faults.witness import list_objects
+
+ROOT = Path(__file__).parents[2]
+CRD = ROOT / "crds" / "webapps.yaml"
+CLUSTER_ROLE = ROOT / "manifests" / "overlays" / "cluster" / "clusterrole.yaml"
+CRD_NAME = "webapps.coxswain.dev"
+SERVED_SECONDS = 30.0
+OTHER_API_SERVER = "kube-apiserver-2"
+
+_PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok")
+
+RIGHTS: dict[str, tuple[set[str], set[str]]] = {
+    "watching": ({"list", "watch"}, set()),
+    "writing children": ({"create", "patch", "delete"}, {"serviceaccounts", "configmaps", "services", "deployments"}),
+    "writing the status": ({"patch"}, {"webapps/status"}),
+    "telling Events": ({"create"}, {"events"}),
+}
+"""What can be forbidden: verbs, and of which resources; none for all."""
+
+
+def _forbid(what: str) -> Callable[[Stand], None]:
+    def do(stand: Stand) -> None:
+        role = yaml.safe_load(CLUSTER_ROLE.read_text(encoding="utf-8"))
+        change = [{"op": "replace", "path": "/rules", "value": rules_without(role["rules"], what)}]
+        stand.proxy.mark("faults begin")
+        stand.cluster.kubectl("patch", "clusterrole", "coxswain", "--type=json", "--patch", json.dumps(change))
+
+    return do
+
+
+def rules_without(rules: list[dict[str, Any]], what: str) -> list[dict[str, Any]]:
+    """Return the rules of a role without one of `RIGHTS`."""
+    verbs, resources = RIGHTS[what]
+    left: list[dict[str, Any]] = []
+    for rule in rules:
+        for verb in rule["verbs"]:
+            lost = verb in verbs
+            kept = [name for name in rule["resources"] if not (lost and (name in resources or not resources))]
+            if kept:
+                left.append({"apiGroups": rule["apiGroups"], "resources": kept, "verbs": [verb]})
+    return left
+
+
+def _give_rights_back(cluster: ControlPlane) -> None:
+    cluster.kubectl("apply", "-f", str(CLUSTER_ROLE))
+
+
+def _rights_returned(stand: Stand) -> None:
+    _give_rights_back(stand.cluster)
+    stand.proxy.mark("faults end")
+
+
+def _save_etcd(stand: Stand) -> None:
+    stand.proxy.mark("etcd: stop")
+    disasters.save_etcd(stand.cluster)
+    stand.proxy.mark("etcd: start")
+
+
+def _restore_etcd(stand: Stand) -> None:
+    stand.proxy.mark("etcd: kill")
+    disasters.restore_etcd(stand.cluster, stand.cluster.layout.root / "etcd-saved")
+    stand.proxy.mark("etcd: start")
+    stand.proxy.mark("etcd restored")
+    stand.witness.restart()
+
+
+def _replace_key(stand: Stand) -> None:
+    stand.proxy.mark("kube-apiserver: stop")
+    disasters.replace_service_account_key(stand.cluster)
+    stand.proxy.mark("kube-apiserver: start")
+    _hand_out(stand)
+    stand.proxy.mark("kube-apiserver is back")
+
+
+def _hand_out(stand: Stand) -> None:
+    stand.tokens.hand_out()
+    stand.proxy.mark("token rotated")
+
+
+def _replace_certificate(stand: Stand) -> None:
+    stand.do_to_program("kube-apiserver", "stop")
+    stand.cluster.issue_certificate()
+    stand.do_to_program("kube-apiserver", "start")
+
+
+def _delete_crd(stand: Stand) -> None:
+    stand.proxy.mark("faults begin")
+    stand.cluster.kubectl("delete", "crd", CRD_NAME)
+
+
+def _crd_returned(stand: Stand) -> None:
+    _install_crd(stand.cluster)
+    stand.proxy.mark("faults end")
+
+
+def _install_crd(cluster: ControlPlane) -> None:
+    cluster.kubectl("apply", "--server-side", "-f", str(CRD))
+    cluster.kubectl("wait", "crd", CRD_NAME, "--for=condition=Established", "--timeout=30s")
+    wait_until("webapps to be served", lambda: _serves_webapps(cluster), [], SERVED_SECONDS)
+
+
+def _serves_webapps(cluster: ControlPlane) -> bool:
+    try:
+        list_objects(cluster, "default", "webapps")
+    except OSError:
+        return False
+    return True
+
+
+def _move(stand: Stand) -> None:
+    """Start another API server on the same etcd, and lead the operator to it."""
+    port = free_ports(1)[0]
+    stand.cluster.add_api_server(OTHER_API_SERVER, port)
+    stand.proxy.move(f"https://127.0.0.1:{port}")
+
+
+def _await_no_children(stand: Stand) -> None:
+    wait_until("the garbage collector", lambda: not stand.kubectl("get", "deployments,services", "-o", "name"), [], 60)
+
+
+def make_whole(cluster: ControlPlane) -> None:
+    """Make a cluster what it was before its disasters, whatever has become of it."""
+    for name in _PROGRAMS:
+        cluster.signal_program(name, signal.SIGCONT)
+        cluster.start_program(name)
+    _give_rights_back(cluster)
+    _install_crd(cluster)
+
+
+DISASTERS: dict[str, Callable[[Stand], object]] = {
+    "compact": lambda stand: disasters.compact(stand.cluster),
+    "save etcd": _save_etcd,
+    "restore etcd": _restore_etcd,
+    "cut the watches": lambda stand: stand.proxy.cut(),
+    "replace the ServiceAccounts' key": _replace_key,
+    "replace the API server's certificate": _replace_certificate,
+    "move to another API server": _move,
+    "hand out a token": _hand_out,
+    "revoke the older tokens": lambda stand: stand.tokens.revoke_older(),
+    "delete the CRD": _delete_crd,
+    "wait for the children's end": _await_no_children,
+    "install the CRD": _crd_returned,
+    "give the rights back": _rights_returned,
+    **{f"forbid {what}": _forbid(what) for what in RIGHTS},
+}
+"""By the name that a script has for it."""

@@ -1,0 +1,87 @@
+"""Other writers at work: edits of single fields, one after the other or many at the same time."""
+
+import itertools
+import json
+import threading
+import time
+
+from pykube import HTTPClient
+
+from cluster import KubectlError
+from faults.script import Edit, Probe, Storm
+from faults.stand import Stand
+from faults.witness import RESOURCES
+
+_TYPES = {
+    "merge": "application/merge-patch+json",
+    "json": "application/json-patch+json",
+    "apply": "application/apply-patch+yaml",
+}
+
+
+def edit(stand: Stand, step: Edit, client: HTTPClient | None = None) -> str | None:
+    """Make an edit; return the server's refusal if it is one that may be.
+
+    Raises:
+        HTTPError: it is refused and may not be.
+    """
+    parameters = {"fieldManager": step.manager, **({"force": "true"} if step.way == "apply" else {})}
+    answer = (client or stand.cluster.pykube()).patch(
+        version=RESOURCES[step.resource].removeprefix("/apis/").removeprefix("/api/"),
+        namespace=stand.namespace,
+        url=f"{step.resource}/{step.name}",
+        params=parameters,
+        headers={"Content-Type": _TYPES[step.way]},
+        data=json.dumps(step.patch).replace("{namespace}", stand.namespace),
+    )
+    if step.refusable and 400 <= answer.status_code < 500:
+        return str(answer.json().get("message", answer.status_code))
+    answer.raise_for_status()
+    return None
+
+
+def storm(stand: Stand, step: Storm, seconds: float) -> str:
+    """Let the writers write for so long; return how much they wrote.
+
+    Raises:
+        ExceptionGroup: of what the writers failed with.
+    """
+    deadline = time.monotonic() + seconds
+    written: list[int] = [0] * len(step.writers)
+    failed: list[Exception] = []
+
+    def write(number: int, edits: tuple[Edit, ...]) -> None:
+        client = stand.cluster.pykube()
+        try:
+            for each in itertools.cycle(edits):
+                edit(stand, each, client)
+                written[number] += 1
+                if each is edits[-1] and time.monotonic() >= deadline:
+                    return
+                time.sleep(step.every)
+        except Exception as error:  # noqa: BLE001 - raised below, in the thread that waits
+            failed.append(error)
+
+    threads = [
+        threading.Thread(target=write, args=(number, edits), name=f"writer {number}", daemon=True)
+        for number, edits in enumerate(step.writers)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(seconds + 30)
+    if failed:
+        raise ExceptionGroup("the storm failed", failed)
+    stand.faults += sum(written)
+    return f"{len(step.writers)} writers wrote {sum(written)} times in {seconds:.1f} s"
+
+
+def probe(stand: Stand, step: Probe) -> list[str]:
+    """Return what is missing of what the answer to a dry run should say."""
+    try:
+        answer = stand.kubectl("create", "-f", "-", "--dry-run=server", "-o", "yaml", object=step.object)
+    except KubectlError as error:
+        answer = str(error)
+    if (step.shows in answer) is step.there:
+        return []
+    return [f"the API server's answer {'lacks' if step.there else 'still holds'} {step.shows!r}: {answer[:300]}"]

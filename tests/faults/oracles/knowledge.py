@@ -1,0 +1,134 @@
+"""What an operator had been sent at any moment: the objects in answers and watch lines that reached it."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from faults.evidence import WEBAPP_LABEL, Object
+from faults.history import History, Line, Request
+
+FORGET = ("operator started", "etcd restored")
+"""Marks after which nothing is known: a process that is new, versions that run backwards."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A moment at which the operator was sent something, did something, or something was done to it."""
+
+    at: float
+    mark: str = ""
+    sent: Request | None = None
+    """A request of the operator, at the moment at which it was sent."""
+    answered: Request | None = None
+    """One that was over, answered or not, at that moment."""
+    line: Line | None = None
+
+
+def steps(history: History) -> list[Step]:
+    """Return a history in the order of time."""
+    found = [Step(mark.at, mark=mark.what) for mark in history.marks]
+    found += [Step(line.at, line=line) for line in history.lines]
+    for request in history.requests:
+        found.append(Step(request.at, sent=request))
+        if request.verb != "watch":
+            found.append(Step(request.at if request.ended is None else request.ended, answered=request))
+    return sorted(found, key=lambda step: step.at)
+
+
+class Knowledge:
+    """The newest versions of objects that the operator had been sent; the newest is that of the greatest version."""
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+        self._objects: dict[str, dict[str, tuple[int, Object | None]]] = defaultdict(dict)
+        self._children: dict[tuple[str, str], dict[str, Object]] = defaultdict(dict)
+        self._listing: dict[tuple[str, str, str], tuple[int, set[str]]] = {}
+        self._generations: dict[str, int] = {}
+
+    def take(self, step: Step) -> bool:
+        """Take in what a step brought; tell whether it brought anything."""
+        if step.mark in FORGET:
+            self._objects.clear()
+            self._children.clear()
+            self._listing.clear()
+            self._generations.clear()
+            return True
+        if step.line is not None:
+            return self._take_line(step.line)
+        if step.answered is not None:
+            return self._take_answer(step.answered)
+        return False
+
+    def generation(self, uid: str) -> int | None:
+        """Return the greatest generation of an object that was sent; None if it never was."""
+        return self._generations.get(uid)
+
+    def webapps(self) -> list[Object]:
+        """Return the WebApps that are there."""
+        return [thing for _version, thing in self._objects["webapps"].values() if thing is not None]
+
+    def children(self, resource: str, webapp: str) -> list[Object]:
+        """Return the objects of a resource that are there and have the label of a WebApp."""
+        return list(self._children[resource, webapp].values())
+
+    def _take_line(self, line: Line) -> bool:
+        if line.type not in ("ADDED", "MODIFIED", "DELETED") or not _is_object(line.object):
+            return False
+        self._keep(self._history.request(line.request).resource, line.object, there=line.type != "DELETED")
+        return True
+
+    def _take_answer(self, request: Request) -> bool:
+        answer = request.answer
+        if request.status is None or not 200 <= request.status < 300 or not isinstance(answer, Mapping):
+            return False
+        if request.verb == "list":
+            return self._take_list(request, answer)
+        if request.verb not in ("get", "create", "update", "patch") or not _is_object(answer):
+            return False
+        self._keep(request.resource.split("/")[0], answer, there=True)
+        return True
+
+    def _take_list(self, request: Request, answer: Mapping[str, Any]) -> bool:
+        """Take in a page of a LIST; after the last one what was on none of them is no more."""
+        items = [item for item in answer.get("items") or [] if _is_object(item)]
+        for item in items:
+            self._keep(request.resource, item, there=True)
+        metadata = answer.get("metadata", {})
+        key = (request.resource, request.agent, request.query.get("labelSelector", ""))
+        if "continue" not in request.query:
+            self._listing[key] = (int(metadata.get("resourceVersion") or 0), set())
+        version, names = self._listing.get(key, (0, set()))
+        names |= {item["metadata"]["name"] for item in items}
+        if not metadata.get("continue"):
+            for name, (known, _thing) in list(self._objects[request.resource].items()):
+                if name not in names and known <= version:
+                    self._put(request.resource, name, known, None)
+        return True
+
+    def _keep(self, resource: str, thing: Object, *, there: bool) -> None:
+        metadata = thing["metadata"]
+        version = int(metadata["resourceVersion"])
+        uid, generation = metadata["uid"], metadata.get("generation", 0)
+        self._generations[uid] = max(generation, self._generations.get(uid, 0))
+        known, _thing = self._objects[resource].get(metadata["name"], (0, None))
+        if version > known or (version == known and not there):
+            self._put(resource, metadata["name"], version, thing if there else None)
+
+    def _put(self, resource: str, name: str, version: int, thing: Object | None) -> None:
+        _version, before = self._objects[resource].get(name, (0, None))
+        if before is not None:
+            self._children[resource, _label(before)].pop(name, None)
+        self._objects[resource][name] = (version, thing)
+        if thing is not None:
+            self._children[resource, _label(thing)][name] = thing
+
+
+def _label(thing: Object) -> str:
+    return str(thing["metadata"].get("labels", {}).get(WEBAPP_LABEL, ""))
+
+
+def _is_object(thing: Any) -> bool:
+    if not isinstance(thing, Mapping) or not isinstance(thing.get("metadata"), Mapping):
+        return False
+    return all(thing["metadata"].get(key) for key in ("name", "uid", "resourceVersion"))

@@ -1,0 +1,80 @@
+"""What came of each test of the fault suite: shown as it happens, and kept for docs/faults.md."""
+
+import dataclasses
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of one test."""
+
+    fault: str
+    """F1 to F24."""
+    title: str
+    test: str
+    oracles: tuple[str, ...]
+    broken: str | None
+    """The break on which it must fail."""
+    scale: float
+    runs: int = 0
+    recoveries: list[float] = field(default_factory=list)
+    """Seconds."""
+    waits: list[tuple[float, float]] = field(default_factory=list)
+    """What the table says, and what it was; seconds."""
+    violations: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+    outcome: str = ""
+    """passed, failed or skipped; with --prove, `xfailed` is what it should be."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON data."""
+        data: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(self)))
+        return data
+
+
+class Results:
+    """Shows a line for each test, and writes all at the end."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        """Write to the file that --results names, if it does."""
+        self._config = config
+        self._found: dict[str, Result] = {}
+        self._outcomes: dict[str, str] = {}
+
+    @pytest.hookimpl
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Take in a report, of this process or of a worker."""
+        if report.when == "call" or report.outcome != "passed":
+            xfailed = report.outcome == "skipped" and hasattr(report, "wasxfail")
+            self._outcomes[report.nodeid] = "xfailed" if xfailed else report.outcome
+        if report.when != "teardown":
+            return
+        for name, data in report.user_properties:
+            if name == "fault" and isinstance(data, dict):
+                self._take(Result(**{**data, "outcome": self._outcomes.get(report.nodeid, "")}))
+
+    def _take(self, result: Result) -> None:
+        self._found[result.test] = result
+        reporter = self._config.pluginmanager.get_plugin("terminalreporter")
+        if reporter is not None:
+            slowest = f", slowest recovery {max(result.recoveries):.1f} s" if result.recoveries else ""
+            reporter.write_line(
+                f"{len(self._found):3}  {result.fault:4} {result.title}: {result.outcome}, {result.runs} runs"
+                f"{slowest} ({result.seconds:.0f} s)"
+            )
+
+    @pytest.hookimpl
+    def pytest_sessionfinish(self) -> None:
+        """Write the results, beside those of other tests that are there already."""
+        file: Path | None = self._config.getoption("--results")
+        if file is None:
+            return
+        kept = {} if not file.exists() else {data["test"]: data for data in json.loads(file.read_text())}
+        kept |= {test: result.to_json() for test, result in self._found.items()}
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(list(kept.values()), indent=1) + "\n", encoding="utf-8")

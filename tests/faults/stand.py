@@ -1,0 +1,206 @@
+"""Where a run happens: a namespace, an operator of its own behind the proxy, and a witness beside it."""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from signal import Signals
+from types import TracebackType
+from typing import Any, Self
+
+import yaml
+
+from cluster import AuditEvent, ControlPlane, KubectlError
+from cluster.operator_process import OperatorProcess
+from faults.evidence import Evidence, collect_end
+from faults.plan import Plan
+from faults.proxy import FaultProxy
+from faults.scale import Scale
+from faults.tokens import Tokens
+from faults.witness import Witness
+from integration.scene import OPERATOR
+
+SECRET = "sesame-7f3a9c51"
+"""The value of a Secret that every run has: nothing may ever show it."""
+
+_KILLED, _ENDED, _STOPPED, _GOES_ON = Signals.SIGKILL, Signals.SIGTERM, Signals.SIGSTOP, Signals.SIGCONT
+
+
+@dataclass(frozen=True)
+class Choices:
+    """How the operator of a run is started."""
+
+    scale: Scale
+    broken: str | None = None
+    """The break of `faults.breaks`; None for the operator as it is."""
+    proxied: bool = True
+    """False: the operator talks to the API server itself."""
+    clusterwide: bool = False
+    """Whether it serves all namespaces, and not that of the run alone."""
+
+
+class Stand:
+    """One namespace and all that belongs to a run."""
+
+    def __init__(self, cluster: ControlPlane, namespace: str, choices: Choices, folder: Path) -> None:
+        """Keep what the run leaves behind in a folder that is there."""
+        self.cluster = cluster
+        self.namespace = namespace
+        self.choices = choices
+        self.folder = folder
+        self.faults = 0
+
+    def __enter__(self) -> Self:
+        self.cluster.kubectl("create", "namespace", self.namespace)
+        self.kubectl("create", "secret", "generic", "credentials", f"--from-literal=PASSWORD={SECRET}")
+        self._audit = self.cluster.audit()
+        self._audited: list[AuditEvent] = []
+        self.proxy = FaultProxy(self.cluster.url, self.cluster.ca_file, self.folder)
+        self.proxy.__enter__()
+        self.proxy.on_kill = self._kill_and_start
+        self.witness = Witness(self.cluster, self.namespace)
+        self.witness.__enter__()
+        self.tokens = Tokens(self.cluster, self.namespace, self.folder / "token")
+        self.tokens.hand_out()
+        self.operator = self._make_operator()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.operator.stop(_KILLED)
+        self.witness.__exit__(kind, error, trace)
+        self.proxy.__exit__(kind, error, trace)
+        self.tokens.close()
+        self.cluster.kubectl("delete", "namespace", self.namespace, "--wait=false", check=False)
+
+    def _make_operator(self) -> OperatorProcess:
+        kubeconfig = self.folder / "kubeconfig.yaml"
+        config = yaml.safe_load(self.cluster.kubeconfig.read_text(encoding="utf-8"))
+        config["users"][0]["user"] = {"tokenFile": str(self.tokens.file.absolute())}
+        kubeconfig.write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
+        if self.choices.proxied:
+            self.proxy.write_kubeconfig(kubeconfig, kubeconfig)
+        broken = ("--break", self.choices.broken) if self.choices.broken else ()
+        program = ("faults.launch", "--scale", str(self.choices.scale.factor), *broken)
+        served = () if self.choices.clusterwide else ("--namespace", self.namespace)
+        arguments = (*served, "--log-level", "debug")
+        return OperatorProcess(kubeconfig, self.folder / "operator.log", arguments, program=program)
+
+    def kubectl(self, *arguments: str, object: Any = None) -> str:  # noqa: A002 - kubectl's own word
+        """Run kubectl in the namespace, straight to the API server; `{namespace}` is replaced by its name."""
+        given = None if object is None else json.dumps(object).replace("{namespace}", self.namespace)
+        named = (argument.replace("{namespace}", self.namespace) for argument in arguments)
+        return self.cluster.kubectl("--namespace", self.namespace, *named, input=given)
+
+    def do(self, what: str) -> None:
+        """Do something to the operator: kill, stop, pause, resume or start."""
+        if what == "start":
+            self.proxy.mark("operator started")
+            self.operator.start(wait=False)
+        elif what == "kill":
+            self.operator.stop(_KILLED)
+            self.proxy.mark("operator killed")
+        elif what == "stop":
+            self.operator.stop(_ENDED)
+            self.proxy.mark("operator stopped")
+        else:
+            self.operator.send(_STOPPED if what == "pause" else _GOES_ON)
+            self.proxy.mark(f"operator {what}d")
+
+    def _kill_and_start(self) -> None:
+        """Kill the operator, and start it as a kubelet would."""
+        self.faults += 1
+        self.do("kill")
+        self.do("start")
+
+    def do_to_program(self, name: str, what: str) -> None:
+        """Do something to a program of the control plane."""
+        self.proxy.mark(f"{name}: {what}")
+        if what == "start":
+            self.cluster.start_program(name)
+            self.proxy.mark(f"{name} is back")
+        elif what in ("kill", "stop"):
+            self.cluster.stop_program(name, _KILLED if what == "kill" else _ENDED)
+        else:
+            self.cluster.signal_program(name, _STOPPED if what == "pause" else _GOES_ON)
+
+    def inject(self, plan: Plan) -> None:
+        """Put a plan in force."""
+        self.faults += 1
+        self.proxy.mark("faults begin")
+        self.proxy.set(plan)
+
+    def lift(self) -> None:
+        """End what the proxy does."""
+        self.proxy.lift()
+        self.proxy.mark("faults end")
+
+    def audited(self) -> list[AuditEvent]:
+        """Return all requests of anybody since the run began."""
+        self._audited += self._audit.events()
+        return self._audited
+
+    def written(self, since: int) -> list[AuditEvent]:
+        """Return what the operator has written here, of all but the first so many audited requests."""
+        return [
+            event
+            for event in self.audited()[since:]
+            if event.user == OPERATOR
+            and event.namespace == self.namespace
+            and event.verb not in ("get", "list", "watch")
+        ]
+
+    def end(self) -> dict[str, list[dict[str, Any]]]:
+        """Return all objects of the run as they are now."""
+        return collect_end(self.cluster, self.namespace)
+
+    def quiet(self, seconds: float, timeout: float) -> bool:
+        """Wait until neither the operator nor anybody else has changed anything for so long; tell whether it was so."""
+        deadline = time.monotonic() + timeout
+        seen = (-1, -1)
+        since = time.monotonic()
+        while time.monotonic() < deadline:
+            now = (len(self.witness.changes()), len(self.written(0)))
+            if now != seen:
+                seen, since = now, time.monotonic()
+            elif time.monotonic() - since >= seconds:
+                return True
+            time.sleep(0.1)
+        return False
+
+    def evidence(self, quiet_since: float | None) -> Evidence:
+        """Return all that the oracles judge by."""
+        self.witness.caught_up(30)
+        pages = [self.operator.probe(path)[1] for path in ("/healthz", "/readyz")]
+        return Evidence(
+            namespace=self.namespace,
+            user=OPERATOR,
+            history=self.proxy.snapshot(),
+            changes=self.witness.changes(),
+            audit=[event for event in self.audited() if self._is_about(event)],
+            end=self.end(),
+            logs=self.operator.log.read_text(errors="replace") if self.operator.log.exists() else "",
+            pages=pages,
+            secrets=(SECRET,),
+            quiet_since=quiet_since,
+            faults=self.faults,
+        )
+
+    def _is_about(self, event: AuditEvent) -> bool:
+        """Tell what belongs to this run: other runs have operators of the same name."""
+        return event.namespace == self.namespace or (event.user == OPERATOR and not event.namespace)
+
+
+def eventually_equal(check: Callable[[], list[str]], timeout: float, pause: float = 0.15) -> list[str]:
+    """Wait until a check finds no difference; return the last ones after `timeout` seconds."""
+    deadline = time.monotonic() + timeout
+    while True:
+        try:
+            found = check()
+        except (OSError, KubectlError) as error:
+            found = [f"the cluster can't be asked: {error}"]
+        if not found or time.monotonic() > deadline:
+            return found
+        time.sleep(pause)

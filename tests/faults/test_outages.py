@@ -1,0 +1,148 @@
+"""F8, F9, F23, F24: a control plane that is busy, away, frozen, older than it was, or without the CRD."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from faults.history import Request
+from faults.lives import CHANGE, CREATE, SPEC, webapp
+from faults.outages import CHILD_DELETED, CUT, SOON, begun, tell
+from faults.plan import Answer, Match, Rule, Stream
+from faults.play import Played, canary
+from faults.run import Case
+from faults.script import Disaster, Lift, Operator, Program, Script, Settle, Wait, apply, inject, kubectl
+
+pytestmark = pytest.mark.usefixtures("whole")
+
+AFTER_RESYNC = Settle(timeout=120)
+
+API_SERVER = "kube-apiserver"
+CONFIG_DELETED = kubectl("delete", "configmap", "-l", "coxswain.dev/webapp=web", "--wait=false")
+CLIENTS = ("kube-controller-manager", "kube-scheduler", "kwok")
+FOLLOWED = kubectl("wait", "webapp/web", "--for=jsonpath={.status.observedGeneration}=2", "--timeout=30s")
+EXPIRED = {"type": "ERROR", "object": {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 410}}
+
+
+def out(name: str, begin: str, seconds: float, end: str) -> Script:
+    """Return steps that take a program away for a time.
+
+    The control plane's own clients stand still meanwhile: in an outage their attempts become as rare as one a minute,
+    and the recovery would be theirs and not the operator's.
+    """
+    still = tuple(Program(client, "pause") for client in CLIENTS)
+    on = tuple(Program(client, "resume") for client in CLIENTS)
+    return (*still, Program(name, begin), Wait(table=seconds), Program(name, end), *on)  # type: ignore[arg-type]
+
+
+def refused(played: Played) -> Iterator[Request]:
+    """Yield the requests that were answered with 429."""
+    assert played.evidence is not None
+    return (request for request in played.evidence.history.requests if request.status == 429)
+
+
+@pytest.mark.fault(
+    "F8",
+    "429 with Retry-After to all requests for two minutes",
+    oracles=("O1", "O3", "O4", "O7"),
+    broken="retry-after-ignored",
+)
+@pytest.mark.parametrize("seconds", [pytest.param(1, marks=pytest.mark.ci), 5, 30])
+def test_throttled(case: Case, seconds: int) -> None:
+    answer = Answer(429, retry_after=max(1, round(case.scale.seconds(seconds))))
+    everything = inject(Rule(Match(count=None), answer))
+    played = case(begun(everything, CHANGE, CHILD_DELETED, CUT, Wait(table=120), Lift(), SOON))
+    assert {request.agent for request in refused(played)} == {"coxswain", "coxswain-watch"}
+    tell(played, f"429 with Retry-After {seconds}")
+
+
+@pytest.mark.fault(
+    "F8",
+    "429 with Retry-After to each LIST for two minutes, after the watches expired",
+    oracles=("O1", "O3", "O4", "O7"),
+    broken="retry-after-ignored",
+)
+def test_lists_throttled(case: Case) -> None:
+    answer = Answer(429, retry_after=max(1, round(case.scale.seconds(30))))
+    rules = inject(
+        Rule(Match("list", count=None), answer),
+        Rule(Match("watch", "webapps|services"), Stream(inject=(EXPIRED,), then="close")),
+    )
+    played = case(begun(rules, CUT, CHANGE, CHILD_DELETED, Wait(table=120), Lift(), SOON))
+    assert {request.verb for request in refused(played)} == {"list"}
+    tell(played, "429 to each LIST")
+
+
+@pytest.mark.fault(
+    "F9",
+    "the API server killed, and back after the time given",
+    oracles=("O1", "O3", "O4", "O5", "O6"),
+    broken="kopf-alone",
+)
+@pytest.mark.parametrize(
+    "seconds", [pytest.param(30, marks=[pytest.mark.quick, pytest.mark.ci]), 120, 600], ids=lambda value: f"{value}-s"
+)
+def test_api_server_away(case: Case, seconds: int) -> None:
+    away = out(API_SERVER, "kill", seconds, "start")
+    played = case(begun(CONFIG_DELETED, away, CHANGE, CHILD_DELETED, SOON))
+    tell(played, f"{seconds} s without the API server")
+
+
+@pytest.mark.fault(
+    "F9",
+    "etcd or the API server killed or frozen for two minutes",
+    oracles=("O1", "O3", "O4", "O5", "O6"),
+    broken="watches-from-now",
+)
+@pytest.mark.parametrize(("name", "begin", "end"), [("etcd", "kill", "start"), (API_SERVER, "pause", "resume")])
+def test_program_out(case: Case, name: str, begin: str, end: str) -> None:
+    away = out(name, begin, 120, end)
+    tell(case(begun(CONFIG_DELETED, away, CHANGE, CHILD_DELETED, SOON)), f"{name}: {begin} and {end}")
+
+
+@pytest.mark.fault(
+    "F9",
+    "the operator stopped by SIGSTOP while the API server starts anew and things change",
+    oracles=("O1", "O3", "O4", "O5", "O6"),
+    broken="watches-from-now",
+)
+def test_operator_frozen(case: Case) -> None:
+    meanwhile: Script = (Program(API_SERVER, "kill"), Program(API_SERVER, "start"), *CHANGE, CHILD_DELETED)
+    frozen: Script = (Operator("pause"), *meanwhile, Wait(table=60), Operator("resume"))
+    tell(case(begun(frozen, SOON)), "SIGSTOP of the operator")
+
+
+@pytest.mark.fault(
+    "F23",
+    "etcd restored from an older state while the operator runs",
+    oracles=("O1", "O3", "O4", "O5"),
+    broken="blind-to-history",
+)
+@pytest.mark.parametrize("what", ["changed", "created", "child deleted"])
+def test_etcd_restored(case: Case, what: str) -> None:
+    since: Script = {
+        "changed": (*CHANGE, FOLLOWED),
+        "created": (
+            apply(webapp(SPEC, "other")),
+            kubectl("wait", "webapp/other", "--for=jsonpath={.status.observedGeneration}=1", "--timeout=30s"),
+        ),
+        "child deleted": (CHILD_DELETED, kubectl("wait", "service/web", "--for=create", "--timeout=30s")),
+    }[what]
+    then = apply(webapp({**SPEC, "replicas": 3}))
+    restored: Script = (Disaster("save etcd"), *since, Disaster("restore etcd"))
+    played = case(begun(restored, then, AFTER_RESYNC), reference=case.reference(begun(then, Settle())))
+    tell(played, f"etcd restored, {what}")
+
+
+@pytest.mark.fault(
+    "F24",
+    "the CRD deleted while the operator runs, and installed again",
+    oracles=("O1", "O3", "O4", "O6"),
+    broken="discovery-not-awaited",
+)
+@pytest.mark.parametrize("clusterwide", [False, True], ids=["single-namespace", "cluster-wide"])
+@pytest.mark.parametrize("children", [pytest.param("children there", marks=pytest.mark.ci), "children gone"])
+def test_crd_deleted(case: Case, children: str, clusterwide: bool) -> None:
+    gone: Script = (Disaster("wait for the children's end"),) if children == "children gone" else ()
+    again: Script = (apply(canary(1)), *CREATE)
+    script = begun(Disaster("delete the CRD"), gone, Wait(table=30), Disaster("install the CRD"), again, SOON)
+    tell(case(script, clusterwide=clusterwide), f"CRD deleted, {children}, cluster-wide: {clusterwide}")

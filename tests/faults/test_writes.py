@@ -1,0 +1,138 @@
+"""F1 to F3: each write of a life, as the reference run recorded it, meets with each fault there is for writes."""
+
+import dataclasses
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from faults.history import History, Request
+from faults.lives import STEPS, life
+from faults.plan import Action, Answer, Delay, Drop, Kill, Match, Rule
+from faults.play import Played
+from faults.run import Case
+from faults.script import Lift, Script, Settle, inject
+
+REQUEST_TIMEOUT_SECONDS = 30.0
+"""Of the operator, as it is without a time scale."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Write:
+    """One write of a life, told apart as a plan can: by what it writes and how often that was written before."""
+
+    step: str
+    verb: str
+    resource: str
+    name: str
+    number: int
+    """The n-th of its kind in its step."""
+
+    def __str__(self) -> str:
+        again = f", {self.number}." if self.number > 1 else ""
+        return f"{self.step}: {self.verb} {self.resource}/{self.name}{again}"
+
+    @property
+    def match(self) -> Match:
+        """Return what a rule for this write matches."""
+        return Match(self.verb, self.resource, self.name or "*", first=self.number)
+
+
+def writes(reference: Played) -> Iterator[Write]:
+    """Return all writes about `web` of a life that was played, step by step."""
+    assert reference.evidence is not None
+    history = reference.evidence.history
+    for (step, _), requests in zip(STEPS.items(), _by_step(history), strict=False):
+        seen: Counter[tuple[str, str, str]] = Counter()
+        for request in requests:
+            written = (request.verb, request.resource, request.name)
+            seen[written] += 1
+            yield Write(step, *written, seen[written])
+
+
+def _by_step(history: History) -> Iterator[list[Request]]:
+    """Return the writes between the marks of a script's settling."""
+    begins = [mark.at for mark in history.marks if mark.what in ("script begins", "settled")]
+    ends = [*begins[1:], float("inf")]
+    for begin, end in zip(begins, ends, strict=True):
+        yield [request for request in history.writes() if begin <= request.at < end]
+
+
+def met_with(write: Write, action: Action) -> Script:
+    """Return the life up to the write's step, in which the write meets with a fault."""
+    script = list(life(write.step))
+    begin = len(script) - len(STEPS[write.step]) - 1
+    return (*script[:begin], inject(Rule(write.match, action)), *script[begin:-1], Settle(), Lift())
+
+
+def each_write(case: Case, step: str, *actions: Action) -> None:
+    """Play a life for each write of a step and each action; say at the end what went wrong."""
+    reference = case.reference(life())
+    found = [write for write in writes(reference) if write.step == step]
+    failed: list[str] = []
+    fired = 0
+    for number, (write, action) in enumerate(((write, action) for write in found for action in actions), start=1):
+        try:
+            played = case(met_with(write, action), reference=case.reference(life(step)))
+        except AssertionError as error:
+            failed.append(f"{write} met with {action}: {error}")
+            if case.broken:
+                break
+            continue
+        hit = played.evidence is not None and any(request.fault for request in played.evidence.history.requests)
+        fired += hit
+        print(f"{number}/{len(found) * len(actions)} {write}, {action}: {'survived' if hit else 'did not come about'}")
+    assert not failed, "\n".join(failed)
+    assert fired or not found, "no fault came about"
+
+
+STEP = pytest.mark.parametrize(
+    "step", [pytest.param("create", marks=pytest.mark.ci), "change", pytest.param("drift", marks=pytest.mark.ci)]
+)
+"""The steps in which the operator writes."""
+
+JUDGED = ("O1", "O2", "O3", "O6")
+
+
+@pytest.mark.fault(
+    "F1", "killed before each write, the one before answered", oracles=JUDGED, broken="forgets-at-restart"
+)
+@STEP
+def test_killed_between_writes(case: Case, step: str) -> None:
+    each_write(case, step, Kill(forwarded=False))
+
+
+@pytest.mark.fault("F2", "killed before the answer of each write", oracles=JUDGED, broken="forgets-at-restart")
+@STEP
+def test_killed_before_the_answer(case: Case, step: str) -> None:
+    each_write(case, step, Kill(answered=True))
+
+
+@pytest.mark.fault("F2", "the answer of each write lost", oracles=JUDGED, broken="never-retries")
+@STEP
+def test_answer_lost(case: Case, step: str) -> None:
+    each_write(case, step, Drop(answered=True))
+
+
+@pytest.mark.fault(
+    "F3", "each write once refused: 500, 503, or no answer in time", oracles=("O1", "O3", "O6"), broken="never-retries"
+)
+@pytest.mark.parametrize("step", ["create", "change", "drift"])
+def test_refused_once(case: Case, step: str) -> None:
+    slow = Delay(case.scale.seconds(REQUEST_TIMEOUT_SECONDS, least=3.0) + 1)
+    each_write(case, step, Answer(500), Answer(503), slow)
+
+
+@pytest.mark.fault("F3", "every k-th write refused", oracles=("O1", "O3", "O6"), broken="never-retries")
+@pytest.mark.parametrize("every", [pytest.param(2, marks=pytest.mark.quick), 3, 5])
+def test_every_kth_write_refused(case: Case, every: int) -> None:
+    rule = Rule(Match("create|update|patch|delete", count=None, every=every, first=every), Answer(500))
+    case((inject(rule), *life(), Lift()), reference=case.reference(life()))
+
+
+@pytest.mark.fault(
+    "F1", "a deletion: no write of it is the operator's", oracles=JUDGED, broken="deletes-what-the-collector-deletes"
+)
+def test_a_deletion_has_no_writes(case: Case) -> None:
+    assert not [write for write in writes(case.reference(life())) if write.step == "delete"]
+    case(life())

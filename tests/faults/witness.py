@@ -1,0 +1,289 @@
+"""A watcher of the tests' own: straight from the API server, every version of every object in a namespace."""
+
+import json
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol, Self
+from urllib.parse import urlencode, urlsplit
+
+RESOURCES = {
+    "webapps": "/apis/coxswain.dev/v1",
+    "serviceaccounts": "/api/v1",
+    "configmaps": "/api/v1",
+    "services": "/api/v1",
+    "deployments": "/apis/apps/v1",
+    "replicasets": "/apis/apps/v1",
+    "pods": "/api/v1",
+    "events": "/apis/events.k8s.io/v1",
+}
+"""What is watched: plurals, and where their group and version is served."""
+
+_PAUSE_SECONDS = 0.1
+_SILENT_SECONDS = 150.0  # bookmarks come about every minute: a connection that is silent for longer is dead
+
+
+class Server(Protocol):
+    """The part of a ControlPlane that is needed here."""
+
+    @property
+    def url(self) -> str: ...
+
+    @property
+    def ca_file(self) -> Path | None: ...
+
+    @property
+    def token(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class Change:
+    """One version of one object, or its end."""
+
+    at: float
+    """When it was heard of, in seconds of the monotonic clock."""
+    resource: str
+    """The plural."""
+    type: str
+    """ADDED, MODIFIED or DELETED."""
+    name: str
+    uid: str
+    version: int
+    object: Mapping[str, Any]
+    late: bool = False
+    """Found by a LIST after a gap in the watch: there may have been versions between this one and the one before."""
+
+
+class Gone(Exception):
+    """The versions since the last one that was seen are no longer to be had."""
+
+
+def list_objects(server: Server, namespace: str, resource: str) -> tuple[list[dict[str, Any]], int]:
+    """Return the objects of a resource in a namespace, and the version of the list.
+
+    Raises:
+        OSError: the server does not answer, or does not answer with a list.
+        HTTPException: nor does it speak HTTP.
+    """
+    connection = _connection(server, timeout=10)
+    try:
+        answer = _get(connection, server, _path(namespace, resource))
+        body = json.loads(answer.read())
+    except ValueError as error:
+        raise OSError(f"a list of {resource} that is no JSON: {error}") from error
+    finally:
+        connection.close()
+    if answer.status != 200:
+        raise OSError(f"a list of {resource} was answered with {answer.status}: {body.get('message')}")
+    return body.get("items") or [], int(body["metadata"]["resourceVersion"])
+
+
+class Witness:
+    """Watches from `with` to its end, whatever becomes of the API server meanwhile."""
+
+    def __init__(self, cluster: Server, namespace: str) -> None:
+        self._server = cluster
+        self.namespace = namespace
+        self.changed = threading.Condition()
+        self._changes: list[Change] = []
+        self._watchers: list[_Watcher] = []
+
+    def __enter__(self) -> Self:
+        self._start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop()
+
+    def changes(self) -> list[Change]:
+        """Return what has been seen so far, in the order in which it was heard of."""
+        with self.changed:
+            return list(self._changes)
+
+    def restart(self) -> None:
+        """Start over with a LIST: the history of the server is another one, as etcd was restored from a snapshot.
+
+        What was there before and is no more is recorded as DELETED.
+        """
+        self._stop()
+        self._start({watcher.resource: watcher.known for watcher in self._watchers})
+
+    def caught_up(self, timeout: float = 15.0) -> None:
+        """Wait until all has been seen that had happened by the time of this call.
+
+        Raises:
+            TimeoutError: it has not within so many seconds.
+        """
+        deadline = time.monotonic() + timeout
+        for watcher in self._watchers:
+            items, version = self._list_until(watcher.resource, deadline)
+            there = {item["metadata"]["name"]: _version(item) for item in items}
+            with self.changed:
+                while not watcher.has_seen(there, version):
+                    if not self.changed.wait(deadline - time.monotonic()):
+                        raise TimeoutError(f"the witness is behind with the {watcher.resource} in {self.namespace}")
+
+    def _list_until(self, resource: str, deadline: float) -> tuple[list[dict[str, Any]], int]:
+        while True:
+            try:
+                return list_objects(self._server, self.namespace, resource)
+            except (OSError, HTTPException) as error:
+                if time.monotonic() > deadline:
+                    raise TimeoutError(f"the API server does not list the {resource}: {error}") from error
+                time.sleep(_PAUSE_SECONDS)
+
+    def _start(self, known: "Mapping[str, dict[str, Change]] | None" = None) -> None:
+        self._watchers = [
+            _Watcher(self._server, self.namespace, resource, self, dict((known or {}).get(resource, {})))
+            for resource in RESOURCES
+        ]
+        for watcher in self._watchers:
+            watcher.start()
+
+    def _stop(self) -> None:
+        for watcher in self._watchers:
+            watcher.end()
+        for watcher in self._watchers:
+            watcher.join(5)
+
+    def record(self, *changes: Change) -> None:
+        """Keep changes; called by the watchers."""
+        with self.changed:
+            self._changes += changes
+            self.changed.notify_all()
+
+
+class _Watcher(threading.Thread):
+    """Lists and watches one resource."""
+
+    def __init__(
+        self, server: Server, namespace: str, resource: str, witness: Witness, known: dict[str, Change]
+    ) -> None:
+        super().__init__(name=f"witness of {resource} in {namespace}", daemon=True)
+        self.resource = resource
+        self.known = known
+        """The last version of each object that is there, by name."""
+        self._gone: dict[str, int] = {}
+        self._listed = False
+        self._server = server
+        self._path = _path(namespace, resource)
+        self._namespace = namespace
+        self._witness = witness
+        self._version = 0
+        self._over = threading.Event()
+        self._connection: HTTPConnection | None = None
+
+    def run(self) -> None:
+        while not self._over.is_set():
+            try:
+                if not self._version:
+                    self._list()
+                self._watch()
+            except Gone:
+                self._version = 0
+            except (OSError, HTTPException, ValueError):
+                # The API server is away or breaks off in the middle of a line: it comes back, or the test ends.
+                self._over.wait(_PAUSE_SECONDS)
+
+    def end(self) -> None:
+        """Break off the watch; nothing is recorded from here on."""
+        self._over.set()
+        connection = self._connection
+        if connection is not None and connection.sock is not None:
+            try:
+                connection.sock.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                return  # it is closed already
+
+    def has_seen(self, there: Mapping[str, int], version: int) -> bool:
+        """Tell whether a LIST, versions by name, of a version holds nothing new."""
+        newest = {name: change.version for name, change in self.known.items()}
+        return (
+            self._listed
+            and all(max(newest.get(name, 0), self._gone.get(name, 0)) >= found for name, found in there.items())
+            and all(name in there or found > version for name, found in newest.items())
+        )
+
+    def _list(self) -> None:
+        items, version = list_objects(self._server, self._namespace, self.resource)
+        late = bool(self._listed or self.known)
+        there = {item["metadata"]["name"]: item for item in items}
+        for name, last in list(self.known.items()):
+            if name not in there or there[name]["metadata"]["uid"] != last.uid:
+                self._record("DELETED", last.object, version, late=True)
+        for item in items:
+            before = self.known.get(item["metadata"]["name"])
+            if before is None or before.version != _version(item):
+                self._record("ADDED" if before is None else "MODIFIED", item, _version(item), late=late)
+        self._listed = True
+        self._witness.record()
+        self._version = version
+
+    def _watch(self) -> None:
+        query = urlencode({"watch": "1", "allowWatchBookmarks": "true", "resourceVersion": self._version})
+        self._connection = connection = _connection(self._server, timeout=_SILENT_SECONDS)
+        try:
+            answer = _get(connection, self._server, f"{self._path}?{query}")
+            if answer.status == 410:
+                raise Gone
+            if answer.status != 200:
+                raise OSError(f"the watch was answered with {answer.status}")
+            while not self._over.is_set() and (line := answer.readline()):
+                self._take(json.loads(line))
+        finally:
+            connection.close()
+
+    def _take(self, event: Mapping[str, Any]) -> None:
+        kind, thing = event["type"], event["object"]
+        if kind == "ERROR":
+            if thing.get("code") == 410:
+                raise Gone
+            raise OSError(f"the watch ended: {thing.get('message')}")
+        self._version = _version(thing)
+        if kind != "BOOKMARK":
+            self._record(kind, thing, self._version)
+
+    def _record(self, kind: str, thing: Mapping[str, Any], version: int, *, late: bool = False) -> None:
+        if self._over.is_set():
+            return
+        metadata = thing["metadata"]
+        change = Change(
+            time.monotonic(), self.resource, kind, metadata["name"], metadata["uid"], version, thing, late=late
+        )
+        with self._witness.changed:
+            if kind == "DELETED":
+                self.known.pop(change.name, None)
+                self._gone[change.name] = version
+            else:
+                self.known[change.name] = change
+            self._witness.record(change)
+
+
+def _path(namespace: str, resource: str) -> str:
+    return f"{RESOURCES[resource]}/namespaces/{namespace}/{resource}"
+
+
+def _version(thing: Mapping[str, Any]) -> int:
+    return int(thing["metadata"]["resourceVersion"])
+
+
+def _connection(server: Server, timeout: float) -> HTTPConnection:
+    parts = urlsplit(server.url)
+    host, port = parts.hostname or "", parts.port
+    if parts.scheme == "http":
+        return HTTPConnection(host, port, timeout=timeout)
+    context = ssl.create_default_context(cafile=None if server.ca_file is None else str(server.ca_file))
+    return HTTPSConnection(host, port, timeout=timeout, context=context)
+
+
+def _get(connection: HTTPConnection, server: Server, path: str) -> HTTPResponse:
+    connection.request("GET", path, headers={"Authorization": f"Bearer {server.token}", "Accept": "application/json"})
+    return connection.getresponse()

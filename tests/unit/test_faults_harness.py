@@ -1,0 +1,185 @@
+"""What is small in the fault suite and decides: the time scale, what is kept of a test, the page, what has settled."""
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coxswain.settings import Settings
+from faults import breaks, render
+from faults.play import settled
+from faults.results import Result, Results
+from faults.scale import FIXED_SECONDS, LEAST_SECONDS, Scale, scaled
+
+PASSED = Result(
+    fault="F7",
+    title="ERROR 410 in the stream",
+    test="tests/faults/test_watches.py::test_error_410",
+    oracles=("O1", "O3"),
+    broken="never-retries",
+    scale=0.1,
+    runs=3,
+    recoveries=[1.25, 0.5],
+    waits=[(30.0, 3.0)],
+    seconds=12.0,
+    outcome="passed",
+)
+FAILED = dataclasses.replace(PASSED, fault="F10", title="compaction", test="t::compaction", outcome="failed")
+CAUGHT = dataclasses.replace(PASSED, outcome="xfailed", violations=["step 3: after 40 s O1: a | b"])
+
+
+@given(st.floats(0, 1e5), st.floats(0.001, 1), st.floats(0, 1e3))
+def test_a_scaled_wait_is_between_its_least_and_what_the_table_says(table: float, factor: float, least: float) -> None:
+    seconds = Scale(factor).seconds(table, least)
+    assert seconds <= table
+    assert seconds >= min(table, least)
+    assert Scale(1).seconds(table, least) == table
+
+
+def _flat(settings: Any, place: str = "") -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for each in dataclasses.fields(settings):
+        value = getattr(settings, each.name)
+        if dataclasses.is_dataclass(value):
+            found |= _flat(value, f"{place}{each.name}.")
+        else:
+            found[place + each.name] = value
+    return found
+
+
+def test_scaled_settings_are_shorter_and_nothing_else() -> None:
+    before, after = _flat(Settings()), _flat(scaled(Settings(), Scale(0.1)))
+    assert before.keys() == after.keys()
+    changed = {name.rpartition(".")[2] for name in before if before[name] != after[name]}
+    assert changed <= LEAST_SECONDS.keys() | FIXED_SECONDS.keys()
+    for name, value in after.items():
+        assert type(value) is type(before[name]), name
+        if name.rpartition(".")[2] in LEAST_SECONDS:
+            assert min(before[name], LEAST_SECONDS[name.rpartition(".")[2]]) <= value <= before[name], name
+
+
+def test_without_a_scale_only_progress_is_told_sooner() -> None:
+    before, after = _flat(Settings()), _flat(scaled(Settings(), Scale(1.0)))
+    changed = {name.rpartition(".")[2] for name in before if before[name] != after[name]}
+    assert changed == FIXED_SECONDS.keys()
+
+
+def test_the_names_that_are_scaled_exist() -> None:
+    names = {name.rpartition(".")[2] for name in _flat(Settings())}
+    assert names >= LEAST_SECONDS.keys() | FIXED_SECONDS.keys()
+
+
+def test_a_result_is_read_again() -> None:
+    again = Result(**json.loads(json.dumps(PASSED.to_json())))
+    assert again.to_json() == PASSED.to_json()
+
+
+class _Plugins:
+    def get_plugin(self, _name: str) -> None:
+        return None
+
+
+class _Config:
+    """As much of pytest's as results need."""
+
+    pluginmanager = _Plugins()
+
+    def __init__(self, file: Path | None) -> None:
+        self._file = file
+
+    def getoption(self, _name: str) -> Path | None:
+        return self._file
+
+
+def _reports(result: Result, outcome: str, *, xfailed: bool = False) -> list[pytest.TestReport]:
+    made = []
+    for when in ("setup", "call", "teardown"):
+        report = pytest.TestReport(
+            result.test, ("", 0, ""), {}, outcome if when == "call" else "passed", None, when  # type: ignore[arg-type]
+        )  # fmt: skip
+        report.user_properties = [("fault", result.to_json())]
+        if xfailed and when == "call":
+            report.wasxfail = "broken on purpose"
+        made.append(report)
+    return made
+
+
+def _kept(file: Path) -> dict[str, str]:
+    return {data["test"]: data["outcome"] for data in json.loads(file.read_text())}
+
+
+def test_results_are_kept_beside_those_of_other_tests(tmp_path: Path) -> None:
+    file = tmp_path / "deeper" / "results.json"
+    for result, outcome in ((PASSED, "passed"), (FAILED, "failed"), (PASSED, "failed")):
+        results = Results(_Config(file))  # type: ignore[arg-type]
+        for report in _reports(result, outcome):
+            results.pytest_runtest_logreport(report)
+        results.pytest_sessionfinish()
+    assert _kept(file) == {PASSED.test: "failed", FAILED.test: "failed"}
+
+
+def test_what_must_fail_and_does_is_called_xfailed(tmp_path: Path) -> None:
+    results = Results(_Config(tmp_path / "results.json"))  # type: ignore[arg-type]
+    for report in _reports(PASSED, "skipped", xfailed=True):
+        results.pytest_runtest_logreport(report)
+    results.pytest_sessionfinish()
+    assert _kept(tmp_path / "results.json") == {PASSED.test: "xfailed"}
+
+
+def test_nothing_is_written_without_a_file() -> None:
+    Results(_Config(None)).pytest_sessionfinish()  # type: ignore[arg-type]
+
+
+def test_the_page_counts_what_was_survived_and_what_not() -> None:
+    skipped = dataclasses.replace(PASSED, test="t::skipped", outcome="skipped")
+    page = " ".join(
+        render.render(
+            [FAILED, skipped, PASSED], [CAUGHT, dataclasses.replace(CAUGHT, test="t::caught"), FAILED]
+        ).split()
+    )
+    assert "2 tests, 6 runs, at a time scale of 0.1: 1 survived, 1 not" in page
+    assert "2 of 3 failed as they must" in page
+    assert page.index("| F7 |") < page.index("| F10 |"), "in the order of the numbers"
+    assert "| F7 | ERROR 410 in the stream | 3 | O1 O3 | yes | 1.2 | 3 (30) |" in page
+    assert "| F10 | compaction | 3 | O1 O3 | **no** |" in page
+
+
+def test_the_page_says_how_a_test_was_seen_to_fail() -> None:
+    page = render.render([], [CAUGHT])
+    what = breaks.known()["never-retries"].what
+    assert f"| F7 | ERROR 410 in the stream | {what} | yes | step 3: after 40 s O1: a \\| b |" in page
+
+
+def test_the_mix_comes_last_on_the_page() -> None:
+    mix = dataclasses.replace(PASSED, fault="mix", title="mixed", test="t::mix")
+    page = render.render([mix, FAILED], [])
+    assert page.index("| F10 |") < page.index("| mix |")
+
+
+def _webapp(observed: int | None, **conditions: str) -> dict[str, Any]:
+    status = {"conditions": [{"type": kind, "status": said} for kind, said in conditions.items()]}
+    return {
+        "metadata": {"generation": 2},
+        "status": status if observed is None else {**status, "observedGeneration": observed},
+    }
+
+
+@pytest.mark.parametrize(
+    ("webapp", "is_settled"),
+    [
+        (_webapp(2, Ready="True", Progressing="False"), True),
+        (_webapp(2, Ready="False", Progressing="False"), True),
+        (_webapp(2, Ready="True"), True),
+        (_webapp(2, Ready="False", Progressing="True"), False),
+        (_webapp(1, Ready="True", Progressing="False"), False),
+        (_webapp(None, Ready="True"), False),
+        (_webapp(2), False),
+        ({"metadata": {"generation": 1}}, False),
+    ],
+)
+def test_what_has_settled(webapp: dict[str, Any], is_settled: bool) -> None:
+    assert settled(webapp) is is_settled

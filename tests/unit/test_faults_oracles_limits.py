@@ -1,0 +1,118 @@
+"""O7 and O8: too many requests, too soon again, and secrets in wrong places."""
+
+import dataclasses
+from collections.abc import Callable
+
+import pytest
+
+from faults.oracles import bounds, check
+from unit.faulty_runs import Run, Thing, changed, good
+
+
+def found(run: Run, oracle: str) -> list[str]:
+    return [violation.what for violation in check(run.evidence(), good("other", 2).evidence(), [oracle])]
+
+
+def test_too_many_writes_about_a_webapp() -> None:
+    run = good()
+    for number in range(26):
+        run.now += 10
+        answer = {"metadata": {"resourceVersion": str(number)}}
+        run.write("patch", "services", answer=answer, body=run.thing("services", "web"))
+    sentence = "31 writes about WebApp web; in the reference 5, and with 0 faults no more than 25 are reasonable"
+    assert found(run, "O7") == [sentence]
+    assert bounds.check(run.evidence(faults=1), good("other", 2).evidence()) == []
+
+
+def test_a_hot_loop() -> None:
+    run = good()
+    for _ in range(31):
+        run.now += 0.3
+        run.ask("get", "services", answer={})
+    (sentence,) = found(run, "O7")
+    assert sentence == "get of services web: more than 30 within 10 s that changed nothing, the last answered with 200"
+
+
+def test_slow_tries_and_writes_that_get_on_are_no_hot_loop() -> None:
+    run = good()
+    for number in range(40):
+        run.now += 0.1
+        run.ask("patch", "webapps/status", answer={"metadata": {"resourceVersion": str(number)}})
+    for _ in range(40):
+        run.now += 0.5
+        run.ask("get", "services", answer={})
+    assert bounds.check(run.evidence(faults=9), good("other", 2).evidence()) == []
+
+
+@pytest.mark.parametrize(
+    ("seconds", "agent", "restart", "violations"),
+    [
+        (4, "coxswain", False, 1),
+        (4.6, "coxswain", False, 0),
+        (1, "kopf", False, 0),
+        (1, "coxswain", True, 0),
+    ],
+)
+def test_retry_after(seconds: float, agent: str, restart: bool, violations: int) -> None:
+    run = good()
+    run.ask("patch", "services", status=429, fault="Answer(status=429, retry_after=5)")
+    run.now += 0.002
+    if restart:
+        run.mark("operator killed")
+    run.now += seconds
+    run.ask("patch", "services", agent=agent)
+    sentences = found(run, "O7")
+    assert len(sentences) == violations
+    assert all(
+        "was sent again after 4.00 s, though the answer said Retry-After: 5" in sentence for sentence in sentences
+    )
+
+
+def _log(run: Run, text: str) -> list[str]:
+    evidence = dataclasses.replace(run.evidence(), logs=text, pages=[text], secrets=("", 'hu"sh/'))
+    return [violation.what for violation in check(evidence, None, ["O8"])]
+
+
+@pytest.mark.parametrize("text", ['hu"sh/', r"a hu\"sh/ b", "aHUic2gv", "hu%22sh%2F"])
+def test_a_secret_in_log_and_page(text: str) -> None:
+    assert _log(good(), text) == [
+        "secret value 1 of 1 is in the log",
+        "secret value 1 of 1 is in page 1 that the operator served",
+    ]
+    assert _log(good(), "hush") == []
+
+
+@pytest.mark.parametrize(
+    ("resource", "name", "change", "path"),
+    [
+        ("configmaps", "web-1", lambda thing: thing["data"].update(B="a hush b"), "configmaps/web-1: data.B"),
+        (
+            "webapps",
+            "web",
+            lambda thing: thing["status"]["conditions"][0].update(message="hush"),
+            "webapps/web: status.c",
+        ),
+        (
+            "services",
+            "web",
+            lambda thing: thing["metadata"].update(annotations={"hush": ""}),
+            "services/web: a key of meta",
+        ),
+    ],
+)
+def test_a_secret_in_an_object(resource: str, name: str, change: Callable[[Thing], object], path: str) -> None:
+    run = good()
+    changed(run, resource, name, change)
+    (sentence,) = found(run, "O8")
+    assert sentence.startswith(f"secret value 1 of 1 is in {path}")
+    assert "hush" not in sentence
+
+
+def test_a_secret_that_was_sent_and_secrets_that_were_read() -> None:
+    run = good()
+    run.ask("patch", "configmaps", "web-2", body={"data": {"A": ["hush"]}}, status=None)
+    run.write("list", "secrets", "", status=403)
+    assert found(run, "O8") == [
+        "secret value 1 of 1 is in what was sent, patch of configmaps web-2: body.data.A[0]",
+        "the operator asked for Secrets: list of secrets , answered with 403",
+    ]

@@ -1,0 +1,119 @@
+"""O6: what must not be at any moment is found in the one version, or the one write, in which it was."""
+
+import pytest
+
+from faults.oracles import check
+from unit.faulty_runs import Run, Thing, changed, good, removed
+
+
+def found(run: Run, oracle: str) -> list[str]:
+    return [violation.what for violation in check(run.evidence(), good("other", 2).evidence(), [oracle])]
+
+
+def test_two_controllers_and_another_selector() -> None:
+    run = good()
+    other = {"kind": "Shop", "name": "x", "uid": "y", "apiVersion": "v1", "controller": True}
+    changed(run, "services", "web", lambda thing: thing["metadata"]["ownerReferences"].append(other))
+    changed(run, "deployments", "web", lambda thing: thing["spec"].update(selector={"matchLabels": {"a": "b"}}))
+    controllers, selector = found(run, "O6")
+    assert "services/web, version" in controllers
+    assert "has 2 controllers: WebApp web (webapps-web-of-1), Shop x (y)" in controllers
+    assert "its selector changed from" in selector
+
+
+def _foreign(run: Run, name: str, *, owned: bool) -> Thing:
+    thing = run.thing("services", name)
+    other = {"kind": "Shop", "name": "x", "uid": "y", "apiVersion": "v1", "controller": True}
+    thing["metadata"].update(labels={}, managedFields=[], ownerReferences=[other] if owned else [])
+    return thing
+
+
+@pytest.mark.parametrize(("owned", "whose"), [(True, "by Shop x (y)"), (False, "by nobody")])
+def test_a_foreign_object_that_was_taken_over(owned: bool, whose: str) -> None:
+    run = good()
+    foreign = run.store("services", _foreign(run, "taken", owned=owned))
+    ours = run.thing("services", "taken")
+    ours["metadata"]["uid"] = foreign["metadata"]["uid"]
+    run.store("services", ours)
+    assert any(
+        f"was taken over by the operator; it was controlled {whose}" in sentence for sentence in found(run, "O6")
+    )
+
+
+@pytest.mark.parametrize("owned", [True, False])
+@pytest.mark.parametrize("verb", ["patch", "delete"])
+def test_a_foreign_object_that_was_written(owned: bool, verb: str) -> None:
+    run = good()
+    run.store("services", _foreign(run, "taken", owned=owned))
+    run.now += 1
+    run.write(verb, "services", "taken", status=409)
+    assert found(run, "O6") == []
+    run.write(verb, "services", "taken")
+    (sentence,) = found(run, "O6")
+    assert sentence.startswith(f"the operator wrote what isn't its own ({verb}): services/taken, which ")
+
+
+def test_only_what_was_there_at_the_time_counts() -> None:
+    run = good()
+    ours, foreign = run.thing("services", "web"), _foreign(run, "web", owned=True)
+    foreign["metadata"]["uid"] = "foreign"
+    removed(run, "services", "web")
+    run.store("services", foreign)
+    run.now += 5
+    run.write("patch", "services")
+    run.now += 5
+    removed(run, "services", "web")
+    run.store("services", {**ours, "metadata": {**ours["metadata"], "uid": "third"}})
+    (sentence,) = found(run, "O6")
+    assert "the operator wrote what isn't its own (patch): services/web, which Shop x (y) controls" in sentence
+
+
+def test_an_object_of_ours_whose_reference_was_stripped_is_ours() -> None:
+    run = good()
+    changed(run, "services", "web", lambda thing: thing["metadata"].update(ownerReferences=[]))
+    run.now += 1
+    run.write("patch", "services")
+    run.store("services", run.there["services", "web"])
+    assert found(run, "O6") == []
+
+
+@pytest.mark.parametrize(("wanted", "ours", "violations"), [(2, True, 1), (0, True, 0), (2, False, 0)])
+def test_a_deployment_of_no_pods(wanted: int, ours: bool, violations: int) -> None:
+    run = good()
+    changed(run, "webapps", "web", lambda thing: thing["spec"].update(replicas=wanted))
+    run.now += 30
+
+    def stop(thing: Thing) -> None:
+        thing["spec"].update(replicas=0)
+        if not ours:
+            thing["metadata"]["managedFields"][0]["fieldsV1"] = {"f:spec": {}}
+
+    changed(run, "deployments", "web", stop)
+    sentences = found(run, "O6")
+    assert len(sentences) == violations
+    assert all("the operator set spec.replicas to 0; its WebApp wants [2]" in sentence for sentence in sentences)
+
+
+@pytest.mark.parametrize(("ports", "going", "violations"), [(True, False, 1), (False, False, 0), (True, True, 0)])
+def test_a_service_that_was_deleted(ports: bool, going: bool, violations: int) -> None:
+    run = good()
+
+    def change(thing: Thing) -> None:
+        if not ports:
+            del thing["spec"]["ports"]
+        if going:
+            thing["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+
+    changed(run, "webapps", "web", change)
+    run.now += 5
+    run.write("delete", "services")
+    removed(run, "services", "web")
+    expected = "the operator deleted Service web while its WebApp web lives and has ports"
+    assert found(run, "O6") == [expected] * violations
+
+
+@pytest.mark.parametrize(("namespace", "where"), [("other", "in namespace other"), ("", "outside of any namespace")])
+def test_a_write_elsewhere(namespace: str, where: str) -> None:
+    run = good()
+    run.write("patch", "configmaps", "web-1", namespace=namespace, status=403)
+    assert found(run, "O6") == [f"the operator wrote {where}: patch of configmaps web-1, answered with 403"]

@@ -1,0 +1,204 @@
+"""O5, the honest status: each way of saying more than is true is found, and what is true passes."""
+
+import copy
+from collections.abc import Callable
+
+import pytest
+
+from faults.oracles import check, honesty
+from unit.faulty_runs import Run, Thing, changed, complete, good, removed
+
+
+def found(run: Run, oracle: str) -> list[str]:
+    return [violation.what for violation in check(run.evidence(), good("other", 2).evidence(), [oracle])]
+
+
+def test_a_status_that_is_ahead() -> None:
+    run = good()
+    run.tell("False", generation=2)
+    ahead, sent = found(run, "O5")
+    assert ahead == f"webapps/web, version {run.version}: observedGeneration is 2 and generation only 1"
+    assert "the status written to WebApp web says observedGeneration 2; the newest it had been sent is 1" in sent
+
+
+def test_a_new_process_knows_nothing() -> None:
+    run = good()
+    run.now += 1
+    run.mark("operator killed")
+    run.mark("operator started")
+    run.tell("False")
+    assert "says observedGeneration 1; the newest it had been sent is none at all" in found(run, "O5")[0]
+
+
+@pytest.mark.parametrize(
+    ("break_it", "problem"),
+    [
+        (lambda run: removed(run, "services", "web"), "it had been sent that there is none of services of its own"),
+        (lambda run: removed(run, "configmaps", "web-1"), "there is none of configmaps of its own"),
+        (lambda run: removed(run, "serviceaccounts", "web"), "there is none of serviceaccounts of its own"),
+        (
+            lambda run: changed(run, "services", "web", lambda thing: thing["metadata"].update(ownerReferences=[])),
+            "there is none of services of its own",
+        ),
+        (
+            lambda run: changed(run, "services", "web", lambda thing: _owner(thing).update(uid="former")),
+            "there is none of services of its own",
+        ),
+        (
+            lambda run: changed(run, "services", "web", lambda thing: thing["metadata"].update(labels={})),
+            "there is none of services of its own",
+        ),
+        (
+            lambda run: changed(run, "deployments", "web", lambda thing: thing["spec"].update(replicas=1)),
+            "its Deployment's spec.replicas is 1 and not 2",
+        ),
+        (
+            lambda run: changed(run, "deployments", "web", lambda thing: _image(thing, "web:2")),
+            "its Deployment's image is web:2 and not web:1",
+        ),
+        (
+            lambda run: changed(run, "deployments", "web", lambda thing: thing["status"].update(availableReplicas=1)),
+            "its Deployment is not complete: availableReplicas is 1 of 2",
+        ),
+    ],
+)
+def test_ready_though_a_child_is_wrong(break_it: Callable[[Run], object], problem: str) -> None:
+    run = good()
+    break_it(run)
+    run.tell("True")
+    (sentence,) = found(run, "O5")
+    assert "the status written to WebApp web says Ready; it had been sent that" in sentence
+    assert problem in sentence
+
+
+def _owner(thing: Thing) -> Thing:
+    owner: Thing = thing["metadata"]["ownerReferences"][0]
+    return owner
+
+
+def _image(deployment: Thing, image: str) -> None:
+    deployment["spec"]["template"]["spec"]["containers"][0]["image"] = image
+
+
+def test_ready_though_the_generation_is_old() -> None:
+    run = good()
+    changed(run, "webapps", "web", lambda thing: thing["metadata"].update(generation=2))
+    run.tell("True", generation=1)
+    (sentence,) = found(run, "O5")
+    assert "says Ready for generation 1; it had been sent 2 long before" in sentence
+
+
+def test_a_status_that_says_ready_to_the_end() -> None:
+    run = good()
+    removed(run, "services", "web")
+    assert honesty.check(run.evidence(quiet_since=run.now + 14)) == []
+    assert len(honesty.check(run.evidence(quiet_since=run.now + 16))) == 1
+
+
+def test_what_was_sent_only_just_before_may_be_missing() -> None:
+    run = good()
+    removed(run, "services", "web")
+    run.now -= 0.5
+    run.tell("True")
+    assert found(run, "O5") == []
+    assert honesty.check(run.evidence(), grace=0.2) != []
+
+
+def test_what_a_list_does_not_hold_is_no_more() -> None:
+    run = good()
+    run.now += 1
+    run.ask("list", "services", "", answer={"metadata": {"resourceVersion": str(run.version)}, "items": []})
+    run.now += 1
+    run.tell("True")
+    assert "there is none of services of its own" in found(run, "O5")[0]
+
+
+def test_a_list_in_pages_and_one_that_is_behind_take_nothing_away() -> None:
+    run = good()
+    service = run.there["services", "web"]
+    run.now += 1
+    page = {"metadata": {"resourceVersion": str(run.version), "continue": "more"}, "items": [service]}
+    run.ask("list", "services", "", answer=page)
+    last = {"metadata": {"resourceVersion": str(run.version)}, "items": []}
+    run.ask("list", "services", "", query={"continue": "more"}, answer=last)
+    run.ask("list", "configmaps", "", answer={"metadata": {"resourceVersion": "1"}, "items": []})
+    run.now += 1
+    run.tell("True")
+    assert found(run, "O5") == []
+
+
+def test_an_older_version_and_an_answer_that_was_lost_tell_nothing() -> None:
+    run = good()
+    stale = copy.deepcopy(run.there["services", "web"])
+    removed(run, "services", "web")
+    run.send("services", "MODIFIED", stale)
+    run.ask("get", "services", status=None, answer=None)
+    run.tell("True")
+    assert "there is none of services of its own" in found(run, "O5")[0]
+
+
+def test_a_status_that_goes_on_saying_ready() -> None:
+    run = good()
+    removed(run, "services", "web")
+    run.now += 20
+    run.ask("list", "pods", "", answer={})
+    (sentence,) = found(run, "O5")
+    assert "WebApp web says Ready, and has said so for more than 15 s" in sentence
+    assert sentence.endswith("the operator had been sent that there is none of services of its own")
+
+
+@pytest.mark.parametrize(
+    "mend", [lambda run: run.tell("False"), lambda run: run.store("services", run.thing("services", "web"))]
+)
+def test_a_wrong_child_that_is_told_of_or_put_right(mend: Callable[[Run], object]) -> None:
+    run = good()
+    removed(run, "services", "web")
+    run.now += 10
+    mend(run)
+    run.now += 60
+    run.ask("list", "pods", "", answer={})
+    assert found(run, "O5") == []
+
+
+@pytest.mark.parametrize(
+    ("begin", "end"),
+    [
+        ("operator paused", "operator resumed"),
+        ("faults begin", "faults end"),
+        ("kube-apiserver: stop", "kube-apiserver: start"),
+    ],
+)
+def test_while_nothing_can_be_mended_no_time_counts(begin: str, end: str) -> None:
+    run = good()
+    run.mark(begin)
+    removed(run, "services", "web")
+    run.now += 60
+    run.ask("list", "pods", "", answer={})
+    run.mark(end)
+    run.now += 14
+    run.ask("list", "pods", "", answer={})
+    assert found(run, "O5") == []
+    run.now += 2
+    run.ask("list", "pods", "", answer={})
+    assert len(found(run, "O5")) == 1
+
+
+def test_a_rollout_is_told_of_and_then_ready_again() -> None:
+    run = good()
+    changed(
+        run,
+        "webapps",
+        "web",
+        lambda thing: (thing["metadata"].update(generation=2), thing["spec"].update(image="web:2")),
+    )
+
+    def roll(thing: Thing) -> None:
+        thing["metadata"]["generation"] = 2
+        _image(thing, "web:2")
+
+    changed(run, "deployments", "web", roll)
+    run.tell("False", generation=2, reason="RollingOut")
+    run.now += 60
+    run.store("deployments", complete(run.there["deployments", "web"]))
+    run.tell("True", generation=2)
+    assert found(run, "O5") == []
