@@ -7,7 +7,7 @@ JOBS ?= 2
 # The fault suite's waits (and the operator's timeouts with them), in parts of what docs/faults.md says.
 SCALE ?= 0.1
 export PYTHONPATH := operator:tests
-FAULTS := $(BIN)/pytest tests/faults --numprocesses $(JOBS) --dist loadfile --time-scale $(SCALE)
+FAULTS := $(BIN)/pytest tests/faults --timeout 1500 --numprocesses $(JOBS) --dist loadfile --time-scale $(SCALE)
 
 .DEFAULT_GOAL := help
 .PHONY: help check format golden test figures unit demo cluster-up cluster-down programs constraints clean sequence

@@ -2,8 +2,10 @@
 
 import itertools
 import json
+import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -65,11 +67,24 @@ class Case:
         key = json.dumps([to_json(plain), proxied])
         known = self._surroundings.references
         if key not in known:
-            played = self._play(plain, None, Choices(self.scale, None, proxied), "reference")
+            played = self._play(plain, None, Choices(self.scale, None, proxied), f"reference-{os.getpid()}")
             if played.violations:
                 raise RuntimeError("the run without faults went wrong:\n" + "\n".join(played.violations))
+            shutil.rmtree(self._folder(f"reference-{os.getpid()}"), ignore_errors=True)
             known[key] = played
         return known[key]
+
+    @contextmanager
+    def stand(self, scale: Scale | None = None) -> Iterator[Stand]:
+        """Give a stand, for what no script can say: what the operator's own process does."""
+        self.measured.runs += 1
+        folder = self._folder(f"{self._name}-{self.measured.runs}")
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        choices = Choices(scale or self.scale, self._broken)
+        with Stand(self._surroundings.cluster, f"faults-{next(_numbers)}", choices, folder) as stand:
+            yield stand
+        shutil.rmtree(folder, ignore_errors=True)
 
     @property
     def left_behind(self) -> Path:

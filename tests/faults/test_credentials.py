@@ -65,7 +65,7 @@ def test_token_rotated(case: Case, valid_seconds: int) -> None:
     "F9",
     "the API server back with another certificate",
     oracles=("O1", "O3", "O4"),
-    broken="kopf-alone",
+    broken="ends-without-a-connection",
 )
 def test_certificate_replaced(case: Case) -> None:
     replaced = Disaster("replace the API server's certificate")

@@ -17,7 +17,8 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.database import DirectoryBasedExampleDatabase
 from hypothesis.stateful import run_state_machine_as_test
 
-from faults.machine import Mix, counts_hold
+from faults.machine import Mix
+from faults.plot import counts_hold
 from faults.run import Case
 from faults.script import Disaster, Inject, Kubectl, Operator, Program, Script, Settle, to_json
 

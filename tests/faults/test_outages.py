@@ -76,7 +76,7 @@ def test_lists_throttled(case: Case) -> None:
     "F9",
     "the API server killed, and back after the time given",
     oracles=("O1", "O3", "O4", "O5", "O6"),
-    broken="kopf-alone",
+    broken="ends-without-a-connection",
 )
 @pytest.mark.parametrize(
     "seconds", [pytest.param(30, marks=[pytest.mark.quick, pytest.mark.ci]), 120, 600], ids=lambda value: f"{value}-s"

@@ -72,15 +72,15 @@ def bases() -> list[dict[str, Any]]:
     return [all_of_it, *others]
 
 
-def way(step: Walk) -> list[Group]:
-    """Return the mutations that a step tries, in groups."""
-    return groups(mutations(schema(), bases()), GROUP)[step.part - 1 :: step.parts]
+def way(step: Walk) -> list[Mutation]:
+    """Return the mutations that a step tries."""
+    return mutations(schema(), bases())[step.part - 1 :: step.parts]
 
 
 def walk(stand: Stand, step: Walk) -> tuple[list[str], str]:
     """Walk; return what went wrong, and how far it was."""
     walker = _Walker(stand)
-    waiting = way(step)
+    waiting = groups([mutation for mutation in way(step) if walker.takes(mutation)], GROUP)
     while waiting and not walker.violations:
         ways, waiting = waiting[:LANES], waiting[LANES:]
         waiting += walker.go(ways)
@@ -119,6 +119,14 @@ class _Walker:
             self._delete(self._fresh(lane))
         refused = [group for lane, group in enumerate(ways) if lane not in pairs and len(group) > 1]
         return [(mutation,) for group in refused for mutation in group]
+
+    def takes(self, mutation: Mutation) -> bool:
+        """Tell whether the schema allows a mutation; if not, see that it is refused of a WebApp that is there, too."""
+        name = f"fresh-{mutation.field.lower()}"
+        if self._send("post", "webapps?dryRun=All", _webapp(name, mutation.spec)) is None:
+            return True
+        self._changed(0, (mutation,))
+        return False
 
     def end(self) -> None:
         """Delete what is left."""

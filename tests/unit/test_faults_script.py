@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import run_state_machine_as_test
 
 from faults.lives import life
-from faults.machine import LONG_SETTLE_SECONDS, SETTLE_SECONDS, Mix, Plot, counts_hold, request_rules, watch_rules
+from faults.machine import Mix, request_rules, watch_rules
 from faults.plan import Answer, Hide, Kill, Match, Rule
+from faults.plot import LONG_SETTLE_SECONDS, SETTLE_SECONDS, Plot, counts_hold
 from faults.script import (
     STEPS,
     Cut,

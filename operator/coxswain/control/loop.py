@@ -235,8 +235,11 @@ class Loop:
             self._refused.add((kind, namespace))
         elif sign is Sign.OPENED and (kind, namespace) in self._refused:
             self._refused.discard((kind, namespace))
-            # The server is back: what waits out a long delay, since it was away, need not.
+            # The server is back: what waits out a long delay, since it was away, need not. And if it came back with an
+            # older history, the watches would stay silent, while a LIST tells.
             self._queue.overtake()
+            if kind is WEBAPP:
+                self._resync.sweep_soon(kind, namespace)
 
 
 async def _cancelled(tasks: Iterable[asyncio.Task[Any]]) -> None:

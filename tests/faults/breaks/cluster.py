@@ -5,9 +5,11 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+import aiohttp
 from kubernetes.aio.client import Configuration
 
 from coxswain.control import session
+from coxswain.control.progress import Progress
 from coxswain.control.store import Key, Store, Sweep
 from coxswain.control.supervise import Supervisor
 from coxswain.kube import connection, errors
@@ -16,6 +18,7 @@ from coxswain.kube.errors import RequestFailed
 from coxswain.kube.kinds import Kind
 from coxswain.kube.observed import Observed
 from faults.breaks import broken
+from faults.breaks.watches import no_new_kopf
 
 
 @broken("Retry-After: a client tries again when its own backoff ends")
@@ -36,6 +39,20 @@ def fixed_header() -> None:
     session.authorization = authorization  # type: ignore[attr-defined]
 
 
+@broken("patience: a connection that is refused ends Kopf, which is not started again")
+def ends_without_a_connection() -> None:
+    send = session._authorized
+
+    async def once(*arguments: Any) -> aiohttp.ClientResponse:
+        try:
+            return await send(*arguments)
+        except aiohttp.ClientConnectionError as error:
+            raise RuntimeError("no connection") from error
+
+    no_new_kopf.apply()
+    session._authorized = once  # type: ignore[assignment]
+
+
 @broken("the sight of history that runs backwards")
 def blind_to_history() -> None:
     end = Store.end_sweep
@@ -50,11 +67,12 @@ def blind_to_history() -> None:
     Store.answer = answer  # type: ignore[method-assign, assignment]
 
 
-@broken("discovery: Kopf is started although a kind is missing")
+@broken("discovery: Kopf is started although a kind is missing, and that it is silent is not noticed")
 def discovery_not_awaited() -> None:
     async def served(_: Supervisor) -> None:
         return
 
+    Progress.silent = lambda self: {}  # type: ignore[method-assign]  # noqa: ARG005
     Supervisor._wait_for_discovery = served  # type: ignore[method-assign, assignment]
 
 

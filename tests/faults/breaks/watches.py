@@ -140,18 +140,6 @@ def last_come_counts() -> None:
     _put(Store, observe=observe)
 
 
-@broken("tombstones: late news brings back what is gone")
-def no_tombstones() -> None:
-    forget = Store.forget
-
-    def without(self: Store, kind: Kind, place: Key, version: int) -> set[Key]:
-        touched = forget(self, kind, place, version)
-        self._tombstones.get(kind, {}).pop(place, None)
-        return touched
-
-    _put(Store, forget=without)
-
-
 @broken("the look at the present: an event counts only if the one before it was seen")
 def events_as_deltas() -> None:
     observe = Store.observe

@@ -1,0 +1,33 @@
+"""Breaks for the operator's process: its probes and its end."""
+
+import asyncio
+
+from coxswain.control.loop import Loop
+from faults.breaks import broken
+
+
+@broken("liveness says only that the main loop turns")
+def liveness_sees_no_watch() -> None:
+    Loop.dead = property(lambda _: [])  # type: ignore[assignment, method-assign]
+
+
+@broken("readiness does not wait until all kinds are listed and watched")
+def ready_before_all_is_listed() -> None:
+    Loop.missing = property(lambda _: [])  # type: ignore[assignment, method-assign]
+
+
+@broken("SIGTERM cuts off what is in hand")
+def drops_what_is_in_hand() -> None:
+    async def at_once(self: Loop, supervision: asyncio.Task[None]) -> None:
+        for task in [*self._in_hand, supervision]:
+            task.cancel()
+
+    Loop._drain = at_once  # type: ignore[method-assign]
+
+
+@broken("SIGTERM waits for as long as what is in hand takes")
+def never_ends() -> None:
+    async def patient(self: Loop, supervision: asyncio.Task[None]) -> None:
+        await asyncio.wait([*self._in_hand, supervision], timeout=60)
+
+    Loop._drain = patient  # type: ignore[method-assign]
