@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from cluster.disasters import CLIENTS
 from faults import lives
 from faults.plan import Hide, Kill, Rule
 from faults.script import Inject, Kubectl, Lift, Operator, Program, Script, Settle, Step, apply, kubectl, patch
@@ -18,10 +19,6 @@ from faults.script import Inject, Kubectl, Lift, Operator, Program, Script, Sett
 SETTLE_SECONDS = 40.0
 LONG_SETTLE_SECONDS = 100.0
 """What was hidden from a watch is found by the next resync only, if nothing else comes."""
-_COLLECTED = {"delete", "delete deployment"}
-"""What the garbage collector has to finish. After a restart of the API server it was seen to take more than 100 s for
-that, whatever the operator does: the two are never in one script."""
-
 WEBAPPS = ("web", "shop")
 VERSIONS: tuple[dict[str, Any], ...] = (
     {},
@@ -136,7 +133,6 @@ class Plot:
         self.kills = False
         """A rule that kills is in force, or was: nothing else may kill or start the operator before a Settle."""
         self.hides = False
-        self.collected = False
         self.api_server_restarted = False
         """Once in a script: it takes long, for the control plane's own clients too."""
 
@@ -152,18 +148,11 @@ class Plot:
 
     def operations(self) -> list[tuple[str, str]]:
         """Return what users may do now, and to which WebApp."""
-        without = _COLLECTED if self.api_server_restarted else set[str]()
-        return [
-            (operation, name)
-            for name, webapp in self.webapps.items()
-            for operation in webapp.operations()
-            if operation not in without
-        ]
+        return [(operation, name) for name, webapp in self.webapps.items() for operation in webapp.operations()]
 
     def operate(self, operation: str, name: str) -> None:
         """Let a user do something."""
         self.steps += self.webapps[name].do(operation)
-        self.collected |= operation in _COLLECTED
 
     def inject(self, *rules: Rule) -> None:
         """Begin faults."""
@@ -188,8 +177,17 @@ class Plot:
         self.operator = "runs"
 
     def restart_api_server(self) -> None:
-        """Kill the API server, and start it: users can do nothing while it is away."""
-        self.steps += (Program("kube-apiserver", "kill"), Program("kube-apiserver", "start"))
+        """Kill the API server, and start it: users can do nothing while it is away.
+
+        Its other clients stand still meanwhile: the controller manager, the garbage collector in it, may put off its
+        next attempt by a minute, and that would be measured.
+        """
+        self.steps += (
+            *(Program(name, "pause") for name in CLIENTS),
+            Program("kube-apiserver", "kill"),
+            Program("kube-apiserver", "start"),
+            *(Program(name, "resume") for name in CLIENTS),
+        )
         self.api_server_restarted = True
 
     def settle(self) -> None:

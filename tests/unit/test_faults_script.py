@@ -162,7 +162,7 @@ def _must_be_well_formed(script: Script) -> None:
                 assert injected
                 injected = False
             case Program(name, what):
-                (away.add if what == "kill" else away.remove)(name)
+                (away.add if what in ("kill", "pause") else away.remove)(name)
             case Settle():
                 assert (operator, injected) == ("runs", False)
                 kills = False
