@@ -39,19 +39,23 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With --prove, leave out what names no break; all others must fail."""
+    """With --prove, keep of each test one for each break that it names; all of them must fail."""
     if not config.getoption("--prove"):
         return
-    named = [item for item in items if _marked(item).kwargs.get("broken")]
-    config.hook.pytest_deselected(items=[item for item in items if item not in named])
-    items[:] = named
+    kept: dict[tuple[str, str], pytest.Item] = {}
+    for item in items:
+        broken = _marked(item).kwargs.get("broken")
+        if broken:
+            kept.setdefault((item.nodeid.partition("[")[0], broken), item)
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept.values()])
+    items[:] = kept.values()
     for item in items:
         item.add_marker(pytest.mark.xfail(raises=AssertionError, strict=True, reason="broken on purpose"))
 
 
 def _marked(item: pytest.Item) -> pytest.Mark:
     marker = item.get_closest_marker("fault")
-    return marker or pytest.Mark("fault", (), {}, _ispytest=True)
+    return marker or pytest.mark.fault.mark
 
 
 @pytest.fixture(scope="session")

@@ -53,7 +53,7 @@ def render(survived: Sequence[Result], proved: Sequence[Result]) -> str:
         "",
         "### Seen to fail",
         "",
-        "Each test ran once more on an operator that lacks what the test is about.",
+        "Each test ran once more on each operator that lacks what it is about; of many parameters one was taken.",
         "",
         "| fault | test | the operator was broken so | caught | by |",
         "|---|---|---|---|---|",

@@ -16,7 +16,7 @@ class Break:
 
     name: str
     what: str
-    """What is taken from it, in half a sentence, for docs/faults.md."""
+    """How it is broken, in half a sentence, for docs/faults.md."""
     apply: Callable[[], None]
 
 

@@ -21,12 +21,12 @@ from faults.breaks import broken
 from faults.breaks.watches import no_new_kopf
 
 
-@broken("Retry-After: a client tries again when its own backoff ends")
+@broken("Retry-After is ignored: a client tries again when its own backoff ends")
 def retry_after_ignored() -> None:
     errors._seconds = lambda *_: None
 
 
-@broken("rotation: its watches send the token that was read first for ever")
+@broken("its watches send the token that was read first for ever")
 def fixed_header() -> None:
     ask = connection.authorization
     first: list[str | None] = []
@@ -39,7 +39,7 @@ def fixed_header() -> None:
     session.authorization = authorization  # type: ignore[attr-defined]
 
 
-@broken("patience: a connection that is refused ends Kopf, which is not started again")
+@broken("a connection that is refused ends Kopf, which is not started again")
 def ends_without_a_connection() -> None:
     send = session._authorized
 
@@ -53,7 +53,7 @@ def ends_without_a_connection() -> None:
     session._authorized = once  # type: ignore[assignment]
 
 
-@broken("the sight of history that runs backwards")
+@broken("history that runs backwards is not noticed")
 def blind_to_history() -> None:
     end = Store.end_sweep
 
@@ -67,7 +67,7 @@ def blind_to_history() -> None:
     Store.answer = answer  # type: ignore[method-assign, assignment]
 
 
-@broken("discovery: Kopf is started although a kind is missing, and that it is silent is not noticed")
+@broken("Kopf is started although a kind is missing, and that it is silent is not noticed")
 def discovery_not_awaited() -> None:
     async def served(_: Supervisor) -> None:
         return
@@ -76,7 +76,7 @@ def discovery_not_awaited() -> None:
     Supervisor._wait_for_discovery = served  # type: ignore[method-assign, assignment]
 
 
-@broken("lenience: the process ends when an Event can't be posted")
+@broken("the process ends when an Event can't be posted")
 def ends_for_an_event() -> None:
     create = Client.create
 

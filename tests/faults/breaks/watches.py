@@ -28,7 +28,7 @@ def _put(owner: Any, **parts: Any) -> None:
         setattr(owner, name, part)
 
 
-@broken("sweeps when a watch starts over: what vanished in a gap stays in the store")
+@broken("no sweep when a watch starts over: what vanished in a gap stays in the store")
 def no_sweep_after_a_relist() -> None:
     sweep_soon = Resync.sweep_soon
 
@@ -39,7 +39,7 @@ def no_sweep_after_a_relist() -> None:
     _put(Resync, sweep_soon=first_only)
 
 
-@broken("supervision: when Kopf has ended, nothing is watched any more")
+@broken("when Kopf has ended, nothing is watched any more")
 def no_new_kopf() -> None:
     run_kopf = Supervisor._watch
 
@@ -51,7 +51,7 @@ def no_new_kopf() -> None:
     _put(Supervisor, _watch=once)
 
 
-@broken("backoffs without end, and supervision: Kopf as it comes")
+@broken("Kopf as it comes, with backoffs that end, and no supervision")
 def kopf_alone() -> None:
     no_new_kopf.apply()
     make = watching._kopf_settings
@@ -64,7 +64,7 @@ def kopf_alone() -> None:
     _put(watching, _kopf_settings=impatient)
 
 
-@broken("the timeouts for silence: a connection that is open counts as alive")
+@broken("a connection that is open counts as alive")
 def deaf_to_silence() -> None:
     make = watching._kopf_settings
 
@@ -77,7 +77,7 @@ def deaf_to_silence() -> None:
     _put(Progress, silent=lambda _: {})
 
 
-@broken("the last version: a watch that broke goes on from what is there now")
+@broken("a watch that broke goes on from what is there now")
 def watches_from_now() -> None:
     send_authorized = session._authorized
     listed: set[str] = set()
@@ -95,7 +95,7 @@ def watches_from_now() -> None:
     _put(session, _authorized=forgetful)
 
 
-@broken("indifference to what it does not know: an unknown type of event ends Kopf for good")
+@broken("an unknown type of event ends Kopf for good")
 def afraid_of_the_unknown() -> None:
     no_new_kopf.apply()
     known = {b"ADDED", b"MODIFIED", b"DELETED", b"BOOKMARK", b"ERROR"}
@@ -110,7 +110,7 @@ def afraid_of_the_unknown() -> None:
     _put(session._Overheard, iter_chunked=strict)
 
 
-@broken("the resync: what no event told is never found")
+@broken("no resync: what no event told is never found")
 def no_resync() -> None:
     make = Resync.__init__
 
@@ -120,7 +120,7 @@ def no_resync() -> None:
     _put(Resync, __init__=never)
 
 
-@broken("the pace of opening: a watch that is closed is opened again at once")
+@broken("a watch that is closed is opened again at once")
 def no_pace() -> None:
     async def turn(*_: object) -> None:
         return
@@ -128,7 +128,7 @@ def no_pace() -> None:
     _put(session._Pace, turn=turn)
 
 
-@broken("the store's rule of versions: what comes last counts")
+@broken("the store has no rule of versions: what comes last counts")
 def last_come_counts() -> None:
     def observe(self: Store, observed: Observed) -> set[Key]:
         place = Key(observed.namespace, observed.name)
@@ -140,7 +140,7 @@ def last_come_counts() -> None:
     _put(Store, observe=observe)
 
 
-@broken("the look at the present: an event counts only if the one before it was seen")
+@broken("an event counts only if the one before it was seen")
 def events_as_deltas() -> None:
     observe = Store.observe
 
@@ -157,7 +157,7 @@ def _generation(observed: Observed) -> int:
     return int(observed.content["metadata"].get("generation", 0))
 
 
-@broken("the uid of an update: a namesake is written too")
+@broken("an update carries neither uid nor version: a namesake is written too")
 def writes_to_namesakes() -> None:
     async def update(self: Writer, manifest: Any, _: Observed) -> Observed:
         return await self._apply(manifest, {})
@@ -165,7 +165,7 @@ def writes_to_namesakes() -> None:
     _put(Writer, update=update)
 
 
-@broken("indifference to repetition: an event that comes twice is undone")
+@broken("an event that comes twice is undone")
 def counts_events() -> None:
     take = Loop._take
     seen: set[tuple[Kind, str, str, int, bool]] = set()
@@ -182,7 +182,7 @@ def counts_events() -> None:
     _put(Loop, _take=count)
 
 
-@broken("comparison before the first write: a start applies everything")
+@broken("a start applies everything, without a comparison")
 def applies_unasked() -> None:
     update = ChildWriter._update
     applied: set[tuple[Kind, str]] = set()
@@ -197,7 +197,7 @@ def applies_unasked() -> None:
     _put(ChildWriter, _update=apply_first)
 
 
-@broken("deletions of what a LIST told of: only what an event brought can an event take away")
+@broken("only what an event brought can an event take away")
 def keeps_what_was_listed() -> None:
     end_sweep, forget = Store.end_sweep, Store.forget
     listed: set[tuple[Kind, Key]] = set()

@@ -15,6 +15,9 @@ MASKS: dict[tuple[str, ...], str] = {
     ("metadata", "creationTimestamp"): "a time",
     ("metadata", "deletionTimestamp"): "a time; that the object is being deleted shows in deletionGracePeriodSeconds",
     ("metadata", "managedFields", ANY, "time"): "a time",
+    ("metadata", "managedFields", "kube-controller-manager Update of status apps/v1"): (
+        "which counts it has written hangs on the order in which pods come and go"
+    ),
     ("metadata", "annotations", "deployment.kubernetes.io/revision"): "an edit and its undoing count",
     ("metadata", "annotations", "deployment.kubernetes.io/revision-history"): "an edit and its undoing count",
     ("status", "conditions", ANY, "lastTransitionTime"): "a time",
