@@ -113,8 +113,9 @@ CI, QUICK = pytest.mark.ci, pytest.mark.quick
 )
 def test_broken(case: Case, action: Action, request: pytest.FixtureRequest) -> None:
     played = case(broken_in_two_gaps(action))
-    for resource in ALL:
-        assert met(played, resource), f"the watch of {resource} met with nothing"
+    # What ends Kopf at one watch spares the others of the same gap.
+    assert met(played, "webapps"), "the watch of WebApps met with nothing"
+    assert any(met(played, resource) for resource in ALL if resource != "webapps"), "no other watch met with anything"
     told(request.node.callspec.id, played)
 
 
