@@ -122,7 +122,7 @@ class Mix(RuleBasedStateMachine):
         self.plot.bring_up()
 
     @rule()
-    @precondition(lambda self: self.plot.unsettled and not self.plot.api_server_restarted)
+    @precondition(lambda self: self.plot.unsettled and not self.plot.api_server_restarted and not self.plot.collected)
     def restart_api_server(self) -> None:
         self.plot.restart_api_server()
 

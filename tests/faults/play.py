@@ -200,14 +200,16 @@ class Player:
         self._until(lambda: self._canary_follows(2), CANARY_SECONDS, "O4")
 
     def _canary_follows(self, version: int) -> list[str]:
-        wanted = canary(version)["spec"]["image"]
+        wanted, end = canary(version)["spec"]["image"], self._stand.end()
         images = [
             container["image"]
-            for item in self._stand.end()["deployments"]
-            if item["metadata"]["name"] == CANARY
+            for item in end["deployments"]
+            if _is_canary(item)
             for container in item["spec"]["template"]["spec"]["containers"]
         ]
-        return [] if images == [wanted] else [f"the canary's Deployment has the images {images} and not {wanted}"]
+        if images != [wanted]:
+            return [f"the canary's Deployment has the images {images} and not {wanted}"]
+        return [f"WebApp {CANARY} is not settled" for item in end["webapps"] if _is_canary(item) and not settled(item)]
 
 
 def canary(version: int) -> dict[str, Any]:
@@ -218,6 +220,10 @@ def canary(version: int) -> dict[str, Any]:
         "metadata": {"name": CANARY},
         "spec": {"image": f"registry.example/canary:{version}", "runAsUser": 1000, "replicas": 0},
     }
+
+
+def _is_canary(thing: Mapping[str, Any]) -> bool:
+    return bool(thing["metadata"]["name"] == CANARY)
 
 
 def settled(webapp: Mapping[str, Any]) -> bool:

@@ -44,10 +44,10 @@ def test_recreated_while_the_operator_is_down(case: Case) -> None:
 @pytest.mark.fault(
     "F6",
     "deleted and recreated under its name while a write of its reconcile is on its way",
-    oracles=("O1", "O3", "O4", "O6"),
-    broken="owner-by-name",
+    oracles=("O1", "O3", "O4", "O5", "O6"),
+    broken="tells-a-namesake",
 )
-@pytest.mark.parametrize("resource", ["configmaps", "deployments", "webapps/status"])
+@pytest.mark.parametrize("resource", ["webapps/status", "configmaps", "deployments"])
 def test_recreated_in_the_middle_of_a_reconcile(case: Case, resource: str) -> None:
     case((*CREATED, *late(resource), *CHANGE, GONE, BACK, Settle(), Lift()))
 
@@ -58,7 +58,7 @@ def test_recreated_in_the_middle_of_a_reconcile(case: Case, resource: str) -> No
     oracles=("O1", "O3", "O4", "O6", "O7"),
     broken="insists-on-its-status",
 )
-@pytest.mark.parametrize("resource", ["serviceaccounts", "services", "deployments", "webapps/status"])
+@pytest.mark.parametrize("resource", ["webapps/status", "serviceaccounts", "services", "deployments"])
 def test_deleted_during_its_creation(case: Case, resource: str) -> None:
     case((*late(resource), *CREATE, GONE, Settle(), Lift()))
 

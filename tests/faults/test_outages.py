@@ -59,7 +59,7 @@ def test_throttled(case: Case, seconds: int) -> None:
     "F8",
     "429 with Retry-After to each LIST for two minutes, after the watches expired",
     oracles=("O1", "O3", "O4", "O7"),
-    broken="retry-after-ignored",
+    broken="no-sweep-after-a-relist",
 )
 def test_lists_throttled(case: Case) -> None:
     answer = Answer(429, retry_after=max(1, round(case.scale.seconds(30))))
@@ -103,7 +103,7 @@ def test_program_out(case: Case, name: str, begin: str, end: str) -> None:
     "F9",
     "the operator stopped by SIGSTOP while the API server starts anew and things change",
     oracles=("O1", "O3", "O4", "O5", "O6"),
-    broken="watches-from-now",
+    broken="sees-no-drift",
 )
 def test_operator_frozen(case: Case) -> None:
     meanwhile: Script = (Program(API_SERVER, "kill"), Program(API_SERVER, "start"), *CHANGE, CHILD_DELETED)

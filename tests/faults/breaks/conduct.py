@@ -1,7 +1,6 @@
 """Breaks for F6, F12 to F17, F19, F20: other writers, foreign objects, deletions and loads."""
 
 import asyncio
-from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -84,22 +83,6 @@ def tries_again_what_is_refused() -> None:
     Reconciler._tell = again  # type: ignore[method-assign]
 
 
-@broken("a child is put back three times, and then left as others want it")
-def gives_in() -> None:
-    update = ChildWriter._update
-    corrected: Counter[Any] = Counter()
-
-    async def tired(self: ChildWriter, webapp: WebApp, manifest: Manifest, observed: Observed) -> Result:
-        place = (_place(manifest), _digest(manifest))
-        if corrected[place] >= 3:
-            return Result(_child(manifest, health(observed.content)), observed)
-        result = await update(self, webapp, manifest, observed)
-        corrected[place] += bool(result.corrections)
-        return result
-
-    ChildWriter._update = tired  # type: ignore[method-assign]
-
-
 @broken("a child is looked at only when its manifest has changed")
 def sees_no_drift() -> None:
     ensure = ChildWriter.ensure
@@ -133,15 +116,29 @@ def reads_modifies_writes() -> None:
     Writer.update = update  # type: ignore[method-assign]
 
 
-@broken("an apply that changed nothing, or not all, is not remembered")
-def fights_policies() -> None:
-    remember = ChildWriter._remember
+@broken("every reconcile applies everything, and relies on the server to see that nothing differs")
+def applies_always() -> None:
+    update = ChildWriter._update
 
-    def forget(self: ChildWriter, manifest: Manifest, observed: Observed | None, refused: Any) -> None:
-        if refused is not None:
-            remember(self, manifest, observed, refused)
+    async def always(self: ChildWriter, webapp: WebApp, manifest: Manifest, observed: Observed) -> Result:
+        if observed.is_child_of(webapp) and not observed.going:
+            answer = await self._writer.update(manifest, observed)
+            self._store.answer(answer, observed)
+            observed = answer
+        return await update(self, webapp, manifest, observed)
 
-    ChildWriter._remember = forget  # type: ignore[method-assign]
+    ChildWriter._update = always  # type: ignore[method-assign]
+
+
+@broken("a status is written to whatever bears the name by now")
+def tells_a_namesake() -> None:
+    async def blindly(self: Writer, webapp: Observed, status: Any) -> Observed:
+        metadata = {"name": webapp.name, "namespace": webapp.namespace}
+        manifest = {"apiVersion": WEBAPP.api_version, "kind": WEBAPP.kind, "metadata": metadata, "status": status}
+        answer = await self._client.apply(WEBAPP, manifest, field_manager=FIELD_MANAGER, subresource="status")
+        return observe(WEBAPP, answer)
+
+    Writer.write_status = blindly  # type: ignore[method-assign]
 
 
 @broken("a child is created by a plain apply, which takes what bears its name")

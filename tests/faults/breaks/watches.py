@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 import aiohttp
@@ -14,7 +14,7 @@ from coxswain.control.feed import Crossing
 from coxswain.control.loop import Loop
 from coxswain.control.progress import Progress
 from coxswain.control.resync import Resync
-from coxswain.control.store import Key, Store, Sweep
+from coxswain.control.store import Key, Store
 from coxswain.control.supervise import Supervisor
 from coxswain.kube.apply import Writer
 from coxswain.kube.kinds import Kind
@@ -128,18 +128,6 @@ def no_pace() -> None:
     _put(session._Pace, turn=turn)
 
 
-@broken("the store has no rule of versions: what comes last counts")
-def last_come_counts() -> None:
-    def observe(self: Store, observed: Observed) -> set[Key]:
-        place = Key(observed.namespace, observed.name)
-        known = self.get(observed.kind, place)
-        if known is not None and known.version == observed.version:
-            return set()
-        return self._replace(observed.kind, place, known, observed)
-
-    _put(Store, observe=observe)
-
-
 @broken("an event counts only if the one before it was seen")
 def events_as_deltas() -> None:
     observe = Store.observe
@@ -197,16 +185,17 @@ def applies_unasked() -> None:
     _put(ChildWriter, _update=apply_first)
 
 
-@broken("only what an event brought can an event take away")
-def keeps_what_was_listed() -> None:
-    end_sweep, forget = Store.end_sweep, Store.forget
-    listed: set[tuple[Kind, Key]] = set()
+@broken("ADDED is no news of a name that is known, and no conflict makes it look")
+def added_is_for_the_new() -> None:
+    no_sweep_after_a_relist.apply()
+    take = Crossing.event
+    known: set[tuple[str, str, str]] = set()
 
-    def remember(self: Store, sweep: Sweep, version: int, places: Any) -> set[Key]:
-        listed.update((sweep.kind, place) for place in places)
-        return end_sweep(self, sweep, version, places)
+    def event(self: Crossing, kind: Kind, change: str | None, raw: Mapping[str, Any]) -> None:
+        place = (kind.plural, raw["metadata"].get("namespace", ""), raw["metadata"]["name"])
+        if change == "ADDED" and place in known:
+            return
+        (known.discard if change == "DELETED" else known.add)(place)
+        take(self, kind, change, raw)
 
-    def forget_others(self: Store, kind: Kind, place: Key, version: int) -> set[Key]:
-        return set() if (kind, place) in listed else forget(self, kind, place, version)
-
-    _put(Store, end_sweep=remember, forget=forget_others)
+    _put(Crossing, event=event)

@@ -18,6 +18,11 @@ MASKS: dict[tuple[str, ...], str] = {
     ("metadata", "managedFields", "kube-controller-manager Update of status apps/v1"): (
         "which counts it has written hangs on the order in which pods come and go"
     ),
+    (
+        "metadata",
+        "managedFields",
+        "kube-controller-manager Update apps/v1",
+    ): "which revisions it has noted: an edit and its undoing count",
     ("metadata", "annotations", "deployment.kubernetes.io/revision"): "an edit and its undoing count",
     ("metadata", "annotations", "deployment.kubernetes.io/revision-history"): "an edit and its undoing count",
     ("status", "conditions", ANY, "lastTransitionTime"): "a time",
