@@ -129,7 +129,8 @@ def test_what_kubernetes_puts_into_each_namespace_is_not_compared() -> None:
 
 def test_which_counts_the_deployment_controller_has_written_is_not_compared() -> None:
     run, other = good(), good("other", 2)
-    for fields, each in (({"f:replicas": {}}, run), ({}, other)):
+    cases: list[tuple[dict[str, Any], Any]] = [({"f:replicas": {}}, run), ({}, other)]
+    for fields, each in cases:
         entry = {"manager": "kube-controller-manager", "operation": "Update", "subresource": "status"}
         each.there["deployments", "web"]["metadata"]["managedFields"] = [
             {**entry, "apiVersion": "apps/v1", "fieldsV1": {"f:status": fields}}
