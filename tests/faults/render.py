@@ -45,7 +45,7 @@ def render(survived: Sequence[Result], proved: Sequence[Result]) -> str:
         "",
         "| fault | tried | runs | judged by | survived | slowest recovery, s | waits, s (as in the table) |",
         "|---|---|---|---|---|---|---|",
-        *(_row(result) for result in sorted(tried, key=_order)),
+        *(_row(together) for together in _grouped(tried)),
         "",
         "### Not tried",
         "",
@@ -67,12 +67,23 @@ def _order(result: Result) -> tuple[int, str]:
     return int(number) if number.isdecimal() else 99, result.test
 
 
-def _row(result: Result) -> str:
-    slowest = f"{max(result.recoveries):.1f}" if result.recoveries else ""
-    waits = ", ".join(f"{took:g} ({table:g})" for table, took in sorted({(a, b) for a, b in result.waits}))
-    survived = "yes" if result.outcome == "passed" else "**no**"
-    judged = " ".join(result.oracles)
-    return f"| {result.fault} | {result.title} | {result.runs} | {judged} | {survived} | {slowest} | {waits} |"
+def _grouped(results: Sequence[Result]) -> list[list[Result]]:
+    """Return the results, those of one title together."""
+    groups: dict[tuple[str, str], list[Result]] = {}
+    for result in sorted(results, key=_order):
+        groups.setdefault((result.fault, result.title), []).append(result)
+    return list(groups.values())
+
+
+def _row(together: Sequence[Result]) -> str:
+    recoveries = [seconds for result in together for seconds in result.recoveries]
+    slowest = f"{max(recoveries):.1f}" if recoveries else ""
+    found = {(table, took) for result in together for table, took in result.waits}
+    waits = ", ".join(f"{took:g} ({table:g})" for table, took in sorted(found))
+    survived = "yes" if all(result.outcome == "passed" for result in together) else "**no**"
+    judged = " ".join(sorted({oracle for result in together for oracle in result.oracles}))
+    runs, first = sum(result.runs for result in together), together[0]
+    return f"| {first.fault} | {first.title} | {runs} | {judged} | {survived} | {slowest} | {waits} |"
 
 
 def _proof(result: Result) -> str:
