@@ -26,9 +26,15 @@ async def run(settings: Settings) -> None:
         NoConnection: there is no way to the API server.
         OSError: the probes' address can't be listened on.
     """
-    stop = asyncio.Event()
+    stop, main = asyncio.Event(), asyncio.get_running_loop()
+
+    def end(number: int, _: object) -> None:
+        if not main.is_closed():
+            main.call_soon_threadsafe(_end, number, stop)
+
+    # Not the loop's own handlers: these go with it, and a second signal would then kill a process that is all but done.
     for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, _end, number, stop)
+        signal.signal(number, end)
 
     async def connect() -> Configuration:
         return await connection(settings.kubeconfig, settings.context, token_interval=settings.token_interval)
@@ -53,6 +59,10 @@ def start(settings: Settings) -> None:
         asyncio.run(run(settings))
     except (NoConnection, OSError) as error:
         sys.exit(f"coxswain: {error}")
+    finally:
+        # Python itself takes its handlers away before it ends.
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, signal.SIG_IGN)
 
 
 def _end(number: int, stop: asyncio.Event) -> None:

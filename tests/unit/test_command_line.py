@@ -1,5 +1,6 @@
 """Settings from the command line and the environment; bad ones get a message that names them. And an early SIGTERM."""
 
+import json
 import signal
 import subprocess
 import sys
@@ -10,6 +11,8 @@ import pytest
 
 from coxswain.__main__ import settings
 from coxswain.settings import VARIABLES
+
+OPERATOR = str(Path(__file__).parents[2] / "operator")
 
 
 def test_without_anything() -> None:
@@ -87,3 +90,24 @@ def _handled(pid: int, number: signal.Signals) -> bool:
     lines = Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines()
     caught = next(line for line in lines if line.startswith("SigCgt:")).split()[1]
     return bool(int(caught, 16) >> (number - 1) & 1)
+
+
+def test_signals_that_go_on_coming_do_not_kill_what_is_ending(tmp_path: Path) -> None:
+    server = {"server": "https://127.0.0.1:1"}
+    kubeconfig = {
+        "current-context": "away",
+        "contexts": [{"name": "away", "context": {"cluster": "away", "user": "nobody"}}],
+        "clusters": [{"name": "away", "cluster": server}],
+        "users": [{"name": "nobody", "user": {"token": "none"}}],
+    }
+    file = tmp_path / "kubeconfig"
+    file.write_text(json.dumps(kubeconfig))
+    command = [sys.executable, "-m", "coxswain", "--kubeconfig", str(file), "--listen", "127.0.0.1:0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={"PYTHONPATH": OPERATOR}) as process:
+        assert process.stderr is not None
+        assert any("serving" in line for line in process.stderr)
+        deadline = time.monotonic() + 15
+        while process.poll() is None and time.monotonic() < deadline:
+            process.terminate()
+            time.sleep(0.001)
+        assert process.wait(1) == 0
