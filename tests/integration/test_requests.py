@@ -57,9 +57,10 @@ def test_a_drifted_pod_costs_one_child_write(scene: Scene) -> None:
     requests = scene.settled(mark)
     show("the image of the Deployment changed by kubectl", requests)
     assert requests.pop("patch webapps/status", 0) <= 2, "it rolls out for a moment, and that is told"
-    # The Deployment controller follows the edit as well: if its write comes between, ours is refused, and made anew.
+    # The Deployment controller follows the edit as well, with up to three writes of its own: whenever one of them comes
+    # between, ours is refused, and made anew.
     refused = requests.pop("get webapps", 0)
-    assert refused <= 1
+    assert refused <= 3
     assert requests.pop("get deployments", 0) == refused
     assert requests == Counter({"patch deployments": 1 + refused, "create events": 1})
 
