@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 
 from aiohttp import web
 from kubernetes.aio.client import Configuration
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from coxswain.control.loop import Loop
 from coxswain.kube.client import Client
@@ -72,7 +73,7 @@ def _end(number: int, stop: asyncio.Event) -> None:
 
 @asynccontextmanager
 async def _probes(listen: str, dead: Callable[[], list[str]], missing: Callable[[], list[str]]) -> AsyncIterator[None]:
-    """Serve /healthz (the main loop turns, no watch is dead) and /readyz (everything is watched and was listed)."""
+    """Serve /metrics, /healthz (the main loop turns, no watch is dead), /readyz (all is watched and was listed)."""
 
     async def healthz(_: web.Request) -> web.Response:
         return _verdict(dead(), "ok")
@@ -80,8 +81,11 @@ async def _probes(listen: str, dead: Callable[[], list[str]], missing: Callable[
     async def readyz(_: web.Request) -> web.Response:
         return _verdict(missing(), "ready")
 
+    async def metrics(_: web.Request) -> web.Response:
+        return web.Response(body=generate_latest(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+
     application = web.Application()
-    application.add_routes([web.get("/healthz", healthz), web.get("/readyz", readyz)])
+    application.add_routes([web.get("/healthz", healthz), web.get("/readyz", readyz), web.get("/metrics", metrics)])
     # A prober that keeps its connection open must not hold up the end.
     runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.5)
     await runner.setup()

@@ -54,8 +54,25 @@ class StatusSettings:
     """Seconds for which a change of ready pods or messages waits for the next."""
     counts_interval: float = 30.0
     """Seconds for which a change of replicas or updatedReplicas alone waits: most often readiness comes first."""
+    drift_interval: float = 60.0
+    """Seconds for which a change of the drift ledger alone waits after the last one that was written."""
     stale_interval: float = 30.0
     """Seconds that the watch has to tell of a WebApp that the server says has changed; then its kind is swept."""
+
+
+@dataclass(frozen=True)
+class ContestSettings:
+    """When a field that someone else sets again and again is left alone for a while."""
+
+    rounds: int = 5
+    """How often a field is taken back, before it is left alone: a person who tries something out gives up earlier."""
+    window: float = 600.0
+    """Seconds after which a field that was taken back counts as settled: as long as the resync, since a controller that
+    enforces with each resync of its own comes by no oftener."""
+    rest: float = 60.0
+    """Seconds for which the field is left alone first, doubled each time that it was taken again."""
+    rest_limit: float = 600.0
+    """The longest of these, in seconds."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +109,7 @@ class Settings:
     watch: WatchSettings = field(default_factory=WatchSettings)
     queue: QueueSettings = field(default_factory=QueueSettings)
     status: StatusSettings = field(default_factory=StatusSettings)
+    contest: ContestSettings = field(default_factory=ContestSettings)
 
     @property
     def scopes(self) -> Sequence[str | None]:

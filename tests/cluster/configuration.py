@@ -158,6 +158,10 @@ def controller_manager_command(layout: Layout, choices: Choices) -> list[str]:
         f"--root-ca-file={layout.ca_file}",
         "--kube-api-qps=500",
         "--kube-api-burst=1000",
+        # An HPA acts at once, on pods that have just started too: by default it looks every 15 s, and away for minutes.
+        "--horizontal-pod-autoscaler-sync-period=1s",
+        "--horizontal-pod-autoscaler-cpu-initialization-period=0s",
+        "--horizontal-pod-autoscaler-initial-readiness-delay=0s",
         *choices.controller_manager_flags,
     ]
 

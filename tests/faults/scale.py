@@ -22,11 +22,15 @@ LEAST_SECONDS = {
     "stale_interval": 3.0,
     "retry_delay_limit": 5.0,
     "restart_backoff_limit": 3.0,
+    "window": 20.0,
+    "rest": 2.0,
+    "rest_limit": 5.0,
 }
 """Settings that shrink with the scale, and what they never shrink below, whatever the scale. Others stay."""
 
-FIXED_SECONDS = {"progress_interval": 0.3, "counts_interval": 0.6}
-"""For how long mere progress waits before it is written: less than the quiet after which a run counts as settled."""
+FIXED_SECONDS = {"progress_interval": 0.3, "counts_interval": 0.6, "drift_interval": 0.6}
+"""For how long mere progress, or what was put back, waits before it is written: less than the quiet after which a run
+counts as settled."""
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,14 @@ import dataclasses
 from datetime import UTC, datetime
 from typing import Any
 
+from coxswain.control.contest import Contests
 from coxswain.control.reconcile import Outcome, Reconciler
 from coxswain.control.report import Reporter
 from coxswain.control.store import Key, Store
 from coxswain.kube.events import Occurrence
 from coxswain.kube.kinds import DEPLOYMENT, WEBAPP
 from coxswain.kube.observed import Observed, observe
-from coxswain.settings import StatusSettings
+from coxswain.settings import ContestSettings, StatusSettings
 from unit.objects import raw_webapp
 from unit.server import RecordingWriter
 
@@ -50,9 +51,10 @@ class Bench:
         self.reconciler = Reconciler(
             self.store,
             self.writer,
-            self.events,  # type: ignore[arg-type]
-            reporter,
-            lambda: self.time,
+            recorder=self.events,  # type: ignore[arg-type]
+            reporter=reporter,
+            contests=Contests(ContestSettings(), lambda: self.now),
+            clock=lambda: self.time,
         )
 
     def webapp(self, *, version: int = 10, generation: int = 1, uid: str = "uid-1", **spec: Any) -> Observed:

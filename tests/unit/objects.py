@@ -4,7 +4,7 @@ import copy
 import json
 from typing import Any
 
-from coxswain.kube.kinds import DEPLOYMENT, WEBAPP, Kind
+from coxswain.kube.kinds import DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER, WEBAPP, Kind
 from coxswain.kube.observed import Observed, observe
 from coxswain.webapp.spec import Manifest, WebApp
 
@@ -33,6 +33,13 @@ def observed_child(
     labels = {"coxswain.dev/webapp": label} if label else {}
     metadata = {"name": name, "namespace": "shop", "uid": uid, "resourceVersion": str(version), "labels": labels}
     return observe(kind, {"metadata": metadata})
+
+
+def observed_autoscaler(target: str = "web", *, version: int = 10, name: str = "scaler") -> Observed:
+    """A HorizontalPodAutoscaler of a Deployment as observed."""
+    metadata = {"name": name, "namespace": "shop", "uid": f"autoscaler-{name}", "resourceVersion": str(version)}
+    reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": target}
+    return observe(HORIZONTAL_POD_AUTOSCALER, {"metadata": metadata, "spec": {"scaleTargetRef": reference}})
 
 
 def stored(manifest: Manifest, *, version: int = 10, uid: str = "child-1", **more: Any) -> dict[str, Any]:

@@ -39,7 +39,7 @@ class RecordingWriter(Writer):
     async def create(self, manifest: Manifest) -> Observed:
         return self._answer(f"create {manifest['kind']}", lambda: self._stored(manifest))
 
-    async def update(self, manifest: Manifest, observed: Observed) -> Observed:
+    async def update(self, manifest: Manifest, observed: Observed, *, force: bool) -> Observed:  # noqa: ARG002
         return self._answer(f"update {manifest['kind']}", lambda: self._stored(manifest, observed.uid))
 
     async def remove(self, observed: Observed) -> None:

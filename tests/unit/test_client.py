@@ -99,7 +99,7 @@ def test_a_429_holds_back_what_is_like_it_and_nothing_else() -> None:
             begun = clock()
             with pytest.raises(Refused):
                 await client.get(WEBAPP, "shop", "web")
-            await client.apply(SERVICE, MANIFEST, field_manager="x")
+            await client.apply(SERVICE, MANIFEST, field_manager="x", force=True)
             assert clock() - begun < 0.5, "a write is not held back"
             assert (answers.count, answers.most) == (2, 1)
             await asyncio.gather(*(client.get(WEBAPP, "shop", "web") for _ in range(3)))
@@ -144,9 +144,9 @@ def test_at_the_end_what_is_under_way_goes_on_and_nothing_else_is_sent() -> None
             with pytest.raises(Refused):
                 await client.get(WEBAPP, "shop", "web")
             answers.gate.clear()
-            under_way = asyncio.create_task(client.apply(SERVICE, MANIFEST, field_manager="x"))
+            under_way = asyncio.create_task(client.apply(SERVICE, MANIFEST, field_manager="x", force=True))
             await until(lambda: answers.under_way)
-            in_line = asyncio.create_task(client.apply(SERVICE, MANIFEST, field_manager="x"))
+            in_line = asyncio.create_task(client.apply(SERVICE, MANIFEST, field_manager="x", force=True))
             in_a_pause = asyncio.create_task(client.get(WEBAPP, "shop", "web"))
             client.end()
             answers.gate.set()

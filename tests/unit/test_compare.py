@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from coxswain.kube.compare import differences, owner
+from coxswain.kube.compare import Entry, differences, managers
 from coxswain.webapp.children import desired
 from coxswain.webapp.spec import Manifest
 from unit.objects import fields_of, stored, webapp
@@ -135,5 +135,5 @@ def test_the_owner_of_a_difference(live: Manifest) -> None:
         "f:spec": {"f:template": {"f:spec": {"f:containers": {'k:{"name":"app"}': {"f:image": {}}}}}}
     }
     others: dict[str, Any] = {"f:metadata": {"f:labels": {"f:theirs": {}}}}
-    assert owner(difference, [("labeller", others), ("kubectl-set", theirs)]) == "kubectl-set"
-    assert owner(difference, [("labeller", others)]) is None
+    assert managers(difference, [Entry("labeller", others), Entry("kubectl-set", theirs)]) == ["kubectl-set"]
+    assert managers(difference, [Entry("labeller", others)]) == []

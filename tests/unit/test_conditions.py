@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coxswain.webapp.conditions import TYPES, Urgency, status, urgency
+from coxswain.webapp.conditions import TYPES, Observations, Urgency, status, urgency
 from coxswain.webapp.health import (
     HEALTHY,
     MISSING,
@@ -44,7 +44,7 @@ def deployment(wanted: int = 2, generation: int = 1, **counts: Any) -> dict[str,
 def made(*healths: Health, previous: Status | None = None, now: str = NOW, live: Any = None, **spec: Any) -> Status:
     """The status of a WebApp whose children have these healths."""
     children = [Child("Deployment", f"web-{number}", state) for number, state in enumerate(healths)]
-    return status(webapp(ports=PORTS, **spec), children, live or deployment(), previous or {}, now)
+    return status(webapp(ports=PORTS, **spec), Observations(children, live or deployment()), previous or {}, now)
 
 
 def shown(made: Status) -> dict[str, tuple[str, str]]:
@@ -97,6 +97,8 @@ def test_all_is_well() -> None:
         "Progressing": ("False", "Complete"),
         "Available": ("True", "MinimumReplicasAvailable"),
         "Stalled": ("False", "NotStalled"),
+        "Conflicted": ("False", "NoConflict"),
+        "Contested": ("False", "NotContested"),
     }
 
 
@@ -126,7 +128,7 @@ def test_counts_selector_and_url() -> None:
     assert (result["replicas"], result["readyReplicas"], result["updatedReplicas"]) == (2, 2, 2)
     assert result["selector"] == "coxswain.dev/webapp=web"
     assert result["url"] == "http://web.shop.svc:8080"
-    assert "url" not in status(webapp(), [], None, {}, NOW)
+    assert "url" not in status(webapp(), Observations([]), {}, NOW)
 
 
 @pytest.mark.parametrize(
@@ -141,14 +143,14 @@ def test_counts_selector_and_url() -> None:
 )
 def test_url(ports: list[dict[str, Any]], address: str | None) -> None:
     app = webapp(ports=PORTS, service={"ports": ports})
-    assert status(app, [], None, {}, NOW).get("url") == address
+    assert status(app, Observations([]), {}, NOW).get("url") == address
 
 
 def test_a_time_changes_only_with_its_condition() -> None:
     first = made(HEALTHY, MISSING)
     second = made(HEALTHY, HEALTHY, previous=first, now=LATER)
     times = {found["type"]: found["lastTransitionTime"] for found in second["conditions"]}
-    assert times == {"Ready": LATER, "Progressing": LATER, "Available": NOW, "Stalled": NOW}
+    assert times == {**dict.fromkeys(TYPES, NOW), "Ready": LATER, "Progressing": LATER}
 
 
 def test_the_same_again_is_the_same_bytes() -> None:

@@ -30,7 +30,8 @@ def tried(path: str) -> dict[str, Any]:
 
 def test_every_leaf_of_the_schema_is_reached() -> None:
     reached = {mutation.path for mutation in mutations(schema(), bases())}
-    assert set(leaves(schema())) - reached == {f".{name}" for name in LEFT_OUT}
+    left = {leaf.lstrip(".").split(".")[0] for leaf in set(leaves(schema())) - reached}
+    assert left == set(LEFT_OUT)
 
 
 def test_each_mutation_differs_from_its_base_and_is_made_once() -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from coxswain.kube.kinds import CONFIG_MAP, DEPLOYMENT, POD, REPLICA_SET, WEBAPP
+from coxswain.kube.kinds import CONFIG_MAP, DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER, POD, REPLICA_SET, WEBAPP
 from coxswain.kube.observed import observe
 from coxswain.webapp.children import desired
 from unit.objects import stored, webapp
@@ -29,7 +29,7 @@ def test_of_managed_fields_our_entry_and_the_others_are_kept() -> None:
     observed = observe(CONFIG_MAP, raw)
     assert observed.owned is not None
     assert set(observed.owned) == {"f:metadata", "f:data", "f:immutable"}
-    assert [manager for manager, _ in observed.others] == ["kubectl", "coxswain"]
+    assert [entry.manager for entry in observed.others] == ["kubectl", "coxswain"]
 
 
 def test_the_webapps_that_it_names() -> None:
@@ -131,6 +131,31 @@ def test_of_a_replica_set_hash_revision_and_controller_are_kept() -> None:
     assert observed.content == {"metadata": {"labels": labels, "annotations": annotations}}
     assert observed.controller is not None
     assert observed.controller.uid == "set-1"
+
+
+@pytest.mark.parametrize(
+    ("version", "kind", "named"),
+    [
+        ("apps/v1", "Deployment", {"shop"}),
+        ("apps/v1beta2", "Deployment", {"shop"}),
+        ("apps/v1", "StatefulSet", set()),
+        ("example.com/v1", "Deployment", set()),
+        ("v1", "Deployment", set()),
+        (None, "Deployment", set()),
+        ("coxswain.dev/v1", "WebApp", set()),
+    ],
+)
+def test_of_an_autoscaler_its_target_is_kept(version: str | None, kind: str, named: set[str]) -> None:
+    """Neither its labels nor its owner matter: only what it scales."""
+    raw = raw_pod()
+    raw["metadata"]["ownerReferences"][0].update(apiVersion="coxswain.dev/v1", kind="WebApp")
+    target = {"apiVersion": version, "kind": kind, "name": "shop"}
+    target = {key: value for key, value in target.items() if value is not None}
+    raw["spec"] = {"scaleTargetRef": target, "minReplicas": 1, "maxReplicas": 9}
+    observed = observe(HORIZONTAL_POD_AUTOSCALER, raw)
+    assert observed.content == {"scaleTargetRef": target}
+    assert (observed.controller, observed.label, observed.owned, observed.others) == (None, None, None, ())
+    assert observed.webapps == named
 
 
 def test_what_is_no_object_is_an_error() -> None:

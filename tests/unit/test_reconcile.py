@@ -7,6 +7,7 @@ import pytest
 
 from coxswain.control.reconcile import Outcome
 from coxswain.control.store import HistoryReset
+from coxswain.kube.compare import Entry
 from coxswain.kube.errors import Refused, Unreachable
 from coxswain.kube.kinds import CHILDREN, CONFIG_MAP, DEPLOYMENT, SERVICE, WEBAPP, kind_of
 from coxswain.kube.observed import Controller, Observed, observe, webapp_of
@@ -295,7 +296,7 @@ def test_drift_is_put_back_and_told_of(bench: Bench) -> None:
         version=500,
         content=content,
         owned={**live.owned, "f:spec": fields},
-        others=(("kubectl", {"f:spec": {"f:replicas": {}}}),),
+        others=(Entry("kubectl", {"f:spec": {"f:replicas": {}}}),),
     )
     bench.store.observe(drifted)
     bench.writer.version = 600

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coxswain.control.store import HistoryReset, Key, Store
-from coxswain.kube.kinds import DEPLOYMENT, SERVICE, WEBAPP
-from unit.objects import observed_child, observed_webapp
+from coxswain.kube.kinds import DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER, SERVICE, WEBAPP
+from unit.objects import observed_autoscaler, observed_child, observed_webapp
 
 WEB = Key("shop", "web")
 
@@ -25,6 +25,22 @@ def test_an_object_that_changes_its_webapp_names_both() -> None:
     store.observe(observed_child(version=10, label="web"))
     assert store.observe(observed_child(version=11, label="other")) == {WEB, Key("shop", "other")}
     assert store.objects_of(WEB, DEPLOYMENT) == []
+
+
+def test_an_autoscaler_is_of_the_webapp_whose_deployment_it_targets() -> None:
+    store = Store()
+    assert store.observe(observed_autoscaler(version=10)) == {WEB}
+    assert store.objects_of(WEB, HORIZONTAL_POD_AUTOSCALER) == [observed_autoscaler(version=10)]
+    assert store.observe(observed_autoscaler("other", version=20)) == {WEB, Key("shop", "other")}
+    assert store.objects_of(WEB, HORIZONTAL_POD_AUTOSCALER) == []
+    assert store.forget(HORIZONTAL_POD_AUTOSCALER, Key("shop", "scaler"), 30) == {Key("shop", "other")}
+
+
+def test_an_autoscaler_with_the_same_target_is_no_news() -> None:
+    store = Store()
+    store.observe(observed_autoscaler(version=10))
+    assert store.observe(observed_autoscaler(version=20)) == set()
+    assert store.objects_of(WEB, HORIZONTAL_POD_AUTOSCALER) == [observed_autoscaler(version=20)]
 
 
 def test_the_same_version_is_no_news() -> None:

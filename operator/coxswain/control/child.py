@@ -1,30 +1,35 @@
-"""One child: compared, created or applied, and its health told. What was refused is remembered and not sent again."""
+"""One child: compared, created or applied, and its health told."""
 
-import hashlib
-import json
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from coxswain.control.attempts import Attempts
+from coxswain.control.contest import Contests
 from coxswain.control.store import Key, Store
 from coxswain.kube.apply import Writer
-from coxswain.kube.compare import Difference, differences, owner
+from coxswain.kube.compare import Difference, differences
+from coxswain.kube.conflicts import Held, Plan, foreign_manager, plan
 from coxswain.kube.errors import Refused, Sort
+from coxswain.kube.fields import minus
 from coxswain.kube.kinds import WEBAPP, Kind, kind_of
+from coxswain.kube.managed import BEFORE_FIRST_APPLY
 from coxswain.kube.observed import Observed, comparable
 from coxswain.webapp.health import (
     MISSING,
     TERMINATING,
     Child,
     Health,
+    contested,
     differs,
+    halted,
     health,
     held,
     name_taken,
     not_written,
     rejected,
 )
-from coxswain.webapp.identity import WEBAPP_LABEL
+from coxswain.webapp.policy import policy_of
 from coxswain.webapp.spec import Manifest, WebApp
 
 log = logging.getLogger(__name__)
@@ -39,6 +44,12 @@ class Correction:
     difference: Difference
     manager: str | None
 
+    @property
+    def is_foreign(self) -> bool:
+        """Whether someone else had made it; a field of ours whose desired value is new is still ours."""
+        wanted = self.difference.wanted is not None or bool(self.difference.rivals)
+        return wanted and (self.manager is not None or self.difference.found is None)
+
 
 @dataclass(frozen=True)
 class Result:
@@ -49,39 +60,28 @@ class Result:
     """The child as it is now, if it is there and the WebApp's."""
     created: bool = False
     corrections: tuple[Correction, ...] = ()
+    left: tuple[Held, ...] = ()
+    """What others hold, and keep for now."""
     retry: bool = False
     """The write failed and may succeed later."""
-
-
-@dataclass(frozen=True)
-class _Tried:
-    """A write that led nowhere: not to be sent again while manifest and live object are the same, its status apart.
-
-    Both are kept as digests.
-    """
-
-    manifest: str
-    live: str | None
-    refused: Health | None
-    """None if the server accepted the apply and stored something else: a mutating policy holds the value."""
 
 
 class ChildWriter:
     """Brings single children about."""
 
-    def __init__(self, store: Store, writer: Writer) -> None:
+    def __init__(self, store: Store, writer: Writer, contests: Contests) -> None:
         self._store = store
         self._writer = writer
-        self._tried: dict[Key, dict[tuple[Kind, Key], _Tried]] = {}
+        self._contests = contests
+        self._attempts = Attempts()
 
     def look_again(self) -> None:
         """Forget what was refused, so that it is tried once more; an apply without effect is not."""
-        for key, children in self._tried.items():
-            self._tried[key] = {place: tried for place, tried in children.items() if tried.refused is None}
+        self._attempts.look_again()
 
     def forget(self, key: Key) -> None:
         """Forget all about the children of a WebApp that is gone."""
-        self._tried.pop(key, None)
+        self._attempts.forget(key)
 
     async def ensure(self, webapp: WebApp, manifest: Manifest, *, patient: bool) -> Result:
         """Make one child as its manifest says, with the fewest requests.
@@ -95,7 +95,7 @@ class ChildWriter:
         place = _place(manifest)
         observed = self._store.get(*place)
         if webapp.paused:
-            return _paused(webapp, manifest, observed)
+            return self._paused(webapp, manifest, observed)
         try:
             if observed is None:
                 return await self._create(webapp, manifest)
@@ -107,12 +107,13 @@ class ChildWriter:
             current = self._store.get(*place)
             live = current if current is not None and current.is_child_of(webapp) else None
             if refused.stalled:
-                self._remember(manifest, live, refused)
+                sent = manifest if live is None else self._plan(webapp, manifest, live).manifest
+                self._attempts.remember(sent, live, refused)
             log.warning("%s %s can't be written: %s", *_named(manifest), error)
             return Result(_child(manifest, refused), live, retry=not refused.stalled)
 
     async def _create(self, webapp: WebApp, manifest: Manifest) -> Result:
-        known = self._known(manifest, None)
+        known = self._attempts.known(manifest, None)
         if known is not None and known.refused is not None:
             return Result(_child(manifest, known.refused))
         try:
@@ -129,33 +130,77 @@ class ChildWriter:
             return await self._update(webapp, manifest, found)
         self._store.answer(created, None)
         log.info("created %s %s", *_named(manifest))
-        return Result(_child(manifest, self._outcome(manifest, created, None)), created, created=True)
+        left = self._outcome(manifest, created, None)
+        return Result(_child(manifest, held(health(created.content), _listed(left))), created, created=True)
 
     async def _update(self, webapp: WebApp, manifest: Manifest, observed: Observed) -> Result:
         foreign = _foreign(webapp, observed)
         if foreign is not None:
             if foreign.stalled:
-                self._remember(manifest, None, foreign)
+                self._attempts.remember(manifest, None, foreign)
             return Result(_child(manifest, foreign))
         if observed.going:
             return Result(_child(manifest, TERMINATING), observed)
-        found = differences(comparable(manifest), observed.content, observed.owned)
-        known = self._known(manifest, observed) if found else None
+        planned = self._plan(webapp, manifest, observed)
+        if planned.halted:
+            return Result(_child(manifest, halted(_shown(planned.halted))), observed, left=planned.halted)
+        known = self._attempts.known(planned.manifest, observed) if planned.differences else None
         if known is not None and known.refused is not None:
-            return Result(_child(manifest, known.refused), observed)
-        if not found or known is not None:
-            return Result(_child(manifest, held(health(observed.content), _listed(found))), observed)
+            return Result(_child(manifest, known.refused), observed, left=planned.left)
+        if not planned.differences or known is not None:
+            observed = await self._release(observed)
+            state = _healthy(observed, planned, planned.differences)
+            return Result(_child(manifest, state), observed, left=planned.left)
+        return await self._apply(webapp, manifest, observed, planned)
+
+    async def _apply(self, webapp: WebApp, manifest: Manifest, observed: Observed, planned: Plan) -> Result:
+        found = planned.differences
+        corrections = tuple(Correction(difference, foreign_manager(difference, observed)) for difference in found)
         try:
-            answer = await self._writer.update(manifest, observed)
+            if planned.rivals:
+                taken = await self._writer.take_over(observed, planned.rivals)
+                self._store.answer(taken, observed)
+                observed = taken
+            answer = await self._writer.update(planned.manifest, observed, force=planned.force)
         except Refused as error:
             if error.status == 409:
+                if error.field_conflicts:
+                    log.info("%s %s: a conflict just learned of: %s", *_named(manifest), error)
                 self._store.observe(await self._writer.look(manifest))
                 await self._is_behind(webapp)
             raise
         self._store.answer(answer, observed)
         log.info("applied %s %s: %s", *_named(manifest), _listed(found))
-        corrections = tuple(Correction(difference, owner(difference, observed.others)) for difference in found)
-        return Result(_child(manifest, self._outcome(manifest, answer, observed)), answer, corrections=corrections)
+        self._contests.took_back(
+            _key(webapp), _object(manifest), [found.difference.text for found in corrections if found.is_foreign]
+        )
+        after = self._outcome(planned.manifest, answer, observed)
+        return Result(
+            _child(manifest, _healthy(answer, planned, after)), answer, corrections=corrections, left=planned.left
+        )
+
+    def _plan(self, webapp: WebApp, manifest: Manifest, observed: Observed) -> Plan:
+        return plan(
+            manifest,
+            observed,
+            lambda field: policy_of(webapp, manifest["kind"], field),
+            self._contests.held_off(_key(webapp), _object(manifest)),
+        )
+
+    async def _release(self, observed: Observed) -> Observed:
+        """Take what is ours out of the entry that stands for the time before our first apply.
+
+        It would keep a field that is no longer desired for ever.
+        """
+        shared = any(
+            entry.manager == BEFORE_FIRST_APPLY and minus(entry.fields, observed.owned or {}) != entry.fields
+            for entry in observed.others
+        )
+        if not shared:
+            return observed
+        answer = await self._writer.release(observed, lambda manager, _: manager == BEFORE_FIRST_APPLY)
+        self._store.answer(answer, observed)
+        return answer
 
     async def _is_behind(self, webapp: WebApp) -> bool:
         """Tell whether the WebApp has changed since; the store knows then.
@@ -166,23 +211,24 @@ class ChildWriter:
         self._store.observe(found)
         return (found.uid, found.content["metadata"]["generation"]) != (webapp.uid, webapp.generation)
 
-    def _outcome(self, manifest: Manifest, answer: Observed, before: Observed | None) -> Health:
-        """Return the health of a child that was just applied."""
-        left = differences(comparable(manifest), answer.content, answer.owned)
+    def _outcome(self, manifest: Manifest, answer: Observed, before: Observed | None) -> list[Difference]:
+        """Return what differs in a child that was just applied."""
+        left = differences(comparable(manifest), answer.content, answer.owned, answer.others)
         if left or (before is not None and answer.version == before.version):
             # Between our request and what was stored something changed it: an admission policy, which would again.
-            self._remember(manifest, answer, None)
-        return held(health(answer.content), _listed(left))
+            self._attempts.remember(manifest, answer, None)
+        return left
 
-    def _known(self, manifest: Manifest, observed: Observed | None) -> _Tried | None:
-        tried = self._tried.get(_owner(manifest), {}).get(_place(manifest))
-        same = tried is not None and (tried.manifest, tried.live) == (_digest(manifest), _state(observed))
-        return tried if same else None
-
-    def _remember(self, manifest: Manifest, observed: Observed | None, refused: Health | None) -> None:
-        self._tried.setdefault(_owner(manifest), {})[_place(manifest)] = _Tried(
-            _digest(manifest), _state(observed), refused
-        )
+    def _paused(self, webapp: WebApp, manifest: Manifest, observed: Observed | None) -> Result:
+        if observed is None:
+            return Result(_child(manifest, MISSING))
+        foreign = _foreign(webapp, observed)
+        if foreign is not None:
+            return Result(_child(manifest, foreign))
+        planned = self._plan(webapp, manifest, observed)
+        found = planned.differences
+        state = differs(_listed(found)) if found else _healthy(observed, planned, ())
+        return Result(_child(manifest, state), observed, left=planned.left)
 
 
 def _refusal(error: Refused, *, patient: bool) -> Health | None:
@@ -206,14 +252,16 @@ def _foreign(webapp: WebApp, observed: Observed) -> Health | None:
     return name_taken(None if controller is None else f"{controller.kind} {controller.name}")
 
 
-def _paused(webapp: WebApp, manifest: Manifest, observed: Observed | None) -> Result:
-    if observed is None:
-        return Result(_child(manifest, MISSING))
-    foreign = _foreign(webapp, observed)
-    if foreign is not None:
-        return Result(_child(manifest, foreign))
-    found = differences(comparable(manifest), observed.content, observed.owned)
-    return Result(_child(manifest, differs(_listed(found)) if found else health(observed.content)), observed)
+def _healthy(live: Observed, planned: Plan, differing: Sequence[Difference]) -> Health:
+    """Return the health of a child that was brought as near to what is desired as others and policies let it."""
+    fought = [found for found in planned.left if found.contested]
+    if fought:
+        return contested(_shown(fought))
+    return held(health(live.content), _listed(differing))
+
+
+def _shown(found: Sequence[Held]) -> str:
+    return ", ".join(f"{each.difference.text} ({each.manager})" for each in found[:_NAMED_DIFFERENCES])
 
 
 def _listed(found: Sequence[Difference]) -> str:
@@ -234,18 +282,9 @@ def _place(manifest: Manifest) -> tuple[Kind, Key]:
     return kind_of(manifest), Key(manifest["metadata"]["namespace"], manifest["metadata"]["name"])
 
 
-def _owner(manifest: Manifest) -> Key:
-    return Key(manifest["metadata"]["namespace"], manifest["metadata"]["labels"][WEBAPP_LABEL])
+def _object(manifest: Manifest) -> str:
+    return "/".join(_named(manifest))
 
 
-def _state(observed: Observed | None) -> str | None:
-    """Return a digest of what decides how the server takes an apply: all but status and generation."""
-    if observed is None:
-        return None
-    content = {key: value for key, value in observed.content.items() if key not in ("status", "metadata")}
-    metadata = {key: value for key, value in observed.content["metadata"].items() if key != "generation"}
-    return _digest({"uid": observed.uid, "metadata": metadata, "content": content, "owned": observed.owned})
-
-
-def _digest(value: Manifest) -> str:
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+def _key(webapp: WebApp) -> Key:
+    return Key(webapp.namespace, webapp.name)

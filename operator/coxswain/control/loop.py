@@ -8,6 +8,7 @@ from typing import Any
 
 from kubernetes.aio.client import Configuration
 
+from coxswain.control.contest import Contests
 from coxswain.control.feed import Crossing, Sign
 from coxswain.control.progress import Progress
 from coxswain.control.reconcile import Outcome, Reconciler
@@ -61,7 +62,14 @@ class Loop:
             sweep_webapps=lambda namespace: self._resync.sweep_soon(WEBAPP, namespace),
         )
         recorder = Recorder(client, clock)
-        self._reconciler = Reconciler(self._store, writer, recorder, reporter, lambda: datetime.now(UTC))
+        self._reconciler = Reconciler(
+            self._store,
+            writer,
+            recorder=recorder,
+            reporter=reporter,
+            contests=Contests(settings.contest, clock),
+            clock=lambda: datetime.now(UTC),
+        )
         self._supervisor = Supervisor(client, connect, settings.scopes, settings.watch, self._new_feed)
         self._in_hand: set[asyncio.Task[None]] = set()
         self._progress = Progress(

@@ -1,21 +1,36 @@
 """What of a reconcile a person should hear of, as Events: the first children, drift put right, and what went wrong."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 from coxswain.control.child import Correction, Result
 from coxswain.kube.events import Occurrence
-from coxswain.webapp.conditions import READY, worst
+from coxswain.webapp.co_writers import shown
+from coxswain.webapp.conditions import CONTESTED, READY, worst
 from coxswain.webapp.health import Level
+from coxswain.webapp.policy import Policy
 from coxswain.webapp.spec import Status, WebApp
 
 _NAMED_CORRECTIONS = 3
 
 
-def news(webapp: WebApp, results: Sequence[Result], previous: Status) -> Occurrence | None:
-    """Return what is worth an Event, at most one for each reconcile; trouble first; nothing of a paused WebApp."""
+def news(
+    webapp: WebApp, results: Sequence[Result], previous: Status, present: Status, undeclared: Sequence[str] = ()
+) -> list[Occurrence]:
+    """Return what is worth an Event: trouble or else the first children, what was put back, and who else writes.
+
+    Of a paused WebApp nothing is.
+    """
     if webapp.paused:
-        return None
-    return _trouble(results, previous) or _created(results, previous) or _drift(webapp, results, previous)
+        return []
+    found = [
+        _trouble(results, previous) or _created(results, previous),
+        _drift(webapp, results, previous),
+        _conflicts(previous, present),
+        _contested(previous, present),
+        _undeclared(undeclared),
+    ]
+    return [occurrence for occurrence in found if occurrence is not None]
 
 
 def _trouble(results: Sequence[Result], previous: Status) -> Occurrence | None:
@@ -35,7 +50,7 @@ def _trouble(results: Sequence[Result], previous: Status) -> Occurrence | None:
 
 def _created(results: Sequence[Result], previous: Status) -> Occurrence | None:
     created = [result.child.kind for result in results if result.created]
-    if not created or "observedGeneration" in previous:
+    if not created or previous.get("observedGeneration"):
         return None
     return Occurrence("Created", "Create", f"created {', '.join(created)}")
 
@@ -50,7 +65,7 @@ def _drift(webapp: WebApp, results: Sequence[Result], previous: Status) -> Occur
         child = result.child
         if result.created and (child.kind, child.name) in were_there:
             sentences.append(f"{child.kind} {child.name} was deleted and is made anew")
-        foreign = [found for found in result.corrections if _is_foreign(found)]
+        foreign = [found for found in result.corrections if found.is_foreign]
         if foreign:
             more = f" and {len(foreign) - _NAMED_CORRECTIONS} more" if len(foreign) > _NAMED_CORRECTIONS else ""
             fields = ", ".join(_told(found) for found in foreign[:_NAMED_CORRECTIONS])
@@ -60,10 +75,38 @@ def _drift(webapp: WebApp, results: Sequence[Result], previous: Status) -> Occur
     return Occurrence("DriftCorrected", "Apply", "; ".join(sentences)) if sentences else None
 
 
-def _is_foreign(correction: Correction) -> bool:
-    """Tell a change by someone else from a desired value that is new: a field of ours that changes is still ours."""
-    difference = correction.difference
-    return difference.wanted is not None and (correction.manager is not None or difference.found is None)
+def _conflicts(previous: Status, present: Status) -> Occurrence | None:
+    told = previous.get("conflicts", [])
+    new = [entry for entry in present.get("conflicts", []) if entry not in told]
+    if not new:
+        return None
+    halted = any(entry["policy"] == Policy.HALT for entry in new)
+    fields = ", ".join(f"{entry['object']} {entry['field']} ({entry['manager']})" for entry in new[:_NAMED_CORRECTIONS])
+    more = f" and {len(new) - _NAMED_CORRECTIONS} more" if len(new) > _NAMED_CORRECTIONS else ""
+    what = "nothing is written to it until that is resolved" if halted else "left to that manager"
+    return Occurrence("FieldConflict", "Apply", f"held by another manager: {fields}{more}: {what}", _type(halted))
+
+
+def _contested(previous: Status, present: Status) -> Occurrence | None:
+    before, now = (_condition(found, CONTESTED) for found in (previous, present))
+    if now.get("status") != "True" or now.get("message") == before.get("message"):
+        return None
+    return Occurrence("Contested", "Apply", f"left alone for a while: {now['message']}", "Warning")
+
+
+def _undeclared(fields: Sequence[str]) -> Occurrence | None:
+    if not fields:
+        return None
+    note = f"the CRD has no {', '.join(fields)} in its status: it is older than the operator; apply the CRD"
+    return Occurrence("StatusPruned", "WriteStatus", note, "Warning")
+
+
+def _type(warning: bool) -> Literal["Normal", "Warning"]:
+    return "Warning" if warning else "Normal"
+
+
+def _condition(found: Status, name: str) -> Mapping[str, Any]:
+    return next((condition for condition in found.get("conditions", []) if condition["type"] == name), {})
 
 
 def _told(correction: Correction) -> str:
@@ -73,7 +116,8 @@ def _told(correction: Correction) -> str:
         return f"{difference.text} (changed{who})"
     if difference.found is None:
         return f"{difference.text} (removed{who})"
-    return f"{difference.text} {difference.found} to {difference.wanted} (changed{who})"
+    found, wanted = (shown(difference.text, value) for value in (difference.found, difference.wanted))
+    return f"{difference.text} {found} to {wanted} (changed{who})"
 
 
 def _advice(webapp: WebApp, kind: str, corrections: Sequence[Correction]) -> str:

@@ -9,8 +9,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from coxswain.control.child import ChildWriter, Result
+from coxswain.control.contest import Contests
+from coxswain.control.ledger import Ledger, conflicts, repairs
 from coxswain.control.news import news
-from coxswain.control.report import Reporter
+from coxswain.control.report import Report, Reporter
 from coxswain.control.store import Key, Store
 from coxswain.kube.apply import Writer
 from coxswain.kube.errors import Refused, Sort
@@ -18,7 +20,7 @@ from coxswain.kube.events import Recorder
 from coxswain.kube.kinds import CONFIG_MAP, DEPLOYMENT, POD, REPLICA_SET, SERVICE, SERVICE_ACCOUNT
 from coxswain.kube.observed import Observed, webapp_of
 from coxswain.webapp.children import desired
-from coxswain.webapp.conditions import status
+from coxswain.webapp.conditions import Observations, status
 from coxswain.webapp.health import Child, Level, held_back
 from coxswain.webapp.pods import diagnosis, explained
 from coxswain.webapp.spec import WebApp
@@ -47,7 +49,14 @@ class Reconciler:
     """Reconciles WebApps."""
 
     def __init__(
-        self, store: Store, writer: Writer, recorder: Recorder, reporter: Reporter, clock: Callable[[], datetime]
+        self,
+        store: Store,
+        writer: Writer,
+        *,
+        recorder: Recorder,
+        reporter: Reporter,
+        contests: Contests,
+        clock: Callable[[], datetime],
     ) -> None:
         """Reconcile what the store has; `clock` gives the time of day, in UTC."""
         self._clock = clock
@@ -55,12 +64,16 @@ class Reconciler:
         self._writer = writer
         self._recorder = recorder
         self._reporter = reporter
-        self._children = ChildWriter(store, writer)
+        self._contests = contests
+        self._children = ChildWriter(store, writer, contests)
+        self._ledger = Ledger()
         self._removed: set[str] = set()
 
     def look_again(self) -> None:
         """Try again what was refused: a resync has ended."""
         self._children.look_again()
+        self._contests.look_again()
+        self._reporter.look_again()
         self._removed.clear()
 
     async def reconcile(self, key: Key, *, failures: int) -> Outcome:
@@ -75,6 +88,8 @@ class Reconciler:
             # No WebApp in the store never means delete, and what foreground deletion takes is not made anew.
             self._reporter.forget(key)
             self._children.forget(key)
+            self._contests.forget(key)
+            self._ledger.written(key)
             return Outcome()
         webapp = webapp_of(observed)
         try:
@@ -146,23 +161,30 @@ class Reconciler:
         results = [result for result, _ in told]
         deployment = next((result.live for result in results if result.child.kind == DEPLOYMENT.kind), None)
         previous = observed.content.get("status", {})
-        wanted = status(
-            webapp,
+        self._ledger.add(key, repairs(results))
+        found = Observations(
             [result.child for result in results],
             None if deployment is None else deployment.content,
-            previous,
-            now.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            held=conflicts(results),
+            repairs=self._ledger.waiting(key),
         )
+        wanted = status(webapp, found, previous, now.strftime("%Y-%m-%dT%H:%M:%SZ"))
+        report = Report()
         try:
             tentative = any(result.child.health.unobserved for result in results)
             report = await self._reporter.report(key, observed, wanted, tentative=tentative)
+            if report.written:
+                self._ledger.written(key)
         finally:
             # Told even if the status can't be: the next reconcile finds nothing that it could tell.
-            occurrence = news(webapp, results, previous)
-            if occurrence is not None:
+            for occurrence in news(webapp, results, previous, wanted, report.undeclared):
                 await self._recorder.record(observed, occurrence)
         retry = any(result.retry for result in results)
-        return Outcome(retry=retry, again=report.again, after=_sooner(report.after, *(delay for _, delay in told)))
+        return Outcome(
+            retry=retry,
+            again=report.again,
+            after=_sooner(report.after, self._contests.again(key), *(delay for _, delay in told)),
+        )
 
 
 def _blocked(results: Sequence[Result]) -> str | None:

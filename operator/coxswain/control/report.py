@@ -1,8 +1,10 @@
 """The status: written when it changed, at once or, for mere progress, with the last value after a while."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from math import inf
+from typing import cast
 
 from coxswain.control.store import Key, Store
 from coxswain.kube.apply import Writer
@@ -24,6 +26,8 @@ class Report:
     """It was computed from a WebApp that has changed since: compute it again at once."""
     after: float | None = None
     """It waits: come back after so many seconds."""
+    undeclared: tuple[str, ...] = ()
+    """Fields of the status that the CRD hasn't, just learned of: it is written without them from now on."""
 
 
 class Reporter:
@@ -45,13 +49,19 @@ class Reporter:
         self._clock = clock
         self._sweep_webapps = sweep_webapps
         self._written: dict[Key, float] = {}
+        self._drift_written: dict[Key, float] = {}
         self._waiting: dict[Key, dict[Urgency, float]] = {}
         self._stale: dict[Key, tuple[int, float]] = {}
         self._without_effect: dict[Key, tuple[int, Status]] = {}
+        self._undeclared: set[str] = set()
+
+    def look_again(self) -> None:
+        """Send again what the CRD had not."""
+        self._undeclared.clear()
 
     def forget(self, key: Key) -> None:
         """Forget all about a WebApp that is gone."""
-        for table in (self._written, self._waiting, self._stale, self._without_effect):
+        for table in (self._written, self._drift_written, self._waiting, self._stale, self._without_effect):
             table.pop(key, None)
 
     async def report(self, key: Key, webapp: Observed, status: Status, *, tentative: bool = False) -> Report:
@@ -64,6 +74,7 @@ class Reporter:
             HistoryReset: the answer was older than the WebApp.
         """
         previous = webapp.content.get("status", {})
+        status = _only_declared(status, self._undeclared)
         need = urgency(previous, status)
         if tentative and previous.get("observedGeneration") == status["observedGeneration"]:
             need = min(need, Urgency.PROGRESS)
@@ -81,8 +92,10 @@ class Reporter:
         """Return the seconds until a status of this urgency should be written."""
         if need is Urgency.NOW:
             return 0
-        interval = self._settings.progress_interval if need is Urgency.PROGRESS else self._settings.counts_interval
         now = self._clock()
+        if need is Urgency.DRIFT:
+            return self._drift_written.get(key, -inf) + self._settings.drift_interval - now
+        interval = self._settings.progress_interval if need is Urgency.PROGRESS else self._settings.counts_interval
         since = self._waiting.setdefault(key, {}).setdefault(need, now)
         return max(since, self._written.get(key, since)) + interval - now
 
@@ -104,6 +117,8 @@ class Reporter:
         try:
             answer = await self._writer.write_status(webapp, status)
         except Refused as error:
+            if error.undeclared_status_fields:
+                return self._without(error.undeclared_status_fields)
             if error.sort is not Sort.CONFLICT:
                 raise
             if self._store.webapp(key) is not webapp:
@@ -115,5 +130,17 @@ class Reporter:
         if answer.version == webapp.version:
             self._without_effect[key] = (webapp.version, status)
         self._written[key] = self._clock()
+        if status.get("drift") != webapp.content.get("status", {}).get("drift"):
+            self._drift_written[key] = self._clock()
         self._waiting.pop(key, None)
         return Report(written=True)
+
+    def _without(self, fields: Sequence[str]) -> Report:
+        """Leave out fields that the CRD hasn't: an apply that names one is refused as a whole."""
+        log.error("the CRD has no %s in its status: it is older than the operator; apply the CRD", ", ".join(fields))
+        self._undeclared.update(fields)
+        return Report(again=True, undeclared=tuple(fields))
+
+
+def _only_declared(status: Status, undeclared: Collection[str]) -> Status:
+    return cast("Status", {key: value for key, value in status.items() if key not in undeclared})

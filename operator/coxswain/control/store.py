@@ -8,7 +8,7 @@ so that news older than it can't bring the object back.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from coxswain.kube.kinds import WEBAPP, Kind
+from coxswain.kube.kinds import HORIZONTAL_POD_AUTOSCALER, WEBAPP, Kind
 from coxswain.kube.observed import Observed
 
 
@@ -193,7 +193,8 @@ class Store:
                     del self._of_webapp[key]
             for key in new:
                 self._of_webapp.setdefault(key, set()).add((kind, place))
-        return old | new
+        # Its status changes every few seconds, and nothing is kept of that: with the same target it is no news.
+        return old ^ new if kind is HORIZONTAL_POD_AUTOSCALER else old | new
 
 
 def _named(observed: Observed | None) -> set[Key]:

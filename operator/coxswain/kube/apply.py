@@ -1,9 +1,13 @@
 """The only writer: children and status, by Server-Side Apply as the field manager `coxswain`."""
 
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from coxswain.kube.client import Client
+from coxswain.kube.fields import Path
 from coxswain.kube.kinds import WEBAPP, kind_of
+from coxswain.kube.managed import patch, released, taken_over
 from coxswain.kube.observed import FIELD_MANAGER, Observed, observe
 from coxswain.webapp.spec import Manifest, Status, WebApp
 
@@ -22,15 +26,41 @@ class Writer:
 
         Not being in the store is no proof of absence, and a plain apply would take over what a label filter hides.
         """
-        return await self._apply(manifest, {"resourceVersion": NEVER_STORED})
+        return await self._apply(manifest, {"resourceVersion": NEVER_STORED}, force=False)
 
-    async def update(self, manifest: Manifest, observed: Observed) -> Observed:
-        """Apply a child of ours as it was observed.
+    async def update(self, manifest: Manifest, observed: Observed, *, force: bool) -> Observed:
+        """Apply a child of ours as it was observed; with `force`, fields that others hold become ours.
 
         409 if it has changed since or is gone, and 422 on metadata.uid if another object has its name by now. An apply
         needs no resourceVersion, but a manifest that was made of what is out of date must not go over what is newer.
         """
-        return await self._apply(manifest, {"uid": observed.uid, "resourceVersion": str(observed.version)})
+        identity = {"uid": observed.uid, "resourceVersion": str(observed.version)}
+        return await self._apply(manifest, identity, force=force)
+
+    async def take_over(self, observed: Observed, places: Sequence[Path]) -> Observed:
+        """Make these places of an object as it was observed ours alone: the next apply removes what it doesn't name.
+
+        409 if the object has changed since.
+        """
+        raw = await self._client.get(observed.kind, observed.namespace, observed.name)
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        entries = raw["metadata"].get("managedFields", [])
+        return await self._manage(observed, taken_over(entries, places, api_version=observed.kind.api_version, now=now))
+
+    async def release(self, observed: Observed, is_released: Callable[[str, str], bool]) -> Observed:
+        """Take from some managers, by name and operation, what is ours too of an object as it was observed.
+
+        409 if the object has changed since.
+        """
+        raw = await self._client.get(observed.kind, observed.namespace, observed.name)
+        return await self._manage(observed, released(raw["metadata"].get("managedFields", []), is_released))
+
+    async def _manage(self, observed: Observed, entries: Sequence[Mapping[str, Any]]) -> Observed:
+        operations = patch(entries, str(observed.version))
+        return observe(
+            observed.kind,
+            await self._client.json_patch(observed.kind, observed.namespace, observed.name, operations),
+        )
 
     async def remove(self, observed: Observed) -> None:
         """Delete a child exactly as it was observed."""
@@ -51,7 +81,9 @@ class Writer:
             },
             "status": status,
         }
-        answer = await self._client.apply(WEBAPP, manifest, field_manager=FIELD_MANAGER, subresource="status")
+        answer = await self._client.apply(
+            WEBAPP, manifest, field_manager=FIELD_MANAGER, force=True, subresource="status"
+        )
         return observe(WEBAPP, answer)
 
     async def look(self, manifest: Manifest) -> Observed:
@@ -63,7 +95,7 @@ class Writer:
         """Return a WebApp as it is now."""
         return observe(WEBAPP, await self._client.get(WEBAPP, webapp.namespace, webapp.name))
 
-    async def _apply(self, manifest: Manifest, identity: dict[str, Any]) -> Observed:
+    async def _apply(self, manifest: Manifest, identity: dict[str, Any], *, force: bool) -> Observed:
         kind = kind_of(manifest)
         sent = {**manifest, "metadata": {**manifest["metadata"], **identity}}
-        return observe(kind, await self._client.apply(kind, sent, field_manager=FIELD_MANAGER))
+        return observe(kind, await self._client.apply(kind, sent, field_manager=FIELD_MANAGER, force=force))

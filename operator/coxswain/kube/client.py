@@ -16,6 +16,7 @@ USER_AGENT = "coxswain"
 
 _JSON = "application/json"
 _APPLY = "application/apply-patch+yaml"
+_JSON_PATCH = "application/json-patch+json"
 
 
 class Client:
@@ -64,13 +65,28 @@ class Client:
         return await self._request("POST", kind.path(namespace), body=manifest, content_type=_JSON)
 
     async def apply(
-        self, kind: Kind, manifest: Mapping[str, Any], *, field_manager: str, subresource: str | None = None
+        self,
+        kind: Kind,
+        manifest: Mapping[str, Any],
+        *,
+        field_manager: str,
+        force: bool,
+        subresource: str | None = None,
     ) -> dict[str, Any]:
-        """Apply a manifest on the server, with force: fields that it names become the field manager's."""
+        """Apply a manifest on the server: fields that it names become the field manager's.
+
+        Without `force`, 409 with causes if another manager holds one of them at another value.
+        """
         metadata = manifest["metadata"]
         path = kind.path(metadata["namespace"], metadata["name"], subresource)
-        query = [("fieldManager", field_manager), ("force", "true")]
+        query = [("fieldManager", field_manager), ("force", "true" if force else "false")]
         return await self._request("PATCH", path, query=query, body=manifest, content_type=_APPLY)
+
+    async def json_patch(
+        self, kind: Kind, namespace: str, name: str, operations: Sequence[Mapping[str, Any]]
+    ) -> dict[str, Any]:
+        """Change an object by JSON Patch."""
+        return await self._request("PATCH", kind.path(namespace, name), body=operations, content_type=_JSON_PATCH)
 
     async def delete(self, kind: Kind, namespace: str, name: str, *, uid: str, version: int) -> None:
         """Delete an object if it is the one with this uid and resourceVersion; else 409."""
@@ -101,7 +117,7 @@ class Client:
         path: str,
         *,
         query: Sequence[tuple[str, str]] = (),
-        body: Mapping[str, Any] | None = None,
+        body: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
         content_type: str | None = None,
     ) -> dict[str, Any]:
         headers = {"Accept": _JSON, **({"Content-Type": content_type} if content_type else {})}

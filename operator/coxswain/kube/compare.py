@@ -4,48 +4,73 @@ Equal means: each desired value is the live one; our Apply entry in managedField
 of ours in a keyed list stand in the desired order, whatever stands between them. So an injected sidecar, a foreign
 label or a default of the server is no difference, while a field that is no longer desired is one as long as we own it.
 
-Merge keys and atomic parts need no schema here: the entry spells them
+Merge keys and atomic parts need no schema here: the entries spell them, ours or another manager's
 (https://kubernetes.io/docs/reference/using-api/server-side-apply/#fieldsv1).
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
+from coxswain.kube.fields import Fields, Path, element_of, inner, is_key, matches, owns, spelling, text
+from coxswain.kube.unions import rivals_in_list, rivals_in_map
 from coxswain.webapp.spec import Manifest
 
-Fields = Mapping[str, Any]
-"""A `fieldsV1`: f:<field>, k:<merge keys of an item>, v:<item of a set>, and `.` for the thing itself."""
-
 _ABSENT: Mapping[str, Any] = {}
+
+
+class Entry(NamedTuple):
+    """An entry of managedFields."""
+
+    manager: str
+    fields: Fields
+    operation: str = "Update"
 
 
 @dataclass(frozen=True)
 class Difference:
     """One place where the live object is not as desired."""
 
-    path: tuple[str, ...]
-    """The place, in elements of `fieldsV1`."""
+    path: Path
     wanted: Any
     """The desired value; None if the field should go."""
     found: Any
     """The live value; None if there is none."""
+    order: bool = False
+    """Only the order of items is another."""
+    rivals: tuple[Path, ...] = ()
+    """Live places that can't be there beside the desired value: another member of a union, an item with its name."""
 
     @property
     def text(self) -> str:
         """The place as a person writes it: spec.containers[name=app].image."""
-        return "".join(_shown(element) for element in self.path).removeprefix(".")
+        return text(self.path)
 
 
-def differences(desired: Manifest, live: Mapping[str, Any], owned: Fields | None) -> list[Difference]:
-    """Return where `live` is not as `desired`, given the fields that our Apply entry owns."""
-    return list(_compare((), _applied(desired), live, owned or _ABSENT, granular=True))
+def differences(
+    desired: Manifest, live: Mapping[str, Any], owned: Fields | None, others: Sequence[Entry] = ()
+) -> list[Difference]:
+    """Return where `live` is not as `desired`, given the fields that our Apply entry owns, and those of others."""
+    return _differences(desired, live, owned or _ABSENT, [owned or _ABSENT, *(entry.fields for entry in others)])
 
 
-def owner(difference: Difference, others: Sequence[tuple[str, Fields]]) -> str | None:
-    """Return the manager, other than us, that owns the place of a difference."""
-    return next((manager for manager, fields in others if _owns(fields, difference.path)), None)
+def places(
+    desired: Manifest, live: Mapping[str, Any], owned: Fields | None, others: Sequence[Entry] = ()
+) -> list[Difference]:
+    """Return every desired place with its live value, equal or not, as if we owned none of them."""
+    return _differences(desired, live, _ABSENT, [owned or _ABSENT, *(entry.fields for entry in others)])
+
+
+def managers(difference: Difference, others: Sequence[Entry]) -> list[str]:
+    """Return the managers, other than us, that own the place of a difference, or what can't be there beside it."""
+    if difference.order:
+        return []
+    paths = (difference.path, *difference.rivals)
+    return list(dict.fromkeys(entry.manager for entry in others if any(owns(entry.fields, path) for path in paths)))
+
+
+def _differences(desired: Manifest, live: Mapping[str, Any], owned: Fields, spelled: list[Fields]) -> list[Difference]:
+    return list(_compare_map((), _applied(desired), live, owned, spelled))
 
 
 def _applied(desired: Manifest) -> Manifest:
@@ -55,83 +80,75 @@ def _applied(desired: Manifest) -> Manifest:
     return {"metadata": metadata, **rest}
 
 
-def _compare(
-    path: tuple[str, ...], wanted: Any, live: Any, owned: Fields | None, *, granular: bool = False
-) -> Iterator[Difference]:
-    if owned is None:
-        yield Difference(path, wanted, live)
-        return
-    inner = {key: fields for key, fields in owned.items() if key != "."}
-    if isinstance(wanted, Mapping) and (inner or granular):
-        yield from _compare_map(path, wanted, live if isinstance(live, Mapping) else _ABSENT, inner)
-    elif isinstance(wanted, list) and inner:
-        yield from _compare_list(path, wanted, live if isinstance(live, list) else [], inner)
-    elif wanted != live:
+def _compare(path: Path, wanted: Any, live: Any, owned: Fields | None, spelled: list[Fields]) -> Iterator[Difference]:
+    """Compare at a place; `owned` is None where nothing is ours, and `spelled` is what all managers' entries say."""
+    granular = any(fields.keys() - {"."} for fields in spelled)
+    if isinstance(wanted, Mapping) and granular and (wanted or owned is not None):
+        yield from _compare_map(path, wanted, live if isinstance(live, Mapping) else _ABSENT, owned or _ABSENT, spelled)
+    elif isinstance(wanted, list) and granular and (wanted or owned is not None):
+        yield from _compare_list(path, wanted, live if isinstance(live, list) else [], owned or _ABSENT, spelled)
+    elif owned is None or wanted != live:
         yield Difference(path, wanted, live)
 
 
 def _compare_map(
-    path: tuple[str, ...], wanted: Mapping[str, Any], live: Mapping[str, Any], owned: Fields
+    path: Path, wanted: Mapping[str, Any], live: Mapping[str, Any], owned: Fields, spelled: list[Fields]
 ) -> Iterator[Difference]:
+    rivals = rivals_in_map(path, wanted, live)
     for key, value in wanted.items():
-        yield from _compare((*path, f"f:{key}"), value, live.get(key), owned.get(f"f:{key}"))
+        element = f"f:{key}"
+        for found in _compare((*path, element), value, live.get(key), owned.get(element), inner(spelled, element)):
+            yield _against(found, rivals.get(key, ()))
     for element in owned:
-        if element.removeprefix("f:") not in wanted:
+        if element != "." and element.removeprefix("f:") not in wanted:
             yield Difference((*path, element), None, live.get(element.removeprefix("f:")))
+    for key in rivals.keys() - wanted.keys():
+        yield Difference((*path, f"f:{key}"), None, live.get(key), rivals=rivals[key])
 
 
-def _compare_list(path: tuple[str, ...], wanted: list[Any], live: list[Any], owned: Fields) -> Iterator[Difference]:
+def _compare_list(
+    path: Path, wanted: list[Any], live: list[Any], owned: Fields, spelled: list[Fields]
+) -> Iterator[Difference]:
+    known = spelling(spelled)
     positions = []
     seen = set()
     for item in wanted:
-        element = next((element for element in owned if _is(element, item)), None)
+        element = next((element for element in known if matches(element, item)), None)
+        rivals = rivals_in_list(path, item, live, known)
         if element is None:
-            yield Difference((*path, _element(item, owned)), item, None)
+            yield Difference((*path, element_of(item, known)), item, None, rivals=rivals)
             continue
         seen.add(element)
-        position = next((index for index, found in enumerate(live) if _is(element, found)), None)
-        found = None if position is None else live[position]
+        position = next((index for index, found in enumerate(live) if matches(element, found)), None)
         positions.append(position)
-        yield from _compare((*path, element), item, found, owned[element])
-    for element in owned.keys() - seen:
-        yield Difference((*path, element), None, next((found for found in live if _is(element, found)), None))
-    known = [position for position in positions if position is not None]
-    if known != sorted(known):
-        yield Difference(path, wanted, live)
+        found = None if position is None else live[position]
+        for difference in _compare_item((*path, element), item, found, owned, inner(spelled, element)):
+            yield _against(difference, rivals)
+    for element in owned:
+        if element == "." or element in seen:
+            continue
+        yield Difference((*path, element), None, next((found for found in live if matches(element, found)), None))
+    known_positions = [position for position in positions if position is not None]
+    if known_positions != sorted(known_positions):
+        yield Difference(path, wanted, live, order=True)
 
 
-def _is(element: str, item: Any) -> bool:
-    """Tell whether an element of `fieldsV1` means this item of a list."""
-    kind, _, text = element.partition(":")
-    value = json.loads(text)
-    if kind == "k":
-        return isinstance(item, Mapping) and all(item.get(key) == part for key, part in value.items())
-    return bool(item == value)
+def _compare_item(path: Path, item: Any, found: Any, owned: Fields, spelled: list[Fields]) -> Iterator[Difference]:
+    """Compare an item of a list: its merge keys are what it is, so they differ only if the item as a whole does."""
+    if found is None or not isinstance(item, Mapping):
+        if found != item or path[-1] not in owned:
+            yield Difference(path, item, found)
+        return
+    ours = owned.get(path[-1])
+    within = [
+        difference
+        for difference in _compare(path, item, found, ours, spelled)
+        if not is_key(path[-1], difference.path[len(path) :])
+    ]
+    yield from within
+    if ours is None and not within:
+        yield Difference(path, item, found)
 
 
-def _element(item: Any, owned: Fields) -> str:
-    """Return the element of an item that we don't own, after the keys of those that we do."""
-    kind, _, text = next(iter(owned)).partition(":")
-    if kind == "k" and isinstance(item, Mapping):
-        return "k:" + json.dumps({key: item.get(key) for key in json.loads(text)}, separators=(",", ":"))
-    return "v:" + json.dumps(item)
-
-
-def _owns(fields: Fields, path: tuple[str, ...]) -> bool:
-    """Tell whether fields hold the place, something in it, or the atomic whole that it is part of."""
-    for element in path:
-        if not fields.keys() - {"."}:
-            return True
-        if element not in fields:
-            return False
-        fields = fields[element]
-    return True
-
-
-def _shown(element: str) -> str:
-    kind, _, text = element.partition(":")
-    if kind == "f":
-        return f"[{text}]" if "/" in text or "." in text else f".{text}"
-    if kind == "k":
-        return "[" + ",".join(f"{key}={value}" for key, value in json.loads(text).items()) + "]"
-    return f"[{text}]"
+def _against(difference: Difference, rivals: tuple[Path, ...]) -> Difference:
+    return replace(difference, rivals=difference.rivals + rivals) if rivals else difference

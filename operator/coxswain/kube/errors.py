@@ -1,5 +1,6 @@
 """What a request can fail with, and the one place that decides what follows from it."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -75,6 +76,20 @@ class Refused(RequestFailed):
     def namespace_terminating(self) -> bool:
         """Whether nothing can be created because the namespace is being deleted."""
         return self.status == 403 and any(cause.reason == "NamespaceTerminating" for cause in self.causes)
+
+    @property
+    def field_conflicts(self) -> tuple[Cause, ...]:
+        """Fields that another manager holds, if that is why an apply without force was refused.
+
+        A 409 without them means something else: the object has changed or gone, or its name is taken.
+        """
+        return tuple(cause for cause in self.causes if self.status == 409 and cause.reason == "FieldManagerConflict")
+
+    @property
+    def undeclared_status_fields(self) -> tuple[str, ...]:
+        """Fields of the status that an apply named and the schema hasn't: it is not pruned, but refused as a whole."""
+        fields = re.findall(r"\.status\.(\w+)\S*: field not declared in schema", self.message)
+        return tuple(dict.fromkeys(fields)) if self.status == 500 else ()
 
     @property
     def another_uid(self) -> bool:

@@ -51,8 +51,12 @@ CHILDREN = (SERVICE_ACCOUNT, CONFIG_MAP, SERVICE, DEPLOYMENT)
 REPLICA_SET = Kind("apps", "v1", "ReplicaSet", "replicasets", WEBAPP_LABEL)
 POD = Kind("", "v1", "Pod", "pods", WEBAPP_LABEL)
 
-KINDS = (WEBAPP, *CHILDREN, REPLICA_SET, POD)
-"""What is watched and swept; pods and their ReplicaSets because they tell why a Deployment is not ready."""
+HORIZONTAL_POD_AUTOSCALER = Kind("autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers")
+"""Whoever made it, and whatever its labels: it is its target that makes it matter."""
+
+KINDS = (WEBAPP, *CHILDREN, REPLICA_SET, POD, HORIZONTAL_POD_AUTOSCALER)
+"""What is watched and swept; pods and their ReplicaSets because they tell why a Deployment is not ready, and
+HorizontalPodAutoscalers because they have a say in its replicas."""
 
 EVENT = Kind("events.k8s.io", "v1", "Event", "events")
 

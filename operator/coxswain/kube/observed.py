@@ -9,18 +9,32 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from coxswain.kube.compare import Fields
-from coxswain.kube.kinds import CHILDREN, CONFIG_MAP, DEPLOYMENT, POD, REPLICA_SET, WEBAPP, Kind
+from coxswain.kube.compare import Entry
+from coxswain.kube.fields import Fields
+from coxswain.kube.kinds import (
+    CHILDREN,
+    CONFIG_MAP,
+    DEPLOYMENT,
+    HORIZONTAL_POD_AUTOSCALER,
+    POD,
+    REPLICA_SET,
+    WEBAPP,
+    Kind,
+)
 from coxswain.webapp.identity import WEBAPP_LABEL
 from coxswain.webapp.pods import REVISION, TEMPLATE_HASH
 from coxswain.webapp.spec import GROUP, KIND, Manifest, WebApp
 
 FIELD_MANAGER = "coxswain"
 
+REPLICAS_MANAGER = "coxswain-replicas"
+"""Holds a Deployment's replicas at the live count while they go over to an autoscaler."""
+
 _COUNTS = ("observedGeneration", "replicas", "updatedReplicas", "readyReplicas", "availableReplicas")
 _METADATA = ("generation", "labels", "annotations", "ownerReferences")
 _CONDITION = ("type", "status", "reason", "message")
 _CONTAINERS = ("initContainerStatuses", "containerStatuses")
+_TARGET = ("apiVersion", "kind", "name")
 _UNREADY = ("image", "started", "restartCount", "state", "lastState")
 
 
@@ -53,14 +67,19 @@ class Observed:
     """The WebApp that its label names."""
     owned: Fields | None = None
     """The fields that our Apply entry owns; None without such an entry."""
-    others: tuple[tuple[str, Fields], ...] = ()
-    """Other managers and their fields."""
+    others: tuple[Entry, ...] = ()
+    """The entries of other managers, those for the status apart."""
 
     @property
     def webapps(self) -> set[str]:
-        """Names of the WebApps (in its namespace) that its label and controller reference name, or that it is."""
+        """Names of the WebApps (in its namespace) that its label and controller reference name, or that it is.
+
+        A HorizontalPodAutoscaler names the one whose Deployment it targets.
+        """
         if self.kind is WEBAPP:
             return {self.name}
+        if self.kind is HORIZONTAL_POD_AUTOSCALER:
+            return _targeted(self.content["scaleTargetRef"])
         names = {self.label} if self.label else set()
         if self.controller is not None and self.controller.kind == KIND:
             names.add(self.controller.name)
@@ -85,6 +104,7 @@ def observe(kind: Kind, raw: Mapping[str, Any]) -> Observed:
     """
     metadata = raw["metadata"]
     owned, others = _managed(metadata.get("managedFields", [])) if kind in CHILDREN else (None, ())
+    theirs = kind is HORIZONTAL_POD_AUTOSCALER
     return Observed(
         kind=kind,
         namespace=metadata.get("namespace", ""),
@@ -93,8 +113,8 @@ def observe(kind: Kind, raw: Mapping[str, Any]) -> Observed:
         version=int(metadata["resourceVersion"]),
         going="deletionTimestamp" in metadata,
         content=_content(kind, raw),
-        controller=_controller(metadata),
-        label=metadata.get("labels", {}).get(WEBAPP_LABEL),
+        controller=None if theirs else _controller(metadata),
+        label=None if theirs else metadata.get("labels", {}).get(WEBAPP_LABEL),
         owned=owned,
         others=others,
     )
@@ -123,6 +143,8 @@ def _content(kind: Kind, raw: Mapping[str, Any]) -> Manifest:
         return _pod(raw)
     if kind is REPLICA_SET:
         return _revision(raw)
+    if kind is HORIZONTAL_POD_AUTOSCALER:
+        return {"scaleTargetRef": _only(raw.get("spec", {}).get("scaleTargetRef", {}), _TARGET)}
     metadata = {key: raw["metadata"][key] for key in _METADATA if key in raw["metadata"]}
     rest = {key: value for key, value in raw.items() if key not in ("apiVersion", "kind", "metadata", "status")}
     content = comparable({"kind": kind.kind, "metadata": metadata, **rest})
@@ -133,6 +155,12 @@ def _content(kind: Kind, raw: Mapping[str, Any]) -> Manifest:
         counts = {key: status[key] for key in _COUNTS if key in status}
         content["status"] = {**counts, "conditions": status.get("conditions", [])}
     return content
+
+
+def _targeted(reference: Mapping[str, str]) -> set[str]:
+    """Return the name of the Deployment that is referred to: its WebApp has the same."""
+    group = reference.get("apiVersion", "").partition("/")[0]
+    return {reference["name"]} if (group, reference.get("kind")) == (DEPLOYMENT.group, DEPLOYMENT.kind) else set()
 
 
 def _revision(replica_set: Mapping[str, Any]) -> Manifest:
@@ -179,7 +207,7 @@ def _controller(metadata: Mapping[str, Any]) -> Controller | None:
     return None
 
 
-def _managed(entries: list[Mapping[str, Any]]) -> tuple[Fields | None, tuple[tuple[str, Fields], ...]]:
+def _managed(entries: list[Mapping[str, Any]]) -> tuple[Fields | None, tuple[Entry, ...]]:
     owned = None
     others = []
     for entry in entries:
@@ -188,7 +216,9 @@ def _managed(entries: list[Mapping[str, Any]]) -> tuple[Fields | None, tuple[tup
         if (entry.get("manager"), entry.get("operation")) == (FIELD_MANAGER, "Apply"):
             owned = entry.get("fieldsV1", {})
         else:
-            others.append((str(entry.get("manager", "")), entry.get("fieldsV1", {})))
+            others.append(
+                Entry(str(entry.get("manager", "")), entry.get("fieldsV1", {}), str(entry.get("operation", "")))
+            )
     return owned, tuple(others)
 
 

@@ -11,12 +11,23 @@ from enum import IntEnum
 from typing import Any, Literal
 
 from coxswain.webapp.children.service import url
+from coxswain.webapp.co_writers import Conflict, Repair, conflicts, drift
 from coxswain.webapp.health import HEALTHY, Child, Level, condition
-from coxswain.webapp.identity import WEBAPP_LABEL
+from coxswain.webapp.identity import MANAGED_BY, WEBAPP_LABEL
+from coxswain.webapp.policy import Policy
 from coxswain.webapp.quote import without_numbers
-from coxswain.webapp.spec import ChildStatus, Condition, Status, WebApp
+from coxswain.webapp.spec import ChildStatus, Condition, ConflictStatus, Status, WebApp
 
-READY, PROGRESSING, AVAILABLE, STALLED = TYPES = ("Ready", "Progressing", "Available", "Stalled")
+READY, PROGRESSING, AVAILABLE, STALLED, CONFLICTED, CONTESTED = TYPES = (
+    "Ready",
+    "Progressing",
+    "Available",
+    "Stalled",
+    "Conflicted",
+    "Contested",
+)
+
+_NAMED = 5
 
 _COUNTS = ("replicas", "readyReplicas", "updatedReplicas")
 
@@ -35,31 +46,47 @@ class Urgency(IntEnum):
     """They say the same, numbers in what is quoted apart: the last words of a program have the time in them."""
     COUNTS = 1
     """Only replicas or updatedReplicas differ."""
-    PROGRESS = 2
+    DRIFT = 2
+    """The ledger of what was put back differs."""
+    PROGRESS = 3
     """Ready pods and messages differ too: mere progress."""
-    NOW = 3
+    NOW = 4
     """A condition, the observed generation, a child's health or an address differs."""
 
 
-def status(
-    webapp: WebApp, children: Sequence[Child], deployment: Mapping[str, Any] | None, previous: Status, now: str
-) -> Status:
+@dataclass(frozen=True)
+class Observations:
+    """What was found of a WebApp's children."""
+
+    children: Sequence[Child]
+    """Each child that it should have, with its health."""
+    deployment: Mapping[str, Any] | None = None
+    """The Deployment, if it is there and the WebApp's."""
+    held: Sequence[Conflict] = ()
+    """Desired fields that other managers hold."""
+    repairs: Sequence[Repair] = ()
+    """What was put back and is not in the ledger yet."""
+
+
+def status(webapp: WebApp, found: Observations, previous: Status, now: str) -> Status:
     """Return the status of a WebApp.
 
     Args:
         webapp: the WebApp that was reconciled.
-        children: each child that it should have, with its health.
-        deployment: the Deployment as observed, if it is there and the WebApp's.
+        found: what was found of its children.
         previous: the status that the WebApp has.
         now: the present time, in the form of RFC 3339 with seconds.
     """
-    live = deployment or {}
+    live, children = found.deployment or {}, found.children
+    conflicted, ledger = conflicts(previous, found.held), drift(previous, found.repairs)
     counts = live.get("status", {})
     findings = {
         READY: _ready(children),
         PROGRESSING: _progressing(webapp, children),
         AVAILABLE: _available(live),
         STALLED: _stalled(children),
+        CONFLICTED: _conflicted(conflicted),
+        CONTESTED: _contested(found.held),
     }
     address = url(webapp)
     return {
@@ -71,18 +98,19 @@ def status(
         "selector": f"{WEBAPP_LABEL}={webapp.name}",
         **({"url": address} if address else {}),
         "children": [_child(child) for child in children],
+        **({"conflicts": conflicted} if conflicted else {}),
+        **({"drift": ledger} if ledger else {}),
     }
 
 
 def urgency(previous: Status, wanted: Status) -> Urgency:
     """Return how soon `wanted` must be written over `previous`, which may hold conditions of other writers."""
+    some, all_counts = ("replicas", "updatedReplicas", "drift"), (*_COUNTS, "drift")
     if _said(previous) == _said(wanted):
         return Urgency.NONE
-    if _said(previous, without=("replicas", "updatedReplicas")) == _said(
-        wanted, without=("replicas", "updatedReplicas")
-    ):
-        return Urgency.COUNTS
-    if _said(previous, _COUNTS, messages=False) == _said(wanted, _COUNTS, messages=False):
+    if _said(previous, some) == _said(wanted, some):
+        return Urgency.COUNTS if previous.get("drift") == wanted.get("drift") else Urgency.DRIFT
+    if _said(previous, all_counts, messages=False) == _said(wanted, all_counts, messages=False):
         return Urgency.PROGRESS
     return Urgency.NOW
 
@@ -137,6 +165,33 @@ def _stalled(children: Sequence[Child]) -> _Finding:
     if stalled is None:
         return _Finding("False", "NotStalled", "nothing is in the way")
     return _Finding("True", stalled.health.reason, _sentence(stalled))
+
+
+def _conflicted(conflicted: Sequence[ConflictStatus]) -> _Finding:
+    if not conflicted:
+        return _Finding("False", "NoConflict", "no other manager holds a field of the spec")
+    reason = "Halted" if any(entry["policy"] == Policy.HALT for entry in conflicted) else "Yielded"
+    return _Finding(
+        "True",
+        reason,
+        _listed([f"{entry['object']} {entry['field']} is held by {entry['manager']}" for entry in conflicted]),
+    )
+
+
+def _contested(held: Sequence[Conflict]) -> _Finding:
+    fought = [found for found in held if found.contested]
+    if not fought:
+        return _Finding("False", "NotContested", "no field is taken again and again")
+    sentences = [
+        f"{found.object} {found.field} is set by {found.manager} as often as {MANAGED_BY} takes it back"
+        for found in fought
+    ]
+    return _Finding("True", "WriteWar", _listed(sentences))
+
+
+def _listed(sentences: Sequence[str]) -> str:
+    more = f" and {len(sentences) - _NAMED} more" if len(sentences) > _NAMED else ""
+    return "; ".join(sentences[:_NAMED]) + more
 
 
 def _sentence(child: Child) -> str:

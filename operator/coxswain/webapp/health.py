@@ -86,6 +86,18 @@ def rejected(message: str) -> Health:
     return Health(Level.DEGRADED, "Rejected", message, stalled=True)
 
 
+def halted(fields: str) -> Health:
+    """Return the health of a child that isn't written, as the policy of a field that another manager holds is Halt."""
+    message = f"nothing is written to it while another manager holds {fields}: the policy of its conflicts is Halt"
+    return Health(Level.DEGRADED, "Halted", message, stalled=True)
+
+
+def contested(fields: str) -> Health:
+    """Return the health of a child of which others set fields again and again, after these were taken back."""
+    message = f"is left as it is for a while: another manager sets again and again what coxswain takes back: {fields}"
+    return Health(Level.DEGRADED, "Contested", message)
+
+
 def not_written(reason: str, message: str) -> Health:
     """Return the health of a child whose write failed and is tried again."""
     return Health(Level.DEGRADED, reason, message)

@@ -7,6 +7,9 @@ from coxswain.webapp.spec import GROUP, KIND, VERSION, Manifest, WebApp
 WEBAPP_LABEL = f"{GROUP}/webapp"
 """On every child and pod: the WebApp's name. Selector of the Deployment and filter of the watches; never changed."""
 
+REPLICAS_ANNOTATION = f"{GROUP}/replicas"
+"""On a Deployment: whose its replicas are while they aren't `spec.replicas`."""
+
 MANAGED_BY = "coxswain"
 
 

@@ -215,6 +215,21 @@ class TopologySpreadConstraint(TypedDict):
     matchLabelKeys: NotRequired[Sequence[str]]
 
 
+class ConflictRule(TypedDict):
+    """What happens to a field of the children of one kind, and to all that is in it, where another manager owns it."""
+
+    kind: str
+    path: str
+    policy: Literal["Enforce", "Yield", "Halt"]
+
+
+class Conflicts(TypedDict, total=False):
+    """What happens to fields that another manager owns."""
+
+    policy: Literal["Enforce", "Yield", "Halt"]
+    rules: Sequence[ConflictRule]
+
+
 class Spec(TypedDict):
     """`spec` of a WebApp."""
 
@@ -245,6 +260,7 @@ class Spec(TypedDict):
     tolerations: NotRequired[Sequence[Toleration]]
     topologySpreadConstraints: NotRequired[Sequence[TopologySpreadConstraint]]
     priorityClassName: NotRequired[str]
+    conflicts: NotRequired[Conflicts]
     paused: NotRequired[bool]
 
 
@@ -268,6 +284,26 @@ class ChildStatus(TypedDict):
     message: NotRequired[str]
 
 
+class ConflictStatus(TypedDict):
+    """What the status tells of a field that another manager holds."""
+
+    object: str
+    field: str
+    manager: str
+    policy: str
+
+
+class DriftStatus(TypedDict):
+    """What the status tells of a field that was put back: the last values, and how often."""
+
+    object: str
+    field: str
+    manager: str
+    wanted: str
+    found: str
+    count: int
+
+
 class Status(TypedDict, total=False):
     """`status` of a WebApp."""
 
@@ -279,6 +315,8 @@ class Status(TypedDict, total=False):
     selector: str
     url: str
     children: Sequence[ChildStatus]
+    conflicts: Sequence[ConflictStatus]
+    drift: Sequence[DriftStatus]
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from coxswain.control import reconcile
-from coxswain.control.child import ChildWriter, Result, _child, _digest, _place
+from coxswain.control.child import ChildWriter, Result, _child, _place
 from coxswain.control.loop import Loop
 from coxswain.control.reconcile import Outcome, Reconciler
 from coxswain.control.workqueue import WorkQueue
@@ -13,6 +13,7 @@ from coxswain.kube.apply import Writer
 from coxswain.kube.errors import Refused
 from coxswain.kube.kinds import WEBAPP
 from coxswain.kube.observed import FIELD_MANAGER, Observed, observe
+from coxswain.webapp.conditions import Observations
 from coxswain.webapp.health import MISSING, Level, health
 from coxswain.webapp.spec import Manifest, WebApp
 from faults.breaks import broken
@@ -86,18 +87,18 @@ def tries_again_what_is_refused() -> None:
 @broken("a child is looked at only when its manifest has changed")
 def sees_no_drift() -> None:
     ensure = ChildWriter.ensure
-    written: dict[Any, str] = {}
+    written: dict[Any, Manifest] = {}
 
     async def once(self: ChildWriter, webapp: WebApp, manifest: Manifest, *, patient: bool) -> Result:
         place = _place(manifest)
-        if written.get(place) == _digest(manifest):
+        if written.get(place) == manifest:
             observed = self._store.get(*place)
             if observed is None:
                 return Result(_child(manifest, MISSING))
             return Result(_child(manifest, health(observed.content)), observed)
         result = await ensure(self, webapp, manifest, patient=patient)
         if result.live is not None and not result.retry:
-            written[place] = _digest(manifest)
+            written[place] = manifest
         return result
 
     ChildWriter.ensure = once  # type: ignore[method-assign]
@@ -105,13 +106,15 @@ def sees_no_drift() -> None:
 
 @broken("an update sends back the labels and annotations that it finds, and so takes those of others")
 def reads_modifies_writes() -> None:
-    async def update(self: Writer, manifest: Manifest, observed: Observed) -> Observed:
+    async def update(self: Writer, manifest: Manifest, observed: Observed, **_: bool) -> Observed:
         found = observed.content["metadata"]
         metadata = {"uid": observed.uid, **manifest["metadata"]}
         for part in ("labels", "annotations"):
             metadata[part] = {**found.get(part, {}), **metadata.get(part, {})}
         sent = {**manifest, "metadata": metadata}
-        return observe(observed.kind, await self._client.apply(observed.kind, sent, field_manager=FIELD_MANAGER))
+        return observe(
+            observed.kind, await self._client.apply(observed.kind, sent, field_manager=FIELD_MANAGER, force=True)
+        )
 
     Writer.update = update  # type: ignore[method-assign]
 
@@ -122,7 +125,7 @@ def applies_always() -> None:
 
     async def always(self: ChildWriter, webapp: WebApp, manifest: Manifest, observed: Observed) -> Result:
         if observed.is_child_of(webapp) and not observed.going:
-            answer = await self._writer.update(manifest, observed)
+            answer = await self._writer.update(manifest, observed, force=True)
             self._store.answer(answer, observed)
             observed = answer
         return await update(self, webapp, manifest, observed)
@@ -135,7 +138,9 @@ def tells_a_namesake() -> None:
     async def blindly(self: Writer, webapp: Observed, status: Any) -> Observed:
         metadata = {"name": webapp.name, "namespace": webapp.namespace}
         manifest = {"apiVersion": WEBAPP.api_version, "kind": WEBAPP.kind, "metadata": metadata, "status": status}
-        answer = await self._client.apply(WEBAPP, manifest, field_manager=FIELD_MANAGER, subresource="status")
+        answer = await self._client.apply(
+            WEBAPP, manifest, field_manager=FIELD_MANAGER, force=True, subresource="status"
+        )
         return observe(WEBAPP, answer)
 
     Writer.write_status = blindly  # type: ignore[method-assign]
@@ -144,7 +149,7 @@ def tells_a_namesake() -> None:
 @broken("a child is created by a plain apply, which takes what bears its name")
 def adopts_by_name() -> None:
     async def create(self: Writer, manifest: Manifest) -> Observed:
-        return await self._apply(manifest, {})
+        return await self._apply(manifest, {}, force=True)
 
     Writer.create = create  # type: ignore[method-assign]
 
@@ -161,9 +166,9 @@ def never_looks_again() -> None:
 def hides_refusals() -> None:
     status = reconcile.status  # type: ignore[attr-defined]
 
-    def silent(webapp: Any, children: Any, *rest: Any) -> Any:
-        told = [child for child in children if child.health.level is not Level.DEGRADED]
-        return status(webapp, told, *rest)
+    def silent(webapp: Any, found: Observations, *rest: Any) -> Any:
+        told = [child for child in found.children if child.health.level is not Level.DEGRADED]
+        return status(webapp, replace(found, children=told), *rest)
 
     reconcile.status = silent  # type: ignore[attr-defined, assignment]
 

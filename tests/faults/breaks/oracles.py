@@ -5,7 +5,7 @@ import logging
 from typing import Any
 
 from coxswain.control import reconcile
-from coxswain.control.child import ChildWriter
+from coxswain.control.attempts import Attempts
 from coxswain.control.loop import Loop
 from coxswain.control.reconcile import Outcome, Reconciler
 from coxswain.control.resync import Resync
@@ -77,13 +77,13 @@ def begins_with_nothing() -> None:
         return await create(self, manifest)
 
     Writer.create = without_pods  # type: ignore[method-assign]
-    remember = ChildWriter._remember
+    remember = Attempts.remember
 
     def forget(self: Any, manifest: Manifest, observed: Any, refused: Any) -> None:
         if refused is not None:
             remember(self, manifest, observed, refused)
 
-    ChildWriter._remember = forget  # type: ignore[method-assign]
+    Attempts.remember = forget  # type: ignore[method-assign]
 
 
 @broken("everything is listed again all the time")

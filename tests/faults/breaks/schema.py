@@ -2,16 +2,16 @@
 
 from typing import Any
 
-from coxswain.control import child
+from coxswain.kube import conflicts
 from coxswain.kube.compare import Difference
 from faults.breaks import broken
 
 
 @broken("a field that is no longer wanted, but is still owned, is no difference")
 def gives_nothing_up() -> None:
-    compare = child.differences  # type: ignore[attr-defined]
+    compare = conflicts.differences  # type: ignore[attr-defined]
 
     def lenient(*arguments: Any) -> list[Difference]:
         return [found for found in compare(*arguments) if found.wanted is not None]
 
-    child.differences = lenient  # type: ignore[attr-defined, assignment]
+    conflicts.differences = lenient  # type: ignore[attr-defined, assignment]

@@ -147,8 +147,8 @@ def _generation(observed: Observed) -> int:
 
 @broken("an update carries neither uid nor version: a namesake is written too")
 def writes_to_namesakes() -> None:
-    async def update(self: Writer, manifest: Any, _: Observed) -> Observed:
-        return await self._apply(manifest, {})
+    async def update(self: Writer, manifest: Any, _: Observed, **__: bool) -> Observed:
+        return await self._apply(manifest, {}, force=True)
 
     _put(Writer, update=update)
 
@@ -178,7 +178,7 @@ def applies_unasked() -> None:
     async def apply_first(self: ChildWriter, webapp: Any, manifest: Any, observed: Observed) -> Any:
         if observed.is_child_of(webapp) and not observed.going and (observed.kind, observed.name) not in applied:
             applied.add((observed.kind, observed.name))
-            observed = await self._writer.update(manifest, observed)
+            observed = await self._writer.update(manifest, observed, force=True)
             self._store.observe(observed)
         return await update(self, webapp, manifest, observed)
 

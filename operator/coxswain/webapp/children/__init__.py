@@ -10,7 +10,8 @@ from coxswain.webapp.spec import Manifest, WebApp
 def desired(webapp: WebApp) -> list[Manifest]:
     """Return the manifests of all children that the WebApp should have, in the order in which they are written.
 
-    Pods need their ServiceAccount and ConfigMap, so these come before the Deployment.
+    Pods need their ServiceAccount and ConfigMap, so these come before the Deployment. It has the replicas of the spec;
+    `deployment` makes it with others.
     """
     manifests = [service_account(webapp), config_map(webapp), service(webapp), deployment(webapp)]
     return [manifest for manifest in manifests if manifest is not None]

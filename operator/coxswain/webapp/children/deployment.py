@@ -3,24 +3,27 @@
 from coxswain.webapp.canonical import without_empty
 from coxswain.webapp.children.container import container, files_volume
 from coxswain.webapp.children.serviceaccount import service_account_name
-from coxswain.webapp.identity import labels, metadata, selector
+from coxswain.webapp.identity import REPLICAS_ANNOTATION, labels, metadata, selector
+from coxswain.webapp.scaling import Scaling
 from coxswain.webapp.spec import Manifest, WebApp
 
 DEFAULT_MAX_SURGE = "25%"
 DEFAULT_MAX_UNAVAILABLE = 0
 
 
-def deployment(webapp: WebApp) -> Manifest:
-    """Return the Deployment."""
+def deployment(webapp: WebApp, scaling: Scaling | None = None) -> Manifest:
+    """Return the Deployment, with the replicas that `scaling` says: by default those of the spec."""
+    scaling = scaling or Scaling(webapp.replicas)
+    note = {} if scaling.note is None else {REPLICAS_ANNOTATION: scaling.note}
     rollout = webapp.spec.get("rollout", {})
     limits = {name: rollout.get(name) for name in ("progressDeadlineSeconds", "revisionHistoryLimit")}
     annotations = webapp.spec.get("annotations")
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
-        "metadata": metadata(webapp),
+        "metadata": metadata(webapp, annotations=note),
         "spec": {
-            "replicas": webapp.replicas,
+            **({} if scaling.replicas is None else {"replicas": scaling.replicas}),
             **{name: limit for name, limit in limits.items() if limit is not None},
             "strategy": _strategy(webapp),
             "selector": {"matchLabels": selector(webapp.name)},

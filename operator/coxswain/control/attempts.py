@@ -1,0 +1,70 @@
+"""Writes that led nowhere: remembered, and not sent again while manifest and live object are the same."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+
+from coxswain.control.store import Key
+from coxswain.kube.kinds import Kind, kind_of
+from coxswain.kube.observed import Observed
+from coxswain.webapp.health import Health
+from coxswain.webapp.identity import WEBAPP_LABEL
+from coxswain.webapp.spec import Manifest
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A write that led nowhere, its manifest and the live object, whose status is left out, kept as digests."""
+
+    manifest: str
+    live: str | None
+    refused: Health | None
+    """None if the server accepted the apply and stored something else: a mutating policy holds the value."""
+
+
+class Attempts:
+    """The last write of each child that led nowhere."""
+
+    def __init__(self) -> None:
+        self._of_webapp: dict[Key, dict[tuple[Kind, Key], Attempt]] = {}
+
+    def look_again(self) -> None:
+        """Forget what was refused, so that it is tried once more; an apply without effect is not."""
+        for key, children in self._of_webapp.items():
+            self._of_webapp[key] = {place: found for place, found in children.items() if found.refused is None}
+
+    def forget(self, key: Key) -> None:
+        """Forget all about the children of a WebApp that is gone."""
+        self._of_webapp.pop(key, None)
+
+    def known(self, manifest: Manifest, observed: Observed | None) -> Attempt | None:
+        """Return the attempt to write this manifest over this object, if it led nowhere."""
+        found = self._of_webapp.get(_owner(manifest), {}).get(_place(manifest))
+        same = found is not None and (found.manifest, found.live) == (_digest(manifest), _state(observed))
+        return found if same else None
+
+    def remember(self, manifest: Manifest, observed: Observed | None, refused: Health | None) -> None:
+        """Remember a write that led nowhere; `refused` is the health that tells of a refusal."""
+        attempt = Attempt(_digest(manifest), _state(observed), refused)
+        self._of_webapp.setdefault(_owner(manifest), {})[_place(manifest)] = attempt
+
+
+def _place(manifest: Manifest) -> tuple[Kind, Key]:
+    return kind_of(manifest), Key(manifest["metadata"]["namespace"], manifest["metadata"]["name"])
+
+
+def _owner(manifest: Manifest) -> Key:
+    return Key(manifest["metadata"]["namespace"], manifest["metadata"]["labels"][WEBAPP_LABEL])
+
+
+def _state(observed: Observed | None) -> str | None:
+    """Return a digest of what decides how the server takes an apply: all but status and generation."""
+    if observed is None:
+        return None
+    content = {key: value for key, value in observed.content.items() if key not in ("status", "metadata")}
+    metadata = {key: value for key, value in observed.content["metadata"].items() if key != "generation"}
+    return _digest({"uid": observed.uid, "metadata": metadata, "content": content, "owned": observed.owned})
+
+
+def _digest(value: Manifest) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,78 @@
+"""Fields that someone takes again and again after they were taken back: left alone for a while, then looked at again.
+
+Two writers that each know best would go on for ever, at the speed of the faster one.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from coxswain.control.store import Key
+from coxswain.settings import ContestSettings
+
+
+@dataclass
+class _Contest:
+    rounds: int
+    """How often the field was taken back, each time soon after the last."""
+    since: float
+    """When it was taken back last."""
+    rest: float
+    """Seconds for which it is left alone after that."""
+
+
+class Contests:
+    """What was taken back of late, and is to be left alone now."""
+
+    def __init__(self, settings: ContestSettings, clock: Callable[[], float]) -> None:
+        """Judge by `settings`; `clock` gives monotonic seconds."""
+        self._settings = settings
+        self._clock = clock
+        self._fields: dict[Key, dict[tuple[str, str], _Contest]] = {}
+
+    def took_back(self, key: Key, child: str, fields: Iterable[str]) -> None:
+        """Note fields of a child of a WebApp that were just taken back from someone."""
+        now = self._clock()
+        for field in fields:
+            before = self._fields.setdefault(key, {}).get((child, field))
+            if before is None or now - before.since > self._forgotten_after(before):
+                self._fields[key][child, field] = _Contest(1, now, self._settings.rest)
+            else:
+                longer = before.rounds >= self._settings.rounds
+                rest = min(2 * before.rest, self._settings.rest_limit) if longer else before.rest
+                self._fields[key][child, field] = _Contest(before.rounds + 1, now, rest)
+
+    def held_off(self, key: Key, child: str) -> tuple[str, ...]:
+        """Return the fields of a child that are to be left alone now."""
+        return tuple(
+            field
+            for (of, field), found in self._fields.get(key, {}).items()
+            if of == child and self._remaining(found) > 0
+        )
+
+    def again(self, key: Key) -> float | None:
+        """Return the seconds until a field that is left alone now is looked at again; None without such a field."""
+        remaining = [self._remaining(found) for found in self._fields.get(key, {}).values()]
+        return min((seconds for seconds in remaining if seconds > 0), default=None)
+
+    def forget(self, key: Key) -> None:
+        """Forget all about a WebApp that is gone."""
+        self._fields.pop(key, None)
+
+    def look_again(self) -> None:
+        """Forget what has been quiet for long."""
+        now = self._clock()
+        for key, fields in list(self._fields.items()):
+            left = {
+                place: found for place, found in fields.items() if now - found.since <= self._forgotten_after(found)
+            }
+            self._fields[key] = left
+            if not left:
+                del self._fields[key]
+
+    def _remaining(self, contest: _Contest) -> float:
+        if contest.rounds < self._settings.rounds:
+            return 0.0
+        return max(0.0, contest.since + contest.rest - self._clock())
+
+    def _forgotten_after(self, contest: _Contest) -> float:
+        return self._settings.window + (contest.rest if contest.rounds >= self._settings.rounds else 0.0)

@@ -1,0 +1,62 @@
+"""What was put back and is not in a status yet: kept until a status that tells of it was written."""
+
+from collections.abc import Sequence
+
+from coxswain.control.child import Result
+from coxswain.control.store import Key
+from coxswain.metrics import drift_corrected
+from coxswain.webapp.co_writers import UNKNOWN, Conflict, Repair
+
+
+class Ledger:
+    """Repairs that wait for their status."""
+
+    def __init__(self) -> None:
+        self._repairs: dict[Key, list[Repair]] = {}
+
+    def add(self, key: Key, repairs: Sequence[Repair]) -> None:
+        """Add what was just put back."""
+        for repair in repairs:
+            drift_corrected(repair.object.partition("/")[0], repair.manager)
+        if repairs:
+            self._repairs.setdefault(key, []).extend(repairs)
+
+    def waiting(self, key: Key) -> tuple[Repair, ...]:
+        """Return what no status tells of yet."""
+        return tuple(self._repairs.get(key, ()))
+
+    def written(self, key: Key) -> None:
+        """Forget what a status tells of now, or of a WebApp that is gone."""
+        self._repairs.pop(key, None)
+
+
+def repairs(results: Sequence[Result]) -> list[Repair]:
+    """Return what a reconcile put back that someone else had changed."""
+    return [
+        Repair(
+            f"{result.child.kind}/{result.child.name}",
+            found.difference.text,
+            found.manager or UNKNOWN,
+            found.difference.wanted,
+            found.difference.found,
+        )
+        for result in results
+        for found in result.corrections
+        if found.is_foreign
+    ]
+
+
+def conflicts(results: Sequence[Result]) -> list[Conflict]:
+    """Return the desired fields that other managers hold after a reconcile."""
+    return [
+        Conflict(
+            f"{result.child.kind}/{result.child.name}",
+            held.difference.text,
+            held.manager,
+            held.policy,
+            differs=held.differs,
+            contested=held.contested,
+        )
+        for result in results
+        for held in result.left
+    ]

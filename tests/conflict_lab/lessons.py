@@ -1,0 +1,228 @@
+"""What each way teaches, in one sentence with the figures of a run, and whether the run bears it out. Pure."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from conflict_lab.results import Case, Cell, Results, Verdict
+from conflict_lab.ways import Workload
+
+SHARED, OWN = Workload.SHARED, Workload.OWN
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """A sentence, and the claim in it that a run may refute."""
+
+    sentence: Callable[[Results], str]
+    holds: Callable[[Results], bool]
+
+
+def _share(cell: Cell) -> str:
+    return f"{cell.lost_share:.0%}"
+
+
+def _lossless(results: Results, way: str) -> bool:
+    """Tell whether no update was lost, of those whose fate is known, by either workload."""
+    return all(abs(cell.lost) <= cell.timeouts for workload in Workload for cell in results.of(way, workload))
+
+
+def _refused_with(results: Results, way: str, kind: Callable[[Cell], int], workloads: tuple[Workload, ...]) -> bool:
+    """Tell whether there were refusals among the most writers, and all of that kind."""
+    cells = [cell for workload in workloads for cell in results.of(way, workload)]
+    most = [results.most(way, workload) for workload in workloads]
+    return all(kind(cell) == cell.refused - cell.timeouts for cell in cells) and all(kind(cell) for cell in most)
+
+
+def _free(results: Results, way: str) -> bool:
+    """Tell whether writers of entries of their own lost nothing and were never refused."""
+    return all((cell.lost, cell.conflicts, cell.unprocessable) == (0, 0, 0) for cell in results.of(way, OWN))
+
+
+def _blind(results: Results, way: str, workload: Workload) -> bool:
+    """Tell whether updates were lost wherever there was more than one writer, and nothing told them so."""
+    several = [cell for cell in results.of(way, workload) if cell.writers > 1]
+    return all(cell.lost > 0 and not cell.conflicts + cell.unprocessable for cell in several)
+
+
+def _verdict(results: Results, way: str, case: Case, verdict: Verdict) -> bool:
+    return results.meeting(way, case).verdict is verdict
+
+
+def _put_version(results: Results) -> str:
+    shared, own = results.most("put-version", SHARED), results.most("put-version", OWN)
+    return (
+        "Nothing is lost, and the price is a 409, a read and another try for whatever came between, also where it"
+        f" concerned another field: with {shared.writers} writers an acknowledged update cost {shared.cost:.0f}"
+        f" requests on the shared field, and {own.cost:.0f} on entries that nobody else touched."
+    )
+
+
+def _put(results: Results) -> str:
+    shared, own = results.most("put", SHARED), results.most("put", OWN)
+    return (
+        "The last one wins with all that it has seen: of acknowledged updates"
+        f" {_share(shared)} of the shared field's and {_share(own)} of the own entries' were lost with {own.writers}"
+        " writers, and every answer was 200."
+    )
+
+
+def _json_patch(results: Results) -> str:
+    shared, own = results.most("json-patch", SHARED), results.most("json-patch", OWN)
+    return (
+        "It says only what changes, so own entries need neither a read nor a retry of the client's"
+        f" ({own.acknowledged} updates, {own.lost} lost); but it writes blindly to a shared field ({_share(shared)}"
+        " lost), and to a list by index: once the list had moved, a third one's entry was overwritten."
+    )
+
+
+def _json_patch_version(results: Results) -> str:
+    shared = results.most("json-patch-version", SHARED)
+    return (
+        "A `test` of resourceVersion makes it as safe as a PUT with one, but the refusal is 422 `Invalid` and not 409"
+        f" ({shared.unprocessable} of {shared.writes} writes with {shared.writers} writers), which a"
+        " retry-on-conflict does not recognise."
+    )
+
+
+def _json_patch_value(results: Results) -> str:
+    shared, own = results.most("json-patch-value", SHARED), results.most("json-patch-value", OWN)
+    return (
+        "A `test` of the old value guards just what the decision was about: nothing is lost, the shared field is"
+        f" refused with 422 ({shared.unprocessable} of {shared.writes} writes), own entries are not"
+        f" ({own.unprocessable} of {own.writes}), and an index that has moved is noticed."
+    )
+
+
+def _merge_patch(results: Results) -> str:
+    shared, own = results.most("merge-patch", SHARED), results.most("merge-patch", OWN)
+    return (
+        "It merges maps and replaces lists: with a shared field"
+        f" {_share(shared)} of the acknowledged updates were lost, and of entries of a list, which"
+        f" it can only send as a whole, {_share(own)}."
+    )
+
+
+def _merge_patch_version(results: Results) -> str:
+    own = results.most("merge-patch-version", OWN)
+    return (
+        "With metadata.resourceVersion in its body it is a small PUT: nothing is lost, a stale one gets 409, and the"
+        f" list is still sent as a whole ({own.cost:.0f} requests for an own entry with {own.writers} writers)."
+    )
+
+
+def _strategic(results: Results) -> str:
+    shared, own = results.most("strategic", SHARED), results.most("strategic", OWN)
+    return (
+        "It finds entries by their merge key, so each writer sends only its own and nothing of the others is lost"
+        f" ({own.acknowledged} updates, {own.lost} lost), also when the list has moved; a shared field it overwrites"
+        f" like any patch without a precondition ({_share(shared)} lost)."
+    )
+
+
+def _apply(results: Results) -> str:
+    shared, own = results.most("apply", SHARED), results.most("apply", OWN)
+    return (
+        "Own entries are merged by key without a conflict"
+        f" ({own.acknowledged} updates, {own.lost} lost), and a field of another manager is refused with a 409 that"
+        f" names field and manager ({shared.with_causes} of {shared.conflicts}), where trying again is no remedy"
+        f" ({shared.acknowledged} accepted of {shared.writes}); equal values are no conflict but make all their"
+        f" writers owners, of whom then none can change it ({shared.lost} of the accepted increments lost)."
+    )
+
+
+def _apply_force(results: Results) -> str:
+    shared, own = results.most("apply-force", SHARED), results.most("apply-force", OWN)
+    return (
+        f"Force takes the field and says nothing: {_share(shared)} of the acknowledged updates of the shared field"
+        f" were lost, as by a patch without a precondition; own entries lost {own.lost} of {own.acknowledged}."
+    )
+
+
+def _apply_force_version(results: Results) -> str:
+    shared = results.most("apply-force-version", SHARED)
+    return (
+        "Force with the resourceVersion that was looked at takes only what was decided upon: nothing is lost, the 409"
+        f" has no causes ({shared.with_causes} of {shared.conflicts} have) and means look again; this is how Coxswain"
+        " writes."
+    )
+
+
+LESSONS: Mapping[str, Lesson] = {
+    "put-version": Lesson(
+        _put_version,
+        lambda run: (
+            _lossless(run, "put-version")
+            and _refused_with(run, "put-version", lambda cell: cell.conflicts, (SHARED, OWN))
+        ),
+    ),
+    "put": Lesson(_put, lambda run: _blind(run, "put", SHARED) and _blind(run, "put", OWN)),
+    "json-patch": Lesson(
+        _json_patch,
+        lambda run: (
+            _free(run, "json-patch")
+            and _blind(run, "json-patch", SHARED)
+            and _verdict(run, "json-patch", Case.MOVED, Verdict.ASTRAY)
+        ),
+    ),
+    "json-patch-version": Lesson(
+        _json_patch_version,
+        lambda run: (
+            _lossless(run, "json-patch-version")
+            and _refused_with(run, "json-patch-version", lambda cell: cell.unprocessable, (SHARED, OWN))
+        ),
+    ),
+    "json-patch-value": Lesson(
+        _json_patch_value,
+        lambda run: (
+            _lossless(run, "json-patch-value")
+            and _refused_with(run, "json-patch-value", lambda cell: cell.unprocessable, (SHARED,))
+            and _free(run, "json-patch-value")
+            and _verdict(run, "json-patch-value", Case.MOVED, Verdict.REFUSED)
+        ),
+    ),
+    "merge-patch": Lesson(
+        _merge_patch, lambda run: _blind(run, "merge-patch", SHARED) and _blind(run, "merge-patch", OWN)
+    ),
+    "merge-patch-version": Lesson(
+        _merge_patch_version,
+        lambda run: (
+            _lossless(run, "merge-patch-version")
+            and _refused_with(run, "merge-patch-version", lambda cell: cell.conflicts, (SHARED, OWN))
+        ),
+    ),
+    "strategic": Lesson(
+        _strategic,
+        lambda run: (
+            _free(run, "strategic")
+            and _blind(run, "strategic", SHARED)
+            and _verdict(run, "strategic", Case.MOVED, Verdict.KEPT)
+        ),
+    ),
+    "apply": Lesson(
+        _apply,
+        lambda run: (
+            _free(run, "apply")
+            and _refused_with(run, "apply", lambda cell: cell.with_causes, (SHARED,))
+            and all(cell.refused > cell.acknowledged for cell in run.of("apply", SHARED) if cell.writers > 1)
+            and _verdict(run, "apply", Case.EQUAL, Verdict.LOST)
+        ),
+    ),
+    "apply-force": Lesson(_apply_force, lambda run: _free(run, "apply-force") and _blind(run, "apply-force", SHARED)),
+    "apply-force-version": Lesson(
+        _apply_force_version,
+        lambda run: (
+            _lossless(run, "apply-force-version")
+            and _refused_with(run, "apply-force-version", lambda cell: cell.conflicts, (SHARED, OWN))
+            and not any(cell.with_causes for workload in Workload for cell in run.of("apply-force-version", workload))
+        ),
+    ),
+}
+"""Of each way, by its name."""
+
+
+def lesson(results: Results, way: str) -> str:
+    """Return the lesson of a way; one that the run refutes says so."""
+    found = LESSONS[way]
+    return (
+        found.sentence(results) if found.holds(results) else f"**Not borne out by this run:** {found.sentence(results)}"
+    )

@@ -1,0 +1,351 @@
+"""A HorizontalPodAutoscaler that someone made for the Deployment has its replicas; the count stays when that changes.
+
+The HPA controller is the real one; what the pods use is what the test says.
+"""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from signal import SIGKILL
+from typing import Any
+
+import pytest
+
+from cluster import AuditLog, ControlPlane
+from cluster.clients import direct_session
+from cluster.metrics_api import MetricsApi
+from integration.scene import SPEC, Scene, eventually
+
+NOTE = "coxswain.dev/replicas"
+QUIETLY = {"patch webapps/status"}
+
+
+@pytest.fixture(scope="module")
+def metrics(cluster: ControlPlane) -> Iterator[MetricsApi]:
+    with MetricsApi(cluster) as api:
+        yield api
+
+
+def autoscaler(target: str = "Deployment", *, least: int = 1, most: int = 8) -> dict[str, Any]:
+    """Return an autoscaler that wants a pod for each 100 millicores, at once."""
+    version = {"Deployment": "apps/v1", "WebApp": "coxswain.dev/v1"}[target]
+    at_once = {"stabilizationWindowSeconds": 0, "policies": [{"type": "Pods", "value": 10, "periodSeconds": 1}]}
+    cpu = {"name": "cpu", "target": {"type": "AverageValue", "averageValue": "100m"}}
+    return {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "scaler"},
+        "spec": {
+            "scaleTargetRef": {"apiVersion": version, "kind": target, "name": "web"},
+            "minReplicas": least,
+            "maxReplicas": most,
+            "metrics": [{"type": "Resource", "resource": cpu}],
+            "behavior": {"scaleUp": at_once, "scaleDown": at_once},
+        },
+    }
+
+
+def replicas(scene: Scene) -> int:
+    found: int = scene.get("deployment")["spec"]["replicas"]
+    return found
+
+
+def note(scene: Scene) -> str | None:
+    found: str | None = scene.get("deployment")["metadata"]["annotations"].get(NOTE)
+    return found
+
+
+def owners(scene: Scene) -> set[str]:
+    """Return who owns the Deployment's replicas."""
+    entries = scene.get("deployment")["metadata"]["managedFields"]
+    return {entry["manager"] for entry in entries if "f:replicas" in entry["fieldsV1"].get("f:spec", {})}
+
+
+def noted(scene: Scene, text: str | None) -> None:
+    """Wait until the Deployment has a note, or none."""
+    eventually(lambda: (note(scene) or "") == (text or "") or None, f"the note {text}")
+
+
+def scaled(scene: Scene, count: int) -> None:
+    """Wait until so many pods are ready, and the WebApp says so."""
+    eventually(lambda: replicas(scene) == count, f"the Deployment has {count} replicas")
+    eventually(lambda: scene.get("webapp")["status"].get("readyReplicas") == count, f"{count} pods are ready")
+    scene.ready()
+
+
+class Counts:
+    """The replicas of the Deployment in each of its versions, from a watch of the test's own."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        first = scene.get("deployment")
+        self._seen = [first["spec"]["replicas"]]
+        self._version = int(first["metadata"]["resourceVersion"])
+        cluster = scene.cluster
+        self._session = direct_session(cluster.ca_file, cluster.token)
+        self._answer = self._session.get(
+            f"{cluster.url}/apis/apps/v1/namespaces/{scene.namespace}/deployments",
+            params={"watch": "true", "resourceVersion": str(self._version), "timeoutSeconds": "240"},
+            stream=True,
+            timeout=300,
+        )
+        assert self._answer.status_code == 200
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def _watch(self) -> None:
+        for line in self._answer.iter_lines(chunk_size=1):
+            event = json.loads(line)
+            count = event["object"]["spec"]["replicas"] if event["type"] != "DELETED" else None
+            if count != self._seen[-1]:
+                self._seen.append(count)
+            self._version = int(event["object"]["metadata"]["resourceVersion"])
+
+    def so_far(self) -> list[int]:
+        """Return the counts in the order in which they were, up to the Deployment as it is now."""
+        now = int(self._scene.get("deployment")["metadata"]["resourceVersion"])
+        eventually(lambda: self._version >= now, "the watch is at the present")
+        return list(self._seen)
+
+
+def told(scene: Scene, reason: str) -> list[str]:
+    return [event["note"] for event in scene.events() if event["reason"] == reason]
+
+
+def quiet(scene: Scene, mark: AuditLog) -> None:
+    """Assert that the operator has written nothing but status since the mark, and settles."""
+    assert scene.settled(mark).keys() <= QUIETLY
+
+
+def no_conflict(scene: Scene) -> None:
+    """Assert that who has the replicas is neither drift nor a conflict."""
+    assert told(scene, "DriftCorrected") == []
+    assert scene.condition("Conflicted")["status"] == "False"
+    assert not scene.get("webapp")["status"].get("drift")
+
+
+@pytest.fixture
+def handed_over(scene: Scene, metrics: MetricsApi) -> Counts:
+    """A WebApp of two replicas whose Deployment an autoscaler has brought to four."""
+    scene.apply_ready(spec={**SPEC, "replicas": 2})
+    counts = Counts(scene)
+    metrics.set_load(scene.namespace, 400)
+    scene.create(autoscaler())
+    noted(scene, "autoscaled")
+    scaled(scene, 4)
+    return counts
+
+
+def test_an_autoscaler_scales_and_the_operator_writes_nothing(
+    scene: Scene, metrics: MetricsApi, handed_over: Counts
+) -> None:
+    scene.settled(scene.cluster.audit())
+    mark = scene.cluster.audit()
+    for load, count in ((700, 7), (100, 1), (300, 3)):
+        metrics.set_load(scene.namespace, load)
+        scaled(scene, count)
+    quiet(scene, mark)
+    assert handed_over.so_far() == [2, 4, 7, 1, 3]
+    assert len(told(scene, "Autoscaled")) == 1
+    no_conflict(scene)
+    assert scene.get("webapp")["spec"]["replicas"] == 2
+
+
+def test_the_hand_over_takes_two_writes_and_the_count_stays(scene: Scene, metrics: MetricsApi) -> None:
+    """Left out by its only owner, the count would be 1."""
+    scene.apply_ready(spec={**SPEC, "replicas": 3})
+    metrics.set_load(scene.namespace, 300)
+    counts, mark = Counts(scene), scene.cluster.audit()
+    scene.create(autoscaler())
+    noted(scene, "autoscaled")
+    requests = scene.settled(mark)
+    assert requests.pop("patch deployments") == 2
+    assert requests.pop("create events") == 1
+    assert requests.keys() <= QUIETLY
+    assert counts.so_far() == [3]
+    assert owners(scene) == {"coxswain-replicas"}
+
+
+def test_an_autoscaler_that_was_made_while_the_operator_was_down(scene: Scene, metrics: MetricsApi) -> None:
+    scene.apply_ready(spec={**SPEC, "replicas": 3})
+    counts = Counts(scene)
+    scene.operator.stop()
+    metrics.set_load(scene.namespace, 500)
+    scene.create(autoscaler())
+    eventually(lambda: replicas(scene) == 5, "it scales")
+    scene.operator.start()
+    noted(scene, "autoscaled")
+    scaled(scene, 5)
+    assert counts.so_far() == [3, 5]
+
+
+@contextmanager
+def refusing_the_note(scene: Scene) -> Iterator[None]:
+    """Have the API server refuse the second write of the hand-over: the one that brings the note."""
+    group = "admissionregistration.k8s.io/v1"
+    name = f"no-note-{scene.namespace}"
+    rule = {"apiGroups": ["apps"], "apiVersions": ["v1"], "resources": ["deployments"], "operations": ["UPDATE"]}
+    noted = f"has(object.metadata.annotations) && '{NOTE}' in object.metadata.annotations"
+    policy = {
+        "apiVersion": group,
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": name},
+        "spec": {
+            "matchConstraints": {"resourceRules": [rule]},
+            "validations": [{"expression": f"!({noted})", "message": "not yet"}],
+        },
+    }
+    selector = {"matchLabels": {"kubernetes.io/metadata.name": scene.namespace}}
+    binding = {
+        "apiVersion": group,
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": name},
+        "spec": {
+            "policyName": name,
+            "validationActions": ["Deny"],
+            "matchResources": {"namespaceSelector": selector},
+        },
+    }
+    scene.create({"apiVersion": "v1", "kind": "List", "items": [policy, binding]})
+
+    def refused() -> bool:
+        answer = scene.cluster.kubectl(
+            *("--namespace", scene.namespace, "annotate", "deployment/web", f"{NOTE}=x", "--dry-run=server"),
+            check=False,
+        )
+        return "annotated" not in answer
+
+    try:
+        eventually(refused, "the policy is in force")
+        yield
+    finally:
+        scene.kubectl("delete", "validatingadmissionpolicybinding,validatingadmissionpolicy", name)
+
+
+def test_an_operator_killed_between_the_two_writes_of_the_hand_over(scene: Scene, metrics: MetricsApi) -> None:
+    scene.apply_ready(spec={**SPEC, "replicas": 3})
+    metrics.set_load(scene.namespace, 300)
+    counts = Counts(scene)
+    with refusing_the_note(scene):
+        scene.create(autoscaler())
+        eventually(lambda: scene.condition("Stalled").get("status") == "True", "the second write was refused")
+        assert owners(scene) == {"coxswain", "coxswain-replicas"}
+        scene.operator.stop(SIGKILL)
+        assert note(scene) is None
+    mark = scene.cluster.audit()
+    scene.operator.start()
+    noted(scene, "autoscaled")
+    assert scene.settled(mark)["patch deployments"] == 1
+    assert owners(scene) == {"coxswain-replicas"}
+    assert counts.so_far() == [3]
+
+
+def test_an_autoscaler_that_goes_leaves_its_count_until_the_spec_changes(scene: Scene, handed_over: Counts) -> None:
+    pods = scene.names("pod")
+    scene.settled(scene.cluster.audit())
+    mark = scene.cluster.audit()
+    scene.kubectl("delete", "hpa", "scaler")
+    noted(scene, "kept=4,spec=2")
+    requests = scene.settled(mark)
+    assert requests.pop("patch deployments") == 1
+    assert requests.pop("create events") == 1
+    assert requests.keys() <= QUIETLY
+    assert scene.names("pod") == pods
+    (text,) = told(scene, "ReplicasKept")
+    assert f"kubectl scale webapp web --namespace {scene.namespace} --replicas=N" in text
+    scene.kubectl("scale", "webapp", "web", "--replicas=3")
+    scaled(scene, 3)
+    assert note(scene) is None
+    assert handed_over.so_far() == [2, 4, 3]
+    no_conflict(scene)
+
+
+def test_an_autoscaler_that_goes_while_the_operator_is_down(scene: Scene, handed_over: Counts) -> None:
+    scene.operator.stop(SIGKILL)
+    scene.kubectl("delete", "hpa", "scaler")
+    scene.operator.start()
+    noted(scene, "kept=4,spec=2")
+    mark = scene.cluster.audit()
+    scene.operator.stop()
+    scene.operator.start()
+    quiet(scene, mark)
+    assert handed_over.so_far() == [2, 4]
+
+
+def test_the_count_that_is_kept_is_the_desired_one(scene: Scene, handed_over: Counts) -> None:
+    scene.kubectl("delete", "hpa", "scaler")
+    noted(scene, "kept=4,spec=2")
+    scene.kubectl("scale", "deployment", "web", "--replicas=6")
+    eventually(lambda: handed_over.so_far()[-2:] == [6, 4], "it is put back")
+    eventually(lambda: told(scene, "DriftCorrected"), "an Event")
+    assert note(scene) == "kept=4,spec=2"
+
+
+def test_an_autoscaler_that_comes_again_has_the_count_again(
+    scene: Scene, metrics: MetricsApi, handed_over: Counts
+) -> None:
+    scene.kubectl("delete", "hpa", "scaler")
+    noted(scene, "kept=4,spec=2")
+    scene.create(autoscaler())
+    noted(scene, "autoscaled")
+    metrics.set_load(scene.namespace, 500)
+    scaled(scene, 5)
+    assert handed_over.so_far() == [2, 4, 5]
+
+
+def test_a_person_may_scale_a_deployment_that_is_autoscaled(scene: Scene) -> None:
+    """Without metrics this autoscaler does nothing; it has the count all the same."""
+    scene.apply_ready(spec={**SPEC, "replicas": 2})
+    scene.create(autoscaler())
+    noted(scene, "autoscaled")
+    scene.settled(scene.cluster.audit())
+    mark = scene.cluster.audit()
+    for count in (5, 0, 3):
+        scene.kubectl("scale", "deployment", "web", f"--replicas={count}")
+        scaled(scene, count)
+    quiet(scene, mark)
+    scene.apply_ready(spec={**SPEC, "replicas": 2, "image": "registry.example/web:2"})
+    assert replicas(scene) == 3
+
+
+def test_what_someone_notes_is_not_believed(scene: Scene, handed_over: Counts) -> None:
+    scene.kubectl("annotate", "--overwrite", "deployment", "web", f"{NOTE}=kept=1,spec=2")
+    noted(scene, "autoscaled")
+    scene.kubectl("annotate", "deployment", "web", f"{NOTE}-")
+    noted(scene, "autoscaled")
+    assert handed_over.so_far() == [2, 4]
+    scene.apply("other")
+    scene.ready("other")
+    mark = scene.cluster.audit()
+    scene.kubectl("annotate", "deployment", "other", f"{NOTE}=kept=3,spec=1")
+    quiet(scene, mark)
+    assert scene.get("deployment", "other")["spec"]["replicas"] == 1
+
+
+def test_a_deployment_that_lost_its_label_keeps_the_count(scene: Scene, handed_over: Counts) -> None:
+    """Then the store doesn't know it, and must not decide as if there were none."""
+    scene.kubectl("label", "deployment", "web", "coxswain.dev/webapp-")
+    eventually(lambda: scene.names("deployment") == ["web"], "the label is put back")
+    scene.ready()
+    assert handed_over.so_far() == [2, 4]
+
+
+def test_a_deployment_that_was_deleted_is_handed_over_again(scene: Scene, handed_over: Counts) -> None:
+    old = scene.get("deployment")["metadata"]["uid"]
+    scene.kubectl("delete", "deployment", "web")
+    eventually(lambda: (scene.find("deployment") or {}).get("metadata", {}).get("uid", old) != old, "a new one")
+    noted(scene, "autoscaled")
+    scaled(scene, 4)
+    assert 1 not in handed_over.so_far()
+
+
+def test_an_autoscaler_of_the_webapp_works_as_before(scene: Scene, metrics: MetricsApi) -> None:
+    scene.apply_ready()
+    metrics.set_load(scene.namespace, 300)
+    scene.create(autoscaler("WebApp"))
+    scaled(scene, 3)
+    assert scene.get("webapp")["spec"]["replicas"] == 3
+    assert note(scene) is None
+    scene.kubectl("delete", "hpa", "scaler")
+    scene.kubectl("scale", "webapp", "web", "--replicas=2")
+    scaled(scene, 2)

@@ -1,0 +1,127 @@
+"""WebApps in every state that the operator can report: the status is made by the operator's own code."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from coxswain.webapp.cause import Cause, Rank
+from coxswain.webapp.co_writers import Conflict
+from coxswain.webapp.conditions import Observations, status
+from coxswain.webapp.health import (
+    HEALTHY,
+    MISSING,
+    TERMINATING,
+    Child,
+    Health,
+    contested,
+    differs,
+    halted,
+    health,
+    held,
+    held_back,
+    name_taken,
+    not_written,
+    rejected,
+)
+from coxswain.webapp.pods import Diagnosis, explained
+from coxswain.webapp.policy import Policy
+from unit.objects import webapp
+
+NOW = "2026-01-01T00:00:00Z"
+
+WebApp = dict[str, Any]
+
+
+def deployment(*conditions: Mapping[str, Any], observed: int = 1, ready: int = 0) -> dict[str, Any]:
+    """A Deployment of two pods as observed."""
+    counts = {"replicas": 2, "updatedReplicas": 2, "readyReplicas": ready, "availableReplicas": ready}
+    return {
+        "kind": "Deployment",
+        "metadata": {"generation": 1},
+        "spec": {"replicas": 2},
+        "status": {"observedGeneration": observed, **counts, "conditions": list(conditions)},
+    }
+
+
+LATE = {"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded", "message": "has timed out"}
+REFUSED = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": "exceeded quota: few"}
+
+
+def of_pods(reason: str, rank: Rank, *conditions: Mapping[str, Any]) -> Health:
+    """The health of a Deployment whose pods tell this cause."""
+    live = deployment(*conditions)
+    return explained(health(live), live, Diagnosis(Cause(rank, reason, f"the cause is {reason}"), pods=1, of=2))
+
+
+HEALTHS: Mapping[str, Health] = {
+    "healthy": HEALTHY,
+    "held by an admission policy": held(HEALTHY, "spec.replicas"),
+    "complete": health(deployment(ready=2)),
+    "missing": MISSING,
+    "terminating": TERMINATING,
+    "held back": held_back("ConfigMap web-1", there=False),
+    "held back, and there": held_back("ConfigMap web-1", there=True),
+    "not observed": health(deployment(observed=0, ready=2)),
+    "rolling out": health(deployment(ready=1)),
+    "past its deadline": health(deployment(LATE)),
+    "past its deadline, with a cause": of_pods("ImagePullBackOff", Rank.NOT_MADE, LATE),
+    "no pod can be made": health(deployment(REFUSED)),
+    "name taken": name_taken("ReplicaSet other"),
+    "rejected": rejected("too large"),
+    "forbidden": not_written("Forbidden", "exceeded quota: none"),
+    "no answer": not_written("WriteFailed", "no answer"),
+    "differs while paused": differs("spec.replicas"),
+    "halted": halted("spec.replicas (flux)"),
+    "contested": contested("spec.replicas (flux)"),
+    "InvalidImageName": of_pods("InvalidImageName", Rank.NOT_MADE),
+    "ErrImageNeverPull": of_pods("ErrImageNeverPull", Rank.NOT_MADE),
+    "ImagePullBackOff": of_pods("ImagePullBackOff", Rank.NOT_MADE),
+    "CreateContainerConfigError": of_pods("CreateContainerConfigError", Rank.NOT_MADE),
+    "CreateContainerError": of_pods("CreateContainerError", Rank.NOT_MADE),
+    "RunContainerError": of_pods("RunContainerError", Rank.NOT_MADE),
+    "CrashLoopBackOff": of_pods("CrashLoopBackOff", Rank.CRASHES),
+    "OOMKilled": of_pods("OOMKilled", Rank.CRASHES),
+    "Unschedulable": of_pods("Unschedulable", Rank.UNSCHEDULED),
+    "ReadinessProbeFailing": of_pods("ReadinessProbeFailing", Rank.UNREADY),
+    "StartupProbeFailing": of_pods("StartupProbeFailing", Rank.UNREADY),
+    "Evicted": of_pods("Evicted", Rank.FAILED),
+}
+"""The healths that children can have, by what is the matter."""
+
+
+def held_field(policy: Policy, *, contested: bool = False) -> Conflict:
+    """A field that another manager holds at another value."""
+    return Conflict("Deployment/web", "spec.replicas", "flux", policy, differs=True, contested=contested)
+
+
+def reported(
+    *healths: Health, generation: int = 1, observed: int | None = None, fields: Sequence[Conflict] = (), **spec: Any
+) -> WebApp:
+    """A WebApp whose children have these healths, with the status that the operator wrote of generation `observed`."""
+    children = [Child("Deployment", f"web-{number}", state) for number, state in enumerate(healths)]
+    if HEALTHS["contested"] in healths:
+        fields = [*fields, held_field(Policy.ENFORCE, contested=True)]
+    seen = webapp(generation=generation if observed is None else observed, **spec)
+    found = Observations(children, deployment(ready=2), held=fields)
+    return {**unreported(generation, **spec), "status": dict(status(seen, found, {}, NOW))}
+
+
+def unreported(generation: int = 1, **spec: Any) -> WebApp:
+    """A WebApp that has no status yet."""
+    metadata = {"name": "web", "namespace": "shop", "uid": "uid-1", "generation": generation}
+    body = dict(webapp(**spec).spec)
+    return {"apiVersion": "coxswain.dev/v1", "kind": "WebApp", "metadata": metadata, "spec": body}
+
+
+def deleted(webapp: WebApp) -> WebApp:
+    """The same WebApp, being deleted."""
+    return {**webapp, "metadata": {**webapp["metadata"], "deletionTimestamp": NOW}}
+
+
+def saying(webapp: WebApp, *changes: Mapping[str, Any]) -> WebApp:
+    """The same WebApp with conditions that say otherwise; each change has a type."""
+    found: Sequence[Mapping[str, Any]] = webapp["status"]["conditions"]
+    base = {"observedGeneration": webapp["metadata"]["generation"], "lastTransitionTime": NOW, "reason": "Changed"}
+    for change in changes:
+        before = next((each for each in found if each["type"] == change["type"]), base)
+        found = [*(each for each in found if each["type"] != change["type"]), {**before, **change}]
+    return {**webapp, "status": {**webapp["status"], "conditions": list(found)}}

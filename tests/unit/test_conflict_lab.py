@@ -1,0 +1,329 @@
+"""The conflict lab's pure parts: what a lost update is, what each way sends, what the page says of a run."""
+
+import asyncio
+import dataclasses
+import json
+import time
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from cluster.catalog import KUBERNETES
+from conflict_lab import lessons, template
+from conflict_lab.__main__ import CHART, PAGE
+from conflict_lab.chart import MEASURES, Axis, chart
+from conflict_lab.page import TEXT, page
+from conflict_lab.results import Case, Cell, Machine, Meeting, Results, Verdict, judge, lost, percentile
+from conflict_lab.run import from_data, to_data
+from conflict_lab.ways import APPLY, JSON, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, WAYS, Change, Workload, named
+from conflict_lab.writers import Answer, Target, write
+
+SHARED, OWN = Workload.SHARED, Workload.OWN
+
+
+def thing(count: int = 4, **numbers: int) -> dict[str, Any]:
+    made = template.with_counter(template.manifest("target"), count)
+    made["metadata"]["resourceVersion"] = "7"
+    for name, number in numbers.items():
+        made = template.with_entry(made, name, number)
+    return made
+
+
+def test_a_lost_update_is_an_acknowledged_increment_that_is_not_in_the_result() -> None:
+    assert lost(SHARED, {"A": 3, "B": 2}, thing(4)) == 1
+    assert lost(SHARED, {"A": 3, "B": 1}, thing(4)) == 0
+    assert lost(OWN, {"A": 3, "B": 2, "C": 1}, thing(A=3, B=1)) == 2, "one of B's, and C's entry is not there at all"
+    assert lost(OWN, {"A": 3, "B": 0}, thing(A=3)) == 0
+
+
+@pytest.mark.parametrize(
+    ("values", "percent", "expected"),
+    [([], 99, 0.0), ([5.0], 99, 5.0), ([3.0, 1.0, 2.0], 50, 2.0), ([float(n) for n in range(1, 201)], 99, 198.0)],
+)
+def test_percentile_is_a_value_that_was_measured(values: list[float], percent: float, expected: float) -> None:
+    assert percentile(values, percent) == expected
+
+
+@pytest.mark.parametrize(
+    ("accepted", "found", "verdict"),
+    [
+        (True, {"A": 2, "B": 2, "C": 1}, Verdict.KEPT),
+        (False, {"A": 2, "B": 1, "C": 1}, Verdict.REFUSED),
+        (True, {"A": 2, "B": 1, "C": 1}, Verdict.LOST),
+        (True, {"A": 1, "B": 2, "C": 1}, Verdict.LOST),
+        (True, {"A": 2, "B": 1, "C": 2}, Verdict.ASTRAY),
+        (False, {"A": 2, "B": 1, "C": 2}, Verdict.ASTRAY),
+    ],
+)
+def test_a_meeting_is_judged_by_what_is_found(accepted: bool, found: dict[str, int], verdict: Verdict) -> None:
+    before, wanted = {"A": 2, "B": 1, "C": 1}, {"A": 2, "B": 2, "C": 1}
+    assert judge(accepted=accepted, before=before, wanted=wanted, found=found, third="C") is verdict
+
+
+_ENV = "/template/spec/containers/0/env"
+_TEST_VERSION = {"op": "test", "path": "/metadata/resourceVersion", "value": "7"}
+_ANNOTATIONS = {"annotations": {"counter": "5"}}
+_KEYED = {"template": {"spec": {"containers": [{"name": "app", "env": [{"name": "B", "value": "3"}]}]}}}
+_TYPE = {"apiVersion": "v1", "kind": "PodTemplate"}
+_REPLACE_COUNTER = {"op": "replace", "path": "/metadata/annotations/counter", "value": "5"}
+_REPLACE_ENTRY = {"op": "replace", "path": f"{_ENV}/2/value", "value": "3"}
+_CONTAINERS = {"template": {"spec": {"containers": thing(4, A=1, B=3)["template"]["spec"]["containers"]}}}
+
+
+@pytest.mark.parametrize(
+    ("name", "content_type", "shared", "own"),
+    [
+        ("put-version", JSON, thing(5, A=1, B=2), thing(4, A=1, B=3)),
+        ("json-patch", JSON_PATCH, [_REPLACE_COUNTER], [_REPLACE_ENTRY]),
+        ("json-patch-version", JSON_PATCH, [_TEST_VERSION, _REPLACE_COUNTER], [_TEST_VERSION, _REPLACE_ENTRY]),
+        (
+            "json-patch-value",
+            JSON_PATCH,
+            [{"op": "test", "path": "/metadata/annotations/counter", "value": "4"}, _REPLACE_COUNTER],
+            [{"op": "test", "path": f"{_ENV}/2", "value": {"name": "B", "value": "2"}}, _REPLACE_ENTRY],
+        ),
+        ("merge-patch", MERGE_PATCH, {"metadata": _ANNOTATIONS}, _CONTAINERS),
+        (
+            "merge-patch-version",
+            MERGE_PATCH,
+            {"metadata": {**_ANNOTATIONS, "resourceVersion": "7"}},
+            {**_CONTAINERS, "metadata": {"resourceVersion": "7"}},
+        ),
+        ("strategic", STRATEGIC_MERGE_PATCH, {"metadata": _ANNOTATIONS}, _KEYED),
+        (
+            "apply",
+            APPLY,
+            {**_TYPE, "metadata": {"name": "target", **_ANNOTATIONS}},
+            {**_TYPE, "metadata": {"name": "target"}, **_KEYED},
+        ),
+        (
+            "apply-force-version",
+            APPLY,
+            {**_TYPE, "metadata": {"name": "target", **_ANNOTATIONS, "resourceVersion": "7"}},
+            {**_TYPE, "metadata": {"name": "target", "resourceVersion": "7"}, **_KEYED},
+        ),
+    ],
+)
+def test_each_way_sends_what_its_name_says(name: str, content_type: str, shared: Any, own: Any) -> None:
+    seen = thing(4, A=1, B=2)
+    for workload, body in ((SHARED, shared), (OWN, own)):
+        request = named(name).request(seen, Change(workload, "B"))
+        assert (request.content_type, request.body) == (content_type, body)
+        assert request.method == ("PUT" if content_type == JSON else "PATCH")
+
+
+def test_a_put_without_resourceversion_is_the_same_but_for_that() -> None:
+    for workload in Workload:
+        change = Change(workload, "B")
+        plain = named("put").request(thing(B=2), change)
+        guarded = named("put-version").request(thing(B=2), change)
+        del guarded.body["metadata"]["resourceVersion"]
+        assert plain == guarded
+
+
+def test_force_is_asked_for_by_the_ways_that_say_so() -> None:
+    forcing = {way.name for way in WAYS if way.request(thing(), Change(SHARED, "A")).query.get("force") == "true"}
+    assert forcing == {"apply-force", "apply-force-version"}
+
+
+def test_the_first_json_patch_of_an_entry_appends_it() -> None:
+    request = named("json-patch-value").request(thing(), Change(OWN, "A"))
+    assert request.body == [{"op": "add", "path": f"{_ENV}/-", "value": {"name": "A", "value": "1"}}]
+
+
+class _Server(Target):
+    """A server that takes a PUT after it has refused some."""
+
+    def __init__(self, *, refuses: int) -> None:
+        self.thing: Any = thing(0)
+        self._refuses = refuses
+
+    async def get(self) -> Any:
+        return self.thing
+
+    async def send(self, request: Any, writer: str) -> Answer:
+        await asyncio.sleep(0.001)
+        if self._refuses:
+            self._refuses -= 1
+            return Answer(409, {"reason": "Conflict", "details": {"causes": [{"reason": writer}]}})
+        self.thing = request.body
+        return Answer(200, self.thing)
+
+
+def test_a_refused_writer_looks_again_and_counts_one_update() -> None:
+    server = _Server(refuses=2)
+    tally = asyncio.run(write(server, named("put-version"), SHARED, "A", until=time.monotonic() + 0.1))
+    assert (tally.conflicts, tally.with_causes, tally.retries) == (2, 2, 2)
+    assert tally.reads == tally.writes == 2 + len(tally.latencies)
+    assert template.counter(server.thing) == len(tally.latencies) > 0
+    assert tally.latencies[0] >= 0.003, "the two retries are in it"
+
+
+def test_a_writer_of_its_own_entry_goes_by_the_answer_to_its_last_write() -> None:
+    by_answer = {"json-patch", "json-patch-value", "strategic", "apply", "apply-force"}
+    assert {way.name for way in WAYS if not way.reads(OWN)} == by_answer
+    assert all(way.reads(SHARED) for way in WAYS)
+
+
+def cell(way: str, workload: Workload, writers: int, **other: Any) -> Cell:
+    many = writers > 1
+    blind = not named(way).guarded and (workload is SHARED or way in ("put", "merge-patch"))
+    refused = 30 * writers if many and named(way).guarded else 0
+    if way in ("apply", "json-patch-value") and workload is OWN:
+        refused = 0
+    acknowledged = 20 if way == "apply" and workload is SHARED else 100
+    json_patch = way.startswith("json-patch")
+    figures: dict[str, Any] = {
+        "seconds": 2.0,
+        "acknowledged": acknowledged,
+        "lost": 60 if blind and many else 0,
+        "conflicts": 0 if json_patch else refused,
+        "with_causes": refused if way == "apply" else 0,
+        "unprocessable": refused if json_patch else 0,
+        "timeouts": 0,
+        "retries": refused,
+        "reads": 10,
+        "writes": 100 + refused,
+        "p99": 0.01 * writers,
+        "shut_out": 0,
+        "client": 0.3,
+        "server": 1.2,
+    }
+    return Cell(way, workload, writers, **{**figures, **other})
+
+
+_ASTRAY = {("json-patch", Case.MOVED): Verdict.ASTRAY, ("json-patch-value", Case.MOVED): Verdict.REFUSED}
+_MEETINGS = {**_ASTRAY, ("strategic", Case.MOVED): Verdict.KEPT, ("apply", Case.EQUAL): Verdict.LOST}
+
+
+@pytest.fixture
+def results() -> Results:
+    machine = Machine("v1.0.0", "2026-01-02", 2, 0.5, 2.0)
+    cells = tuple(cell(way.name, workload, count) for workload in Workload for count in (1, 4, 16) for way in WAYS)
+    meetings = tuple(
+        Meeting(way.name, case, 200, "", (), _MEETINGS.get((way.name, case), Verdict.KEPT))
+        for way in WAYS
+        for case in Case
+    )
+    return Results(machine, cells, meetings)
+
+
+def changed(results: Results, way: str, workload: Workload, **figures: Any) -> Results:
+    cells = tuple(
+        dataclasses.replace(each, **figures)
+        if (each.way, each.workload, each.writers) == (way, workload, max(results.counts))
+        else each
+        for each in results.cells
+    )
+    return dataclasses.replace(results, cells=cells)
+
+
+def test_every_way_has_a_lesson_of_one_sentence_that_a_run_can_bear_out(results: Results) -> None:
+    assert list(lessons.LESSONS) == [way.name for way in WAYS]
+    for way in WAYS:
+        told = lessons.lesson(results, way.name)
+        assert "Not borne out" not in told, way.name
+        assert told.endswith(".")
+        assert ". " not in told
+
+
+@pytest.mark.parametrize(
+    ("way", "workload", "figures"),
+    [
+        *((way.name, SHARED, {"lost": 1}) for way in WAYS if way.guarded and way.name != "apply"),
+        *((way.name, OWN, {"lost": 1}) for way in WAYS if way.name not in ("put", "merge-patch")),
+        *((way.name, SHARED, {"lost": 0}) for way in WAYS if not way.guarded),
+        *((way, OWN, {"lost": 0}) for way in ("put", "merge-patch")),
+        *((way, OWN, {"conflicts": 1}) for way in ("json-patch", "json-patch-value", "strategic", "apply")),
+        ("json-patch-version", SHARED, {"conflicts": 1}),
+        ("put-version", SHARED, {"unprocessable": 1}),
+        ("put-version", OWN, {"conflicts": 0}),
+        ("apply", SHARED, {"with_causes": 1}),
+        ("apply", SHARED, {"acknowledged": 1000}),
+        ("apply-force-version", SHARED, {"with_causes": 1}),
+    ],
+)
+def test_a_lesson_that_the_run_refutes_says_so(
+    results: Results, way: str, workload: Workload, figures: dict[str, int]
+) -> None:
+    refuted = changed(results, way, workload, **figures)
+    assert lessons.lesson(refuted, way).startswith("**Not borne out by this run:** ")
+    assert page(refuted).count("Not borne out") == 1
+
+
+@pytest.mark.parametrize(("way", "case"), list(_MEETINGS))
+def test_a_lesson_about_a_meeting_is_refuted_by_another_outcome(results: Results, way: str, case: Case) -> None:
+    other = Verdict.REFUSED if _MEETINGS[way, case] is not Verdict.REFUSED else Verdict.ASTRAY
+    meetings = tuple(
+        dataclasses.replace(each, verdict=other) if (each.way, each.case) == (way, case) else each
+        for each in results.meetings
+    )
+    refuted = dataclasses.replace(results, meetings=meetings)
+    assert lessons.lesson(refuted, way).startswith("**Not borne out")
+
+
+def test_an_update_of_which_nobody_knows_whether_it_was_written_refutes_nothing(results: Results) -> None:
+    unknown = changed(results, "put-version", SHARED, lost=-1, timeouts=1, conflicts=5)
+    assert "Not borne out" not in lessons.lesson(unknown, "put-version")
+    assert "1 requests took longer" in page(unknown)
+
+
+def test_the_page_has_every_figure_and_says_when_the_client_was_the_limit(results: Results) -> None:
+    text = page(changed(results, "put", OWN, client=0.95, lost=60, acknowledged=100))
+    rows = [line for line in text.splitlines() if line.startswith(("| 1 |", "| 4 |", "| 16 |"))]
+    assert len(rows) == len(results.cells)
+    assert sum("\\*" in row for row in rows) == 1
+    row = next(row for row in rows if "\\*" in row)
+    assert row == "| 16 | PUT without | 50\\* | 1.00 | 20 | 100 | **60** (60%) | 0 | 0 | 0 | 0 | 0 | 1.1 | 160 | 0 |"
+    assert f"1 of {len(results.cells)} figures have a \\*" in text
+    assert "**a third one's entry is overwritten**" in text
+
+
+def test_results_survive_being_kept(results: Results) -> None:
+    again = from_data(json.loads(json.dumps(to_data(results))))
+    assert again == results
+    assert page(again) == page(results)
+
+
+@pytest.mark.parametrize(
+    ("values", "logarithmic", "ticks"),
+    [
+        ([3.0, 250.0], True, [1, 10, 100, 1000]),
+        ([10.0], True, [10, 100]),
+        ([0.0], True, [1, 10]),
+        ([20.0, 40.0], False, [0, 25, 50, 75, 100]),
+    ],
+)
+def test_an_axis_spans_its_values(values: list[float], logarithmic: bool, ticks: list[float]) -> None:
+    axis = Axis.over(values, logarithmic)
+    assert axis.ticks == ticks
+    assert (axis.at(ticks[0]), axis.at(ticks[-1])) == (0.0, 1.0)
+    assert all(0 <= axis.at(value) <= 1 for value in values)
+
+
+def test_the_chart_has_a_line_for_each_way_and_nothing_outside(results: Results) -> None:
+    root = ET.fromstring(chart(results))  # noqa: S314 - our own text
+    lines = [element for element in root.iter() if element.tag.endswith("polyline")]
+    assert len(lines) == len(WAYS) * (len(Workload) * len(MEASURES) + 1)
+    titles = {element.text for element in root.iter() if element.tag.endswith("title")}
+    assert titles == {way.title.replace("`", "") for way in WAYS}
+    for line in lines:
+        for point in line.attrib["points"].split():
+            x, y = map(float, point.split(","))
+            assert x >= 0 <= y
+
+
+def test_what_is_kept_is_what_was_acknowledged_and_not_lost(results: Results) -> None:
+    found = results.most("put", SHARED)
+    assert (found.rate, found.lost_share, found.kept_rate) == (50, 0.6, 20)
+
+
+def test_the_page_in_docs_is_of_this_text_and_this_kubernetes() -> None:
+    """Only the figures differ from one run to the next: else `make conflict-lab` was forgotten."""
+    written = PAGE.read_text(encoding="utf-8").splitlines()
+    fixed = [line for line in TEXT.splitlines() if "{" not in line]
+    assert [line for line in fixed if line not in written] == []
+    assert str(KUBERNETES.version) in "\n".join(written)
+    assert all(any(f"| {way.title} | " in line for line in written) for way in WAYS)
+    assert CHART.read_text(encoding="utf-8").count("<polyline") == len(WAYS) * 7
