@@ -4,14 +4,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from coxswain.control.child import Correction, Result
+from coxswain.control.scaling import notes
 from coxswain.kube.events import Occurrence
 from coxswain.webapp.co_writers import shown
 from coxswain.webapp.conditions import CONTESTED, READY, worst
 from coxswain.webapp.health import Level
 from coxswain.webapp.policy import Policy
+from coxswain.webapp.scaling import AUTOSCALED, kept_of
 from coxswain.webapp.spec import Status, WebApp
 
 _NAMED_CORRECTIONS = 3
+
+_TOLD_OTHERWISE = ("Differs", "Halted", "Contested")
+"""Reasons of a child's health that are no trouble, or have an Event of their own."""
 
 
 def news(
@@ -25,6 +30,7 @@ def news(
         return []
     found = [
         _trouble(results, previous) or _created(results, previous),
+        _scaling(webapp, results),
         _drift(webapp, results, previous),
         _conflicts(previous, present),
         _contested(previous, present),
@@ -41,7 +47,7 @@ def _trouble(results: Sequence[Result], previous: Status) -> Occurrence | None:
         child = result.child
         new = (child.kind, child.name, child.health.level.text) not in told
         another = child is decides and child.health.reason != reason
-        if (new or another) and child.health.level >= Level.DEGRADED and child.health.reason != "Differs":
+        if (new or another) and child.health.level >= Level.DEGRADED and child.health.reason not in _TOLD_OTHERWISE:
             return Occurrence(
                 child.health.reason, "Apply", f"{child.kind} {child.name}: {child.health.message}", "Warning"
             )
@@ -73,6 +79,23 @@ def _drift(webapp: WebApp, results: Sequence[Result], previous: Status) -> Occur
                 f"{child.kind} {child.name} was put back: {fields}{more}{_advice(webapp, child.kind, foreign)}"
             )
     return Occurrence("DriftCorrected", "Apply", "; ".join(sentences)) if sentences else None
+
+
+def _scaling(webapp: WebApp, results: Sequence[Result]) -> Occurrence | None:
+    """Tell that the Deployment's replicas went over to an autoscaler, or came back from it."""
+    told = [notes(correction.difference) for result in results for correction in result.corrections]
+    wanted, found = next((each for each in told if each is not None), (None, None))
+    gone = f"no HorizontalPodAutoscaler targets Deployment {webapp.name} any more"
+    kept = kept_of(wanted)
+    if wanted == AUTOSCALED:
+        note = f"a HorizontalPodAutoscaler targets Deployment {webapp.name}: its replicas are left to that"
+        return Occurrence("Autoscaled", "Scale", note)
+    if kept is not None:
+        note = f"{gone}: it keeps {kept.replicas} replicas until spec.replicas, {kept.spec}, is changed"
+        return Occurrence("ReplicasKept", "Scale", note + _way_to_scale(webapp))
+    if found == AUTOSCALED:
+        return Occurrence("ReplicasKept", "Scale", f"{gone}: it has as many replicas as the spec says")
+    return None
 
 
 def _conflicts(previous: Status, present: Status) -> Occurrence | None:
@@ -124,4 +147,8 @@ def _advice(webapp: WebApp, kind: str, corrections: Sequence[Correction]) -> str
     scaled = kind == "Deployment" and any(found.difference.text == "spec.replicas" for found in corrections)
     if not scaled:
         return ""
+    return _way_to_scale(webapp)
+
+
+def _way_to_scale(webapp: WebApp) -> str:
     return f"; to scale it: kubectl scale webapp {webapp.name} --namespace {webapp.namespace} --replicas=N"
