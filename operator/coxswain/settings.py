@@ -94,6 +94,9 @@ class Settings:
     """debug, info, warning or error."""
     resync_interval: float = 600.0
     """Seconds between two sweeps of a kind, give or take a tenth."""
+    taken_name_interval: float = 60.0
+    """Seconds after which an object that bears a child's name is looked at again, for leave to adopt it: without our
+    label no watch tells of it."""
     request_timeout: float = 30.0
     """Seconds for one request of ours: the API server gives up after 60 (its --request-timeout)."""
     requests_in_flight: int = 32

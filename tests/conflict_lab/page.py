@@ -1,11 +1,14 @@
 """docs/conflicts.md: the results of a run as a page. Pure."""
 
 import math
+import textwrap
 from collections.abc import Sequence
 
 from conflict_lab.lessons import lesson
 from conflict_lab.results import BUSY, Case, Cell, Meeting, Results, Verdict
-from conflict_lab.ways import WAYS, Way, Workload
+from conflict_lab.ways import WAYS, Way, Workload, named
+
+LINE = 120
 
 TEXT = """\
 # Conflicts
@@ -14,7 +17,7 @@ TEXT = """\
 
 What becomes of an object that many write to, by each way that the API server has of writing. {date}, Kubernetes
 {kubernetes} with etcd writing through to the disk, {cores} cores for servers and writers together, load {load:.1f} in
-the minute before; {seconds:g} s for each figure.
+the minute before and {load_after:.1f} in its last one, the lab itself included; {seconds:g} s for each figure.
 
 ## The lesson of each
 
@@ -48,8 +51,8 @@ Filled signs and solid lines: the server can refuse. Hollow and dashed: it can't
 
 {tables}
 
-- **Updates/s** are acknowledged ones; **x** is in parts of those of {reference} with as many writers;
-  **kept/s** are those that are in the object at the end.
+- **Updates/s** are acknowledged ones, **kept/s** those of them that are in the object at the end; **x** is kept/s in
+  parts of that of {reference} with as many writers.
 - **Requests** are those for one acknowledged update, reads and retries included; **p99** is of an acknowledged update
   from its first read to its answer. What was not acknowledged in time is in no p99: **shut out** are writers of which
   not one update was.
@@ -70,6 +73,7 @@ def page(results: Results) -> str:
         kubernetes=results.machine.kubernetes,
         cores=results.machine.cores,
         load=results.machine.load,
+        load_after=results.machine.load_after,
         seconds=results.machine.cell_seconds,
         lessons="\n".join(f"| {way.title} | {lesson(results, way.name)} |" for way in WAYS),
         meetings="\n".join(meetings(results)),
@@ -78,7 +82,7 @@ def page(results: Results) -> str:
         most=max(results.counts),
         tables="\n\n".join("\n".join(table(results, workload)) for workload in Workload),
         reference=WAYS[0].title,
-        remarks="\n".join(f"- {remark}" for remark in remarks(results)),
+        remarks="\n".join(_wrapped(remark) for remark in remarks(results)),
     )
 
 
@@ -107,7 +111,7 @@ def table(results: Results, workload: Workload) -> list[str]:
         f"### {_capital(workload)}",
         "",
         (
-            "| writers | way | updates/s | x | kept/s | acknowledged | lost | 409 | of these with causes | 422 | 504"
+            "| writers | way | updates/s | kept/s | x | acknowledged | lost | 409 | of these with causes | 422 | 504"
             " | retries | requests | p99, ms | shut out |"
         ),
         "|--:|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
@@ -126,8 +130,8 @@ def _row(way: Way, cell: Cell, reference: Cell) -> str:
         cell.writers,
         way.title,
         _per_second(cell.rate) + busy,
-        f"{cell.rate / reference.rate:.2f}" if reference.rate else "",
         _per_second(cell.kept_rate),
+        f"{cell.kept_rate / reference.kept_rate:.2f}" if reference.kept else "",
         cell.acknowledged,
         lost,
         cell.conflicts,
@@ -142,33 +146,50 @@ def _row(way: Way, cell: Cell, reference: Cell) -> str:
     return f"| {' | '.join(map(str, columns))} |"
 
 
+def _wrapped(remark: str) -> str:
+    return textwrap.fill(f"- {remark}", LINE, subsequent_indent="  ", break_on_hyphens=False)
+
+
 def _per_second(rate: float) -> str:
     return f"{rate:.0f}" if rate >= 9.95 else f"{rate:.1f}"
 
 
 def remarks(results: Results) -> list[str]:
     """Return what is to be known of the figures, as far as the run shows it."""
-    return [_server_retries(results), _timeouts(results), _processors(results)]
+    return [_unfair(results), _server_retries(results), _timeouts(results), _processors(results)]
+
+
+def _unfair(results: Results) -> str:
+    cell = results.most("put-version", Workload.SHARED)
+    return (
+        "One writer always gets through, but not each: who tries again at once competes with all the others each time."
+        f" With {cell.writers} writers and {WAYS[0].title}, {cell.shut_out} were shut out. Hence the backoff of"
+        " controllers."
+    )
 
 
 def _server_retries(results: Results) -> str:
     """Return what patches without a precondition cost the server: it tries them again itself."""
-    cells = results.of("strategic", Workload.OWN)
-    alone, crowd = cells[0], cells[-1]
+    cells = [results.of(way, Workload.OWN) for way in ("strategic", "apply")]
+    told = "; ".join(
+        f"by {named(many[0].way).title} {_per_second(many[0].rate)} updates/s with {many[0].writers} writer and"
+        f" {_per_second(many[-1].rate)} with {many[-1].writers}, at a p99 of {1000 * many[0].p99:.0f} and"
+        f" {1000 * many[-1].p99:.0f} ms"
+        for many in cells
+    )
     text = (
         "What no client has to try again, the server does: etcd's transaction is a compare-and-swap, and after a lost"
         " one the API server applies the patch to the newer object, for up to 34 s. So own entries are free of"
-        f" refusals, not of contention: by Strategic Merge Patch {alone.rate:.0f} updates/s with {alone.writers} writer"
-        f" and {crowd.rate:.0f} with {crowd.writers}, at a p99 of {1000 * alone.p99:.0f} and {1000 * crowd.p99:.0f} ms."
+        f" refusals, not of contention: {told}."
     )
-    return text if crowd.p99 > alone.p99 else f"**Not borne out by this run:** {text}"
+    return text if all(many[-1].p99 > many[0].p99 for many in cells) else f"**Not borne out by this run:** {text}"
 
 
 def _timeouts(results: Results) -> str:
     late = sum(cell.timeouts for cell in results.cells)
     if not late:
         return "No request took those 34 s, after which it would have been a 504."
-    return f"{late} requests took longer than that and were answered 504: whether they were written is not known."
+    return f"Requests that took those 34 s and were answered 504: {late}. Whether they were written is not known."
 
 
 def _processors(results: Results) -> str:

@@ -50,9 +50,14 @@ class Cell:
         return self.acknowledged / self.seconds
 
     @property
+    def kept(self) -> int:
+        """Acknowledged updates that are in the object at the end."""
+        return self.acknowledged - self.lost
+
+    @property
     def kept_rate(self) -> float:
-        """Updates per second that are in the object at the end."""
-        return (self.acknowledged - self.lost) / self.seconds
+        """Those per second."""
+        return self.kept / self.seconds
 
     @property
     def refused(self) -> int:
@@ -145,6 +150,8 @@ class Machine:
     load: float
     """Of the minute before."""
     cell_seconds: float
+    load_after: float = 0.0
+    """Of the last minute of the run, the lab itself in it."""
 
 
 @dataclass(frozen=True)

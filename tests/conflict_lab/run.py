@@ -4,7 +4,7 @@ import datetime
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from conflict_lab.ways import JSON_PATCH, WAYS, Change, Request, Way, Workload
 from conflict_lab.writers import Tally, Targets, connect, targets, write_together
 
 COUNTS = (1, 4, 16, 64)
-CELL_SECONDS = 1.5
+CELL_SECONDS = 1.0
 SERVERS = ("kube-apiserver", "etcd")
 
 _FIRST, _SECOND, _THIRD = "WRITER_0", "WRITER_1", "WRITER_2"
@@ -153,7 +153,7 @@ async def run(
                 f"{number}/{len(plan)} {trial.workload}, {trial.writers} writers, {trial.way.title}:"
                 f" {cell.rate:.0f}/s, {cell.lost} of {cell.acknowledged} lost, {cell.refused} refused"
             )
-    return Results(machine, tuple(cells), tuple(meetings))
+    return Results(replace(machine, load_after=os.getloadavg()[0]), tuple(cells), tuple(meetings))
 
 
 def to_data(results: Results) -> dict[str, Any]:

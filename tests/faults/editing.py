@@ -4,6 +4,8 @@ import itertools
 import json
 import threading
 import time
+from collections.abc import Mapping
+from typing import Any
 
 from pykube import HTTPClient
 
@@ -15,8 +17,11 @@ from faults.witness import RESOURCES
 _TYPES = {
     "merge": "application/merge-patch+json",
     "json": "application/json-patch+json",
+    "strategic": "application/strategic-merge-patch+json",
     "apply": "application/apply-patch+yaml",
 }
+
+_LOOKS_SECONDS = 0.02
 
 
 def edit(stand: Stand, step: Edit, client: HTTPClient | None = None) -> str | None:
@@ -74,6 +79,50 @@ def storm(stand: Stand, step: Storm, seconds: float) -> str:
         raise ExceptionGroup("the storm failed", failed)
     stand.faults += sum(written)
     return f"{len(step.writers)} writers wrote {sum(written)} times in {seconds:.1f} s"
+
+
+class Fighter:
+    """Another controller that knows best: whenever a merge patch of its own is undone, it sends it again."""
+
+    def __init__(self, stand: Stand, wanted: Edit) -> None:
+        """Begin to fight."""
+        self._stand = stand
+        self._wanted = wanted
+        self._over = threading.Event()
+        self._failed: Exception | None = None
+        self.written = 0
+        self._thread = threading.Thread(target=self._fight, name=f"fighter {wanted.manager}", daemon=True)
+        self._thread.start()
+
+    def end(self) -> str:
+        """Fight no more; return how often it wrote.
+
+        Raises:
+            Exception: what it failed with.
+        """
+        self._over.set()
+        self._thread.join(30)
+        if self._failed is not None:
+            raise self._failed
+        return f"{self._wanted.manager} set {self._wanted.resource}/{self._wanted.name} {self.written} times"
+
+    def _fight(self) -> None:
+        client = self._stand.cluster.pykube()
+        try:
+            while not self._over.wait(_LOOKS_SECONDS):
+                found = self._stand.witness.latest(self._wanted.resource, self._wanted.name)
+                if found is not None and not holds(found, self._wanted.patch):
+                    edit(self._stand, self._wanted, client)
+                    self.written += 1
+        except Exception as error:  # noqa: BLE001 - raised in the thread that ends the fight
+            self._failed = error
+
+
+def holds(live: Any, patch: Any) -> bool:
+    """Tell whether a merge patch would change nothing."""
+    if isinstance(live, Mapping) and isinstance(patch, Mapping):
+        return all(holds(live.get(key), value) for key, value in patch.items())
+    return bool(live == patch)
 
 
 def probe(stand: Stand, step: Probe) -> list[str]:

@@ -1,5 +1,7 @@
 """What users do to WebApps: the lives that faults are tried in."""
 
+import json
+from collections.abc import Mapping
 from typing import Any
 
 from faults.script import Kubectl, Script, Settle, apply, kubectl, patch
@@ -31,16 +33,59 @@ DRIFT: tuple[Kubectl, ...] = (
     patch("deployment", "web", {"spec": {"strategy": {"rollingUpdate": {"maxUnavailable": 1}}}}),
     kubectl("label", "serviceaccount", "web", "app.kubernetes.io/managed-by-"),
 )
+SWITCH: tuple[Kubectl, ...] = (
+    # The port has another number and keeps its name: ours can't stand beside it before it is taken over.
+    patch("service", "web", [{"op": "replace", "path": "/spec/ports/0/port", "value": 81}], way="json"),
+)
 DELETE: tuple[Kubectl, ...] = (kubectl("delete", "webapp", "web", "--wait=false"),)
 
-STEPS: dict[str, tuple[Kubectl, ...]] = {"create": CREATE, "change": CHANGE, "drift": DRIFT, "delete": DELETE}
+STEPS: dict[str, tuple[Kubectl, ...]] = {
+    "create": CREATE,
+    "change": CHANGE,
+    "drift": DRIFT,
+    "switch": SWITCH,
+    "delete": DELETE,
+}
 """The steps of a life, in their order."""
 
 
-def life(until: str = "delete") -> Script:
-    """Return the life of a WebApp up to and with one of `STEPS`, settled after each."""
+def autoscaler() -> dict[str, Any]:
+    """Return an autoscaler that someone made for the Deployment. Without metrics it does nothing by itself."""
+    cpu = {"name": "cpu", "target": {"type": "AverageValue", "averageValue": "100m"}}
+    return {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "scaler"},
+        "spec": {
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+            "minReplicas": 1,
+            "maxReplicas": 8,
+            "metrics": [{"type": "Resource", "resource": cpu}],
+        },
+    }
+
+
+def autoscale(count: int) -> Kubectl:
+    """Return the step of the autoscaler's controller: it sets the scale of the Deployment."""
+    as_controller = ("--subresource=scale", "--field-manager=kube-controller-manager", "--type=merge")
+    return kubectl("patch", "deployment", "web", *as_controller, "--patch", json.dumps({"spec": {"replicas": count}}))
+
+
+AUTOSCALED: dict[str, tuple[Kubectl, ...]] = {
+    "create": CREATE,
+    "hand over": (apply(autoscaler()),),
+    "autoscale": (autoscale(4),),
+    "change": (patch("webapp", "web", {"spec": {"image": "registry.example/web:2"}}),),
+    "take back": (kubectl("delete", "hpa", "scaler"),),
+    "scale": (patch("webapp", "web", {"spec": {"replicas": 3}}),),
+}
+"""The steps of a life in which the replicas are an autoscaler's for a while."""
+
+
+def life(until: str = "delete", steps: Mapping[str, tuple[Kubectl, ...]] = STEPS) -> Script:
+    """Return the life of a WebApp up to and with one of its steps, settled after each."""
     script: Script = ()
-    for name, step in STEPS.items():
+    for name, step in steps.items():
         script += (*step, Settle())
         if name == until:
             break

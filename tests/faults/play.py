@@ -7,7 +7,7 @@ from typing import Any
 
 from cluster.disasters import revision
 from faults.disasters import DISASTERS
-from faults.editing import edit, probe, storm
+from faults.editing import Fighter, edit, probe, storm
 from faults.evidence import Evidence
 from faults.history import History
 from faults.oracles import end_state
@@ -17,10 +17,12 @@ from faults.script import (
     Cut,
     Disaster,
     Edit,
+    Fight,
     Inject,
     Kubectl,
     Lift,
     Operator,
+    Peace,
     Probe,
     Program,
     Remember,
@@ -70,17 +72,21 @@ class Player:
         self._played = Played()
         self._disturbed: float | None = None
         self._remembered = REMEMBERED
+        self._fighters: list[Fighter] = []
 
     def play(self, script: Script) -> Played:
         """Play it, from a fresh operator with a canary to the canary's last change."""
         self._begin()
         self._stand.proxy.mark("script begins")
-        for number, step in enumerate(script, start=1):
-            self._perform(step, f"step {number}")
-            if self._played.violations:
-                break
-        else:
-            self._see_the_canary_followed()
+        try:
+            for number, step in enumerate(script, start=1):
+                self._perform(step, f"step {number}")
+                if self._played.violations:
+                    break
+            else:
+                self._see_the_canary_followed()
+        finally:
+            self._make_peace()
         quiet_since = None
         if not self._played.violations:
             if not self._stand.quiet(QUIET_SECONDS, CANARY_SECONDS):
@@ -131,11 +137,11 @@ class Player:
                 stand.faults += 1
                 DISASTERS[what](stand)
                 self._disturbed = time.monotonic()
-            case Edit() | Storm() | Walk():
+            case Edit() | Storm() | Fight() | Peace() | Walk():
                 self._write(step, where)
                 self._disturbed = time.monotonic()
 
-    def _write(self, step: Edit | Storm | Walk, where: str) -> None:
+    def _write(self, step: Edit | Storm | Fight | Peace | Walk, where: str) -> None:
         """Let other writers do what they do."""
         if isinstance(step, Edit):
             self._stand.faults += 1
@@ -146,10 +152,19 @@ class Player:
             waited = self._stand.choices.scale.seconds(step.table)
             self._played.waits.append((step.table, waited))
             self._played.told.append(storm(self._stand, step, waited))
+        elif isinstance(step, Fight):
+            self._stand.faults += 1
+            self._fighters.append(Fighter(self._stand, step.edit))
+        elif isinstance(step, Peace):
+            self._make_peace()
         else:
             found, told = walk(self._stand, step)
             self._played.violations += [f"{where}: {each}" for each in found]
             self._played.told.append(told)
+
+    def _make_peace(self) -> None:
+        self._played.told += [fighter.end() for fighter in self._fighters]
+        self._fighters = []
 
     def _filled(self, rule: Rule) -> Rule:
         if rule.action == Behind(REMEMBERED):

@@ -18,8 +18,6 @@ BEGIN = "<!-- results: written by make faults -->"
 END = "<!-- end of results -->"
 
 NOT_TRIED = {
-    "F13, unions and merge keys": "they wait for the conflict policies",
-    "F14, autoscalers": "they wait for the conflict policies",
     "F18": "it waits for more than one replica, with a Lease",
     "F21": "there is no earlier release to upgrade from",
 }

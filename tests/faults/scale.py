@@ -23,6 +23,7 @@ LEAST_SECONDS = {
     "retry_delay_limit": 5.0,
     "restart_backoff_limit": 3.0,
     "window": 20.0,
+    "taken_name_interval": 3.0,
     "rest": 2.0,
     "rest_limit": 5.0,
 }

@@ -96,7 +96,7 @@ class Edit:
     """The plural."""
     name: str
     patch: Any
-    way: Literal["merge", "json", "apply"] = "merge"
+    way: Literal["merge", "json", "strategic", "apply"] = "merge"
     manager: str = "another"
     refusable: bool = False
     """Whether the API server may refuse it. What it refused is counted, in `Played.refused`."""
@@ -111,6 +111,18 @@ class Storm:
     """Seconds, as for `Wait`."""
     every: float = 0.0
     """Seconds from one edit of a writer to its next; 0 for as fast as it can."""
+
+
+@dataclass(frozen=True)
+class Fight:
+    """From here on until `Peace` another controller sees to it that an edit stays: it makes it again at once."""
+
+    edit: Edit
+
+
+@dataclass(frozen=True)
+class Peace:
+    """End all fights. What was set last stays."""
 
 
 @dataclass(frozen=True)
@@ -145,6 +157,8 @@ Step = (
     | Remember
     | Edit
     | Storm
+    | Fight
+    | Peace
     | Probe
     | Walk
 )
@@ -163,6 +177,8 @@ STEPS: dict[str, type[Any]] = {
         Remember,
         Edit,
         Storm,
+        Fight,
+        Peace,
         Probe,
         Walk,
     )
@@ -226,6 +242,8 @@ def _step(number: int, said: dict[str, Any]) -> Step:
         return Inject(Plan.from_json(said.get("rules", [])).rules)
     if "arguments" in said:
         said["arguments"] = tuple(said["arguments"])
+    if kind is Fight:
+        said["edit"] = Edit(**said["edit"])
     if "writers" in said:
         said["writers"] = tuple(tuple(Edit(**edit) for edit in edits) for edits in said["writers"])
     try:

@@ -167,7 +167,7 @@ GROWING = (
 
 @pytest.mark.fault(
     "F14",
-    "a person and a sidecar injector own fields too, and a policy changes children at every write (HPA: not tried)",
+    "a person and a sidecar injector own fields too, and a policy changes children at every write",
     oracles=("O3", "O4", "O6", "O7"),
     broken="applies-always",
 )
@@ -198,7 +198,7 @@ ODD: dict[str, Any] = {
 
 @pytest.mark.fault(
     "F15",
-    "a Deployment of ours whose selector is another: it can't be mended, is told of, and is left to a person",
+    "a Deployment of ours whose selector and pods are another's: it is told of, and is left to a person",
     oracles=("O1", "O3", "O4", "O5", "O6", "O7"),
     broken="tries-again-what-is-refused",
 )

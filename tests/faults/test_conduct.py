@@ -13,8 +13,8 @@ from faults.script import Kubectl, Operator, Probe, Script, Settle, Wait, apply,
 
 CREATED: Script = (*CREATE, Settle())
 READY = kubectl("wait", "webapp/web", "--for=condition=Ready", "--timeout=60s")
-RESYNC_TIMEOUT_SECONDS = 120.0
-"""For what only a resync finds: it comes every 10 minutes, scaled, give or take a tenth."""
+LOOK_TIMEOUT_SECONDS = 120.0
+"""For what no event tells: a name that is taken is looked at every minute, scaled, and with each resync."""
 
 SELECTOR = {"matchLabels": {"app": "other"}}
 TEMPLATE = {
@@ -62,7 +62,7 @@ def test_names_are_taken(case: Case) -> None:
 
 @pytest.mark.fault(
     "F16",
-    "the names that were taken are free again: the next resync finds it",
+    "the names that were taken are free again: the next look finds it",
     oracles=("O1", "O3", "O4", "O5", "O6"),
     broken="never-looks-again",
 )
@@ -74,7 +74,7 @@ def test_names_are_freed(case: Case) -> None:
     )
     freed = [kubectl("delete", kind, f"web-{kind}") for kind in FOREIGN]
     reference = case.reference((*made, Settle()))
-    case((*taken, *made, stalled, *freed, Settle(RESYNC_TIMEOUT_SECONDS)), reference=reference)
+    case((*taken, *made, stalled, *freed, Settle(LOOK_TIMEOUT_SECONDS)), reference=reference)
 
 
 @pytest.mark.fault(

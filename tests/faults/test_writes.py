@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 
@@ -11,7 +11,7 @@ from faults.lives import STEPS, life
 from faults.plan import Action, Answer, Delay, Drop, Kill, Match, Rule
 from faults.play import Played
 from faults.run import Case
-from faults.script import Lift, Script, Settle, inject
+from faults.script import Kubectl, Lift, Script, Settle, inject
 
 REQUEST_TIMEOUT_SECONDS = 30.0
 """Of the operator, as it is without a time scale."""
@@ -38,11 +38,14 @@ class Write:
         return Match(self.verb, self.resource, self.name or "*", first=self.number)
 
 
-def writes(reference: Played) -> Iterator[Write]:
+Steps = Mapping[str, tuple[Kubectl, ...]]
+
+
+def writes(reference: Played, steps: Steps = STEPS) -> Iterator[Write]:
     """Return all writes about `web` of a life that was played, step by step."""
     assert reference.evidence is not None
     history = reference.evidence.history
-    for (step, _), requests in zip(STEPS.items(), _by_step(history), strict=False):
+    for (step, _), requests in zip(steps.items(), _by_step(history), strict=False):
         seen: Counter[tuple[str, str, str]] = Counter()
         for request in requests:
             written = (request.verb, request.resource, request.name)
@@ -58,22 +61,31 @@ def _by_step(history: History) -> Iterator[list[Request]]:
         yield [request for request in history.writes() if begin <= request.at < end]
 
 
-def met_with(write: Write, action: Action) -> Script:
+def met_with(write: Write, action: Action, steps: Steps = STEPS) -> Script:
     """Return the life up to the write's step, in which the write meets with a fault."""
-    script = list(life(write.step))
-    begin = len(script) - len(STEPS[write.step]) - 1
+    script = list(life(write.step, steps))
+    begin = len(script) - len(steps[write.step]) - 1
     return (*script[:begin], inject(Rule(write.match, action)), *script[begin:-1], Settle(), Lift())
 
 
-def each_write(case: Case, step: str, *actions: Action) -> None:
-    """Play a life for each write of a step and each action; say at the end what went wrong."""
-    reference = case.reference(life())
-    found = [write for write in writes(reference) if write.step == step]
+def each_write(
+    case: Case,
+    step: str,
+    *actions: Action,
+    steps: Steps = STEPS,
+    besides: Callable[[Played, Played], list[str]] = lambda *_: [],
+) -> None:
+    """Play a life for each write of a step and each action; say at the end what went wrong.
+
+    `besides` judges each life too, compared with its reference.
+    """
+    found = [write for write in writes(case.reference(life(list(steps)[-1], steps)), steps) if write.step == step]
+    reference = case.reference(life(step, steps))
     failed: list[str] = []
     fired = 0
     for number, (write, action) in enumerate(((write, action) for write in found for action in actions), start=1):
         try:
-            played = case(met_with(write, action), reference=case.reference(life(step)))
+            played = case(met_with(write, action, steps), reference=reference)
         except AssertionError as error:
             failed.append(f"{write} met with {action}: {error}")
             if case.broken:
@@ -81,13 +93,20 @@ def each_write(case: Case, step: str, *actions: Action) -> None:
             continue
         hit = played.evidence is not None and any(request.fault for request in played.evidence.history.requests)
         fired += hit
+        failed += [f"{write} met with {action}: {each}" for each in besides(played, reference)]
         print(f"{number}/{len(found) * len(actions)} {write}, {action}: {'survived' if hit else 'did not come about'}")
     assert not failed, "\n".join(failed)
     assert fired or not found, "no fault came about"
 
 
 STEP = pytest.mark.parametrize(
-    "step", [pytest.param("create", marks=pytest.mark.ci), "change", pytest.param("drift", marks=pytest.mark.ci)]
+    "step",
+    [
+        pytest.param("create", marks=pytest.mark.ci),
+        "change",
+        pytest.param("drift", marks=pytest.mark.ci),
+        pytest.param("switch", marks=pytest.mark.ci),
+    ],
 )
 """The steps in which the operator writes."""
 
@@ -117,7 +136,7 @@ def test_answer_lost(case: Case, step: str) -> None:
 @pytest.mark.fault(
     "F3", "each write once refused: 500, 503, or no answer in time", oracles=("O1", "O3", "O6"), broken="never-retries"
 )
-@pytest.mark.parametrize("step", ["create", "change", "drift"])
+@pytest.mark.parametrize("step", ["create", "change", "drift", "switch"])
 def test_refused_once(case: Case, step: str) -> None:
     slow = Delay(case.scale.seconds(REQUEST_TIMEOUT_SECONDS, least=3.0) + 1)
     each_write(case, step, Answer(500), Answer(503), slow)

@@ -108,6 +108,12 @@ class Witness:
         with self.changed:
             return list(self._changes)
 
+    def latest(self, resource: str, name: str) -> Mapping[str, Any] | None:
+        """Return the last version of an object that has been seen; None if it is not there."""
+        with self.changed:
+            found = next(watcher.known.get(name) for watcher in self._watchers if watcher.resource == resource)
+            return None if found is None else found.object
+
     def restart(self) -> None:
         """Start over with a LIST: the history of the server is another one, as etcd was restored from a snapshot.
 

@@ -76,7 +76,27 @@ def test_the_rights_are_those_that_are_used(scene: Scene) -> None:
     scene.apply_all(dict.fromkeys(names, SPEC))
     for name in names:
         scene.not_ready("NameTaken", name)
+    _replaced(scene, "five")
     assert used(mark, scene.namespace) == granted(ROLES[0])
+
+
+def _replaced(scene: Scene, name: str) -> None:
+    """A Deployment that may be adopted, but has another selector: it is deleted without its pods and made anew."""
+    selector = {"app.kubernetes.io/name": name}
+    template = {
+        "metadata": {"labels": {**selector, "coxswain.dev/webapp": name}},
+        "spec": {"containers": [{"name": "app", "image": "registry.example/other:1"}]},
+    }
+    scene.create(
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": name, "annotations": {"coxswain.dev/adopt": name}},
+            "spec": {"replicas": 0, "selector": {"matchLabels": selector}, "template": template},
+        }
+    )
+    eventually(lambda: scene.get("deployment", name).get("status", {}).get("observedGeneration"), "it was observed")
+    scene.apply_ready(name)
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ from integration.schema.case import (
     webapp,
 )
 from integration.schema.container import CONTAINER, CONTENT, ENVIRONMENT, NAMES, PORT, PROBES, RESOURCES
+from integration.schema.policies import ACCEPTED, CONFLICTS, rule
 from integration.schema.surroundings import IDENTITY, METADATA, ROLLOUT, SCHEDULING, SERVICE
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -47,6 +48,7 @@ BAD = [
     *ROLLOUT,
     *METADATA,
     *SCHEDULING,
+    *CONFLICTS,
 ]
 
 
@@ -62,6 +64,13 @@ def test_bad_input_is_refused_and_the_field_is_named(cluster: ControlPlane, case
 @pytest.mark.parametrize("name", GOOD)
 def test_good_input_at_the_limits_is_accepted(cluster: ControlPlane, name: str) -> None:
     assert dry_run(cluster, GOOD[name])["metadata"]["name"] == GOOD[name]["metadata"]["name"]
+
+
+@pytest.mark.parametrize("kind", ACCEPTED)
+def test_a_rule_may_name_what_coxswain_writes(cluster: ControlPlane, kind: str) -> None:
+    rules = [found for path in ACCEPTED[kind] for found in rule(kind, path)["rules"]]
+    stored = dry_run(cluster, webapp(conflicts={"rules": rules}))["spec"]["conflicts"]
+    assert stored == {"policy": "Enforce", "rules": rules}
 
 
 def test_server_fills_in_the_defaults(cluster: ControlPlane) -> None:

@@ -41,7 +41,7 @@ def test_only_the_given_namespaces_are_served(
         scene.kubectl("delete", "service", "web")
         eventually(partial(scene.names, "service"), "the Service is made anew")
         scene.ready()
-    assert "status" not in scenes[2].get("webapp")
+    assert scenes[2].get("webapp")["status"] == {"observedGeneration": 0}
     assert [scenes[2].names(kind) for kind in CHILDREN] == [[], [], [], []]
     requests = [event for event in mark.events() if event.user == f"system:serviceaccount:{first}:{ACCOUNT}"]
     assert {event.namespace for event in requests if event.resource} == {first, second}

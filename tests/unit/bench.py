@@ -5,6 +5,7 @@ import dataclasses
 from datetime import UTC, datetime
 from typing import Any
 
+from coxswain.control.adoption import TakenNames
 from coxswain.control.contest import Contests
 from coxswain.control.reconcile import Outcome, Reconciler
 from coxswain.control.report import Reporter
@@ -54,6 +55,7 @@ class Bench:
             recorder=self.events,  # type: ignore[arg-type]
             reporter=reporter,
             contests=Contests(ContestSettings(), lambda: self.now),
+            taken=TakenNames(self.store, self.writer, interval=60.0, clock=lambda: self.now),
             clock=lambda: self.time,
         )
 

@@ -1,14 +1,19 @@
 """A stand-in for the writer, for what the real API server can't be made to answer at will."""
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
 from coxswain.kube.apply import Writer
+from coxswain.kube.compare import Entry
 from coxswain.kube.errors import Refused
-from coxswain.kube.kinds import WEBAPP, kind_of
+from coxswain.kube.fields import minus, owns
+from coxswain.kube.kinds import DEPLOYMENT, WEBAPP, kind_of
 from coxswain.kube.observed import Observed, observe
 from coxswain.webapp.spec import Manifest, Status, WebApp
 from unit.objects import stored
+
+_REPLICAS = ("f:spec", "f:replicas")
 
 
 def refusal(status: int, message: str = "no", **details: Any) -> Refused:
@@ -23,6 +28,8 @@ class RecordingWriter(Writer):
         self.sent: list[str] = []
         self.version = 100
         self.answers: dict[str, Callable[[], Observed]] = {}
+        self.manifests: dict[str, Manifest] = {}
+        """What was applied last, by kind."""
 
     def fail(self, request: str, error: Exception) -> None:
         """Let a request such as `create Service` fail from now on."""
@@ -40,10 +47,33 @@ class RecordingWriter(Writer):
         return self._answer(f"create {manifest['kind']}", lambda: self._stored(manifest))
 
     async def update(self, manifest: Manifest, observed: Observed, *, force: bool) -> Observed:  # noqa: ARG002
-        return self._answer(f"update {manifest['kind']}", lambda: self._stored(manifest, observed.uid))
+        self.manifests[manifest["kind"]] = manifest
+        return self._answer(f"update {manifest['kind']}", lambda: self._with_replicas(manifest, observed))
 
-    async def remove(self, observed: Observed) -> None:
-        self._answer(f"remove {observed.kind}", lambda: observed)
+    async def keep_replicas(self, deployment: Observed, count: int) -> Observed:
+        def kept() -> Observed:
+            self.version += 1
+            entry = Entry("coxswain-replicas", {"f:spec": {"f:replicas": {}}}, "Apply")
+            return dataclasses.replace(deployment, version=self.version, others=(*deployment.others, entry))
+
+        return self._answer(f"keep {count}", kept)
+
+    async def remove(self, observed: Observed, *, orphan: bool = False) -> None:
+        self._answer(f"remove {observed.kind}" + (" but not its pods" if orphan else ""), lambda: observed)
+
+    async def release(self, observed: Observed, is_released: Callable[[str, str], bool]) -> Observed:
+        def released() -> Observed:
+            self.version += 1
+            owned = observed.owned or {}
+            others = tuple(
+                entry._replace(fields=minus(entry.fields, owned))
+                if is_released(entry.manager, entry.operation)
+                else entry
+                for entry in observed.others
+            )
+            return dataclasses.replace(observed, version=self.version, others=others)
+
+        return self._answer(f"release {observed.kind}", released)
 
     async def look(self, manifest: Manifest) -> Observed:
         return self._answer(f"look {manifest['kind']}", lambda: self._stored(manifest))
@@ -73,6 +103,16 @@ class RecordingWriter(Writer):
         self.version += 1
         uid = uid or f"{manifest['kind']}-{self.version}"
         return observe(kind_of(manifest), stored(manifest, version=self.version, uid=uid))
+
+    def _with_replicas(self, manifest: Manifest, before: Observed) -> Observed:
+        """Apply a manifest; replicas that it leaves out go if we alone owned them, and then there is one."""
+        answer = self._stored(manifest, before.uid)
+        if before.kind is not DEPLOYMENT or "replicas" in manifest["spec"]:
+            return answer
+        ours, *theirs = (owns(fields, _REPLICAS) for fields in (before.owned or {}, *(e.fields for e in before.others)))
+        count = 1 if ours and not any(theirs) else before.content["spec"]["replicas"]
+        spec = {**answer.content["spec"], "replicas": count}
+        return dataclasses.replace(answer, content={**answer.content, "spec": spec}, others=before.others)
 
     def _answer(self, request: str, usual: Callable[[], Observed]) -> Observed:
         self.sent.append(request)

@@ -44,6 +44,24 @@ def test_slow_tries_and_writes_that_get_on_are_no_hot_loop() -> None:
     assert bounds.check(run.evidence(faults=9), good("other", 2).evidence()) == []
 
 
+def test_what_was_read_for_a_write_that_gets_on_is_no_hot_loop() -> None:
+    run = good()
+    for number in range(40):
+        run.now += 0.1
+        run.ask("get", "services", answer={})
+        run.ask("patch", "services", answer={"metadata": {"resourceVersion": str(number)}})
+    assert bounds.check(run.evidence(faults=9), good("other", 2).evidence()) == []
+
+
+def test_a_ledger_without_end() -> None:
+    run = good()
+    for entries in (32, 33, 1):
+        run.now += 10
+        status = {"drift": [{"field": str(number)} for number in range(entries)]}
+        run.write("patch", "webapps/status", body={"metadata": {"name": "web"}, "status": status})
+    assert found(run, "O7") == ["33 entries in the ledger of WebApp web; no more than 32 fit"]
+
+
 @pytest.mark.parametrize(
     ("seconds", "agent", "restart", "violations"),
     [

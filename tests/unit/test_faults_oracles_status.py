@@ -71,6 +71,19 @@ def test_ready_though_a_child_is_wrong(break_it: Callable[[Run], object], proble
     assert problem in sentence
 
 
+def test_replicas_that_an_autoscaler_has_are_not_wrong() -> None:
+    run = good()
+    changed(run, "deployments", "web", _autoscaled)
+    run.tell("True")
+    assert found(run, "O5") == []
+
+
+def _autoscaled(deployment: Thing) -> None:
+    deployment["metadata"]["annotations"] = {"coxswain.dev/replicas": "autoscaled"}
+    deployment["spec"]["replicas"] = 1
+    deployment["status"].update(dict.fromkeys(("replicas", "updatedReplicas", "availableReplicas"), 1))
+
+
 def _owner(thing: Thing) -> Thing:
     owner: Thing = thing["metadata"]["ownerReferences"][0]
     return owner

@@ -18,10 +18,12 @@ from faults.script import (
     Cut,
     Disaster,
     Edit,
+    Fight,
     Inject,
     Kubectl,
     Lift,
     Operator,
+    Peace,
     Probe,
     Program,
     Remember,
@@ -46,7 +48,13 @@ _json = st.recursive(
     max_leaves=8,
 )
 _edits = st.builds(
-    Edit, _text, _text, _json, st.sampled_from(("merge", "json", "apply")), manager=_text, refusable=st.booleans()
+    Edit,
+    _text,
+    _text,
+    _json,
+    st.sampled_from(("merge", "json", "strategic", "apply")),
+    manager=_text,
+    refusable=st.booleans(),
 )
 
 
@@ -69,6 +77,8 @@ STEP_STRATEGIES: dict[type[Any], st.SearchStrategy[Any]] = {
     Storm: st.builds(
         Storm, st.lists(st.lists(_edits, max_size=2).map(tuple), max_size=2).map(tuple), _seconds, _seconds
     ),
+    Fight: st.builds(Fight, _edits),
+    Peace: st.builds(Peace),
     Probe: st.builds(Probe, _json, _text, st.booleans()),
     Walk: st.builds(Walk, st.integers(1, 9), st.integers(1, 9)),
 }

@@ -1,87 +1,67 @@
 """One child: compared, created or applied, and its health told."""
 
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
+from functools import partial
 
+from coxswain.control.adoption import TakenNames, foreign, is_released, to_release, waits_for
 from coxswain.control.attempts import Attempts
 from coxswain.control.contest import Contests
+from coxswain.control.finding import healthy, listed, refusal, shown
+from coxswain.control.reached import Reached
+from coxswain.control.replacement import Replacements
+from coxswain.control.result import Correction, Result
+from coxswain.control.scaling import count_to_keep, scaled
 from coxswain.control.store import Key, Store
 from coxswain.kube.apply import Writer
-from coxswain.kube.compare import Difference, differences
-from coxswain.kube.conflicts import Held, Plan, foreign_manager, plan
-from coxswain.kube.errors import Refused, Sort
-from coxswain.kube.fields import minus
-from coxswain.kube.kinds import WEBAPP, Kind, kind_of
-from coxswain.kube.managed import BEFORE_FIRST_APPLY
+from coxswain.kube.conflicts import Plan, foreign_manager, plan
+from coxswain.kube.errors import Refused
+from coxswain.kube.fields import owns
+from coxswain.kube.kinds import Kind, kind_of
 from coxswain.kube.observed import Observed, comparable
 from coxswain.webapp.health import (
     MISSING,
     TERMINATING,
     Child,
     Health,
-    contested,
+    adopted_later,
     differs,
     halted,
     health,
     held,
-    name_taken,
-    not_written,
-    rejected,
+    immutable,
+    replaced,
 )
-from coxswain.webapp.policy import policy_of
+from coxswain.webapp.immutable import Obstacle, Remedy, command, in_place, obstacle
+from coxswain.webapp.policy import policy_of, within
 from coxswain.webapp.spec import Manifest, WebApp
 
 log = logging.getLogger(__name__)
-
-_NAMED_DIFFERENCES = 5
-
-
-@dataclass(frozen=True)
-class Correction:
-    """A difference that was put right, and who had made it, as far as managedFields tell."""
-
-    difference: Difference
-    manager: str | None
-
-    @property
-    def is_foreign(self) -> bool:
-        """Whether someone else had made it; a field of ours whose desired value is new is still ours."""
-        wanted = self.difference.wanted is not None or bool(self.difference.rivals)
-        return wanted and (self.manager is not None or self.difference.found is None)
-
-
-@dataclass(frozen=True)
-class Result:
-    """What became of one child."""
-
-    child: Child
-    live: Observed | None = None
-    """The child as it is now, if it is there and the WebApp's."""
-    created: bool = False
-    corrections: tuple[Correction, ...] = ()
-    left: tuple[Held, ...] = ()
-    """What others hold, and keep for now."""
-    retry: bool = False
-    """The write failed and may succeed later."""
 
 
 class ChildWriter:
     """Brings single children about."""
 
-    def __init__(self, store: Store, writer: Writer, contests: Contests) -> None:
+    def __init__(self, store: Store, writer: Writer, contests: Contests, taken: TakenNames) -> None:
         self._store = store
         self._writer = writer
         self._contests = contests
+        self._taken = taken
+        self._replacements = Replacements(writer)
         self._attempts = Attempts()
+        self._reached = Reached()
 
     def look_again(self) -> None:
         """Forget what was refused, so that it is tried once more; an apply without effect is not."""
         self._attempts.look_again()
+        self._taken.look_again()
 
     def forget(self, key: Key) -> None:
         """Forget all about the children of a WebApp that is gone."""
         self._attempts.forget(key)
+        self._taken.forget(key)
+        self._replacements.forget(key)
+        self._reached.forget(key)
 
     async def ensure(self, webapp: WebApp, manifest: Manifest, *, patient: bool) -> Result:
         """Make one child as its manifest says, with the fewest requests.
@@ -94,6 +74,7 @@ class ChildWriter:
         """
         place = _place(manifest)
         observed = self._store.get(*place)
+        manifest = scaled(manifest, webapp, observed, self._store)
         if webapp.paused:
             return self._paused(webapp, manifest, observed)
         try:
@@ -101,104 +82,152 @@ class ChildWriter:
                 return await self._create(webapp, manifest)
             return await self._update(webapp, manifest, observed)
         except Refused as error:
-            refused = _refusal(error, patient=patient)
+            refused = refusal(error, patient=patient)
             if refused is None:
                 raise
             current = self._store.get(*place)
-            live = current if current is not None and current.is_child_of(webapp) else None
+            live = current if current is not None and foreign(webapp, current) is None else None
             if refused.stalled:
                 sent = manifest if live is None else self._plan(webapp, manifest, live).manifest
                 self._attempts.remember(sent, live, refused)
             log.warning("%s %s can't be written: %s", *_named(manifest), error)
-            return Result(_child(manifest, refused), live, retry=not refused.stalled)
+            return Result(_child(manifest, refused), _ours(webapp, live), retry=not refused.stalled)
 
     async def _create(self, webapp: WebApp, manifest: Manifest) -> Result:
         known = self._attempts.known(manifest, None)
         if known is not None and known.refused is not None:
             return Result(_child(manifest, known.refused))
-        try:
-            created = await self._writer.create(manifest)
-        except Refused as error:
-            if error.status != 409:
-                raise
-            # The store doesn't know of it, yet its name is taken: look whose it is.
-            if await self._is_behind(webapp):
-                raise
-            found = await self._writer.look(manifest)
-            if found.is_child_of(webapp):
-                self._store.observe(found)
-            return await self._update(webapp, manifest, found)
+        found = await self._taken.look(webapp, manifest)
+        if found is None:
+            try:
+                return await self._made(webapp, self._replacements.successor(webapp, manifest))
+            except Refused as error:
+                if error.status != 409:
+                    raise
+                # The store doesn't know of it, yet its name is taken: look whose it is.
+                if await self._is_behind(webapp):
+                    raise
+                found = await self._writer.look(manifest)
+                self._taken.take_in(webapp, found)
+        return await self._update(webapp, scaled(manifest, webapp, found, self._store), found)
+
+    async def _made(self, webapp: WebApp, manifest: Manifest) -> Result:
+        created = await self._writer.create(manifest)
         self._store.answer(created, None)
+        self._reached.note(webapp, _object(manifest))
         log.info("created %s %s", *_named(manifest))
-        left = self._outcome(manifest, created, None)
-        return Result(_child(manifest, held(health(created.content), _listed(left))), created, created=True)
+        after = self._outcome(webapp, manifest, created, None)
+        child = _child(manifest, held(health(created.content), listed(after.differences)))
+        return Result(child, created, created=True, replaced=self._replacements.end(webapp, created))
 
     async def _update(self, webapp: WebApp, manifest: Manifest, observed: Observed) -> Result:
-        foreign = _foreign(webapp, observed)
-        if foreign is not None:
-            if foreign.stalled:
-                self._attempts.remember(manifest, None, foreign)
-            return Result(_child(manifest, foreign))
-        if observed.going:
-            return Result(_child(manifest, TERMINATING), observed)
+        live, state = _ours(webapp, observed), self._at_rest(webapp, observed)
+        if state is not None:
+            return Result(_child(manifest, state), live)
         planned = self._plan(webapp, manifest, observed)
         if planned.halted:
-            return Result(_child(manifest, halted(_shown(planned.halted))), observed, left=planned.halted)
+            state = halted(shown(planned.halted))
+            return Result(_child(manifest, state), live, left=(*planned.halted, *planned.left))
+        found = obstacle(comparable(manifest), observed.content, adopting=live is None)
+        if found is None or found.is_left_alone([each.difference.text for each in planned.left if each.contested]):
+            return await self._bring(webapp, manifest, observed, planned)
+        if not found.alone:
+            return await self._replace(webapp, manifest, observed, planned, found)
+        result = await self._bring(webapp, manifest, observed, planned)
+        if result.child.health.stalled:
+            return result
+        return replace(result, child=_child(manifest, _immutable(webapp, manifest, found)))
+
+    def _at_rest(self, webapp: WebApp, observed: Observed) -> Health | None:
+        """Return the health of a child that isn't written now, whatever it is like."""
+        state, field = foreign(webapp, observed), self._replacements.under_way(webapp, observed)
+        if state is None and (observed.going or field is not None):
+            state = replaced(field) if field is not None else TERMINATING
+        if state is None and not observed.is_child_of(webapp):
+            needed = waits_for(webapp, observed, self._store)
+            state = adopted_later(needed) if needed else None
+        return state
+
+    async def _replace(
+        self, webapp: WebApp, manifest: Manifest, observed: Observed, planned: Plan, found: Obstacle
+    ) -> Result:
+        live = _ours(webapp, observed)
+        if found.remedy is Remedy.BY_HAND or any(each.differs for each in planned.left):
+            return Result(_child(manifest, _immutable(webapp, manifest, found)), live, left=planned.left)
+        try:
+            await self._replacements.delete(webapp, manifest, observed, found)
+        except Refused as error:
+            if error.status == 409:
+                self._taken.take_in(webapp, await self._writer.look(manifest))
+            raise
+        if live is None:
+            self._taken.note(webapp, replace(observed, going=True))
+        log.info("deleted %s %s, to make it anew: %s can't be changed", *_named(manifest), found.field)
+        fields = [difference.text for difference in planned.differences if within(difference.text, found.field)]
+        self._contests.took_back(_key(webapp), _object(manifest), fields)
+        return Result(_child(manifest, replaced(found.field)), live, replaced=True)
+
+    async def _bring(self, webapp: WebApp, manifest: Manifest, observed: Observed, planned: Plan) -> Result:
         known = self._attempts.known(planned.manifest, observed) if planned.differences else None
         if known is not None and known.refused is not None:
-            return Result(_child(manifest, known.refused), observed, left=planned.left)
-        if not planned.differences or known is not None:
-            observed = await self._release(observed)
-            state = _healthy(observed, planned, planned.differences)
-            return Result(_child(manifest, state), observed, left=planned.left)
-        return await self._apply(webapp, manifest, observed, planned)
+            return Result(_child(manifest, known.refused), _ours(webapp, observed), left=planned.left)
+        observed = await self._release(webapp, observed)
+        if planned.differences and known is None:
+            return await self._apply(webapp, manifest, observed, planned)
+        self._reached.note(webapp, _object(manifest), [each.difference.text for each in planned.left])
+        state = healthy(observed, planned, planned.differences)
+        return Result(_child(manifest, state), observed, left=planned.left)
 
     async def _apply(self, webapp: WebApp, manifest: Manifest, observed: Observed, planned: Plan) -> Result:
-        found = planned.differences
-        corrections = tuple(Correction(difference, foreign_manager(difference, observed)) for difference in found)
+        found, adopting = planned.differences, not observed.is_child_of(webapp)
+        owned, had = observed.owned or {}, partial(self._reached.had, webapp, _object(manifest))
+        corrections = tuple(
+            Correction(each, foreign_manager(each, observed), owns(owned, each.path), had(each.text))
+            for each in found
+            if not adopting
+        )
+        foreign = [each.difference.text for each in corrections if each.is_foreign]
         try:
+            count = count_to_keep(planned.manifest, observed)
+            if count is not None:
+                kept = await self._writer.keep_replicas(observed, count)
+                self._taken.answered(webapp, kept, observed)
+                observed, planned = kept, self._plan(webapp, manifest, kept)
             if planned.rivals:
                 taken = await self._writer.take_over(observed, planned.rivals)
-                self._store.answer(taken, observed)
+                self._taken.answered(webapp, taken, observed)
                 observed = taken
             answer = await self._writer.update(planned.manifest, observed, force=planned.force)
         except Refused as error:
             if error.status == 409:
                 if error.field_conflicts:
                     log.info("%s %s: a conflict just learned of: %s", *_named(manifest), error)
-                self._store.observe(await self._writer.look(manifest))
+                now = await self._writer.look(manifest)
+                self._taken.take_in(webapp, now)
+                if now.generation != observed.generation or not now.generation:
+                    self._contests.refused(_key(webapp), _object(manifest), foreign)
                 await self._is_behind(webapp)
             raise
-        self._store.answer(answer, observed)
-        log.info("applied %s %s: %s", *_named(manifest), _listed(found))
-        self._contests.took_back(
-            _key(webapp), _object(manifest), [found.difference.text for found in corrections if found.is_foreign]
-        )
-        after = self._outcome(planned.manifest, answer, observed)
-        return Result(
-            _child(manifest, _healthy(answer, planned, after)), answer, corrections=corrections, left=planned.left
-        )
+        self._taken.answered(webapp, answer, observed)
+        self._reached.note(webapp, _object(manifest), [each.difference.text for each in planned.left])
+        log.info("%s %s %s: %s", "adopted" if adopting else "applied", *_named(manifest), listed(found))
+        self._contests.took_back(_key(webapp), _object(manifest), foreign)
+        after = self._outcome(webapp, manifest, answer, observed)
+        child = _child(manifest, healthy(answer, planned, after.differences))
+        return Result(child, answer, adopted=adopting, corrections=corrections, left=planned.left)
 
     def _plan(self, webapp: WebApp, manifest: Manifest, observed: Observed) -> Plan:
         return plan(
-            manifest,
+            in_place(manifest, observed.content),
             observed,
             lambda field: policy_of(webapp, manifest["kind"], field),
             self._contests.held_off(_key(webapp), _object(manifest)),
         )
 
-    async def _release(self, observed: Observed) -> Observed:
-        """Take what is ours out of the entry that stands for the time before our first apply.
-
-        It would keep a field that is no longer desired for ever.
-        """
-        shared = any(
-            entry.manager == BEFORE_FIRST_APPLY and minus(entry.fields, observed.owned or {}) != entry.fields
-            for entry in observed.others
-        )
-        if not shared:
+    async def _release(self, webapp: WebApp, observed: Observed) -> Observed:
+        if not to_release(webapp, observed):
             return observed
-        answer = await self._writer.release(observed, lambda manager, _: manager == BEFORE_FIRST_APPLY)
+        answer = await self._writer.release(observed, is_released(webapp, observed))
         self._store.answer(answer, observed)
         return answer
 
@@ -211,63 +240,35 @@ class ChildWriter:
         self._store.observe(found)
         return (found.uid, found.content["metadata"]["generation"]) != (webapp.uid, webapp.generation)
 
-    def _outcome(self, manifest: Manifest, answer: Observed, before: Observed | None) -> list[Difference]:
-        """Return what differs in a child that was just applied."""
-        left = differences(comparable(manifest), answer.content, answer.owned, answer.others)
-        if left or (before is not None and answer.version == before.version):
+    def _outcome(self, webapp: WebApp, manifest: Manifest, answer: Observed, before: Observed | None) -> Plan:
+        """Return what would be done next about a child that was just applied."""
+        after = self._plan(webapp, manifest, answer)
+        if after.differences or (before is not None and answer.version == before.version):
             # Between our request and what was stored something changed it: an admission policy, which would again.
-            self._attempts.remember(manifest, answer, None)
-        return left
+            self._attempts.remember(after.manifest, answer, None)
+        return after
 
     def _paused(self, webapp: WebApp, manifest: Manifest, observed: Observed | None) -> Result:
         if observed is None:
             return Result(_child(manifest, MISSING))
-        foreign = _foreign(webapp, observed)
-        if foreign is not None:
-            return Result(_child(manifest, foreign))
+        state = foreign(webapp, observed)
+        if state is None and not observed.is_child_of(webapp):
+            state = adopted_later("spec.paused is no longer true")
+        if state is not None:
+            return Result(_child(manifest, state))
         planned = self._plan(webapp, manifest, observed)
-        found = planned.differences
-        state = differs(_listed(found)) if found else _healthy(observed, planned, ())
+        blocked = obstacle(comparable(manifest), observed.content)
+        fields = listed(planned.differences) or (blocked.field if blocked else "")
+        state = differs(fields) if fields else healthy(observed, planned, ())
         return Result(_child(manifest, state), observed, left=planned.left)
 
 
-def _refusal(error: Refused, *, patient: bool) -> Health | None:
-    """Return the health that tells of a refusal, or None if the reconcile should rather be tried again as a whole."""
-    if error.sort is Sort.TERMINAL:
-        return rejected(error.message)
-    if error.sort is Sort.CONFLICT or error.namespace_terminating:
-        return None
-    if error.status == 403 or not patient:
-        return not_written(error.reason or "WriteFailed", error.message)
-    return None
+def _ours(webapp: WebApp, observed: Observed | None) -> Observed | None:
+    return observed if observed is not None and observed.is_child_of(webapp) else None
 
 
-def _foreign(webapp: WebApp, observed: Observed) -> Health | None:
-    if observed.is_child_of(webapp):
-        return None
-    controller = observed.controller
-    if controller is not None and (controller.kind, controller.name) == (WEBAPP.kind, webapp.name):
-        # Of a namesake that is gone: the garbage collector takes it, and its DELETED brings us back.
-        return TERMINATING
-    return name_taken(None if controller is None else f"{controller.kind} {controller.name}")
-
-
-def _healthy(live: Observed, planned: Plan, differing: Sequence[Difference]) -> Health:
-    """Return the health of a child that was brought as near to what is desired as others and policies let it."""
-    fought = [found for found in planned.left if found.contested]
-    if fought:
-        return contested(_shown(fought))
-    return held(health(live.content), _listed(differing))
-
-
-def _shown(found: Sequence[Held]) -> str:
-    return ", ".join(f"{each.difference.text} ({each.manager})" for each in found[:_NAMED_DIFFERENCES])
-
-
-def _listed(found: Sequence[Difference]) -> str:
-    more = len(found) - _NAMED_DIFFERENCES
-    names = ", ".join(difference.text for difference in found[:_NAMED_DIFFERENCES])
-    return names + (f" and {more} more" if more > 0 else "")
+def _immutable(webapp: WebApp, manifest: Manifest, found: Obstacle) -> Health:
+    return immutable(found.field, command(*_named(manifest), webapp.namespace))
 
 
 def _child(manifest: Manifest, state: Health) -> Child:

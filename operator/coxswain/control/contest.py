@@ -18,6 +18,8 @@ class _Contest:
     """When it was taken back last."""
     rest: float
     """Seconds for which it is left alone after that."""
+    refusals: int = 0
+    """How often in a row it could not be taken back since."""
 
 
 class Contests:
@@ -40,6 +42,20 @@ class Contests:
                 longer = before.rounds >= self._settings.rounds
                 rest = min(2 * before.rest, self._settings.rest_limit) if longer else before.rest
                 self._fields[key][child, field] = _Contest(before.rounds + 1, now, rest)
+
+    def refused(self, key: Key, child: str, fields: Iterable[str]) -> None:
+        """Note fields that could not be taken back, since someone wrote to the child in that very moment.
+
+        As many refusals in a row as there are rounds are a contest too: it could not even be fought.
+        """
+        now = self._clock()
+        for field in fields:
+            found = self._fields.setdefault(key, {}).setdefault((child, field), _Contest(0, now, self._settings.rest))
+            found.refusals += 1
+            if found.refusals >= self._settings.rounds:
+                longer = found.rounds >= self._settings.rounds
+                found.rest = min(2 * found.rest, self._settings.rest_limit) if longer else found.rest
+                found.rounds, found.since, found.refusals = max(found.rounds, self._settings.rounds), now, 0
 
     def held_off(self, key: Key, child: str) -> tuple[str, ...]:
         """Return the fields of a child that are to be left alone now."""

@@ -2,10 +2,13 @@
 
 from collections.abc import Sequence
 
-from coxswain.control.child import Result
+from coxswain.control.result import Result
 from coxswain.control.store import Key
 from coxswain.metrics import drift_corrected
 from coxswain.webapp.co_writers import UNKNOWN, Conflict, Repair
+
+_WAITING = 500
+"""How many wait at most, the latest: a status that can't be written must not cost ever more memory."""
 
 
 class Ledger:
@@ -19,14 +22,14 @@ class Ledger:
         for repair in repairs:
             drift_corrected(repair.object.partition("/")[0], repair.manager)
         if repairs:
-            self._repairs.setdefault(key, []).extend(repairs)
+            self._repairs[key] = [*self._repairs.get(key, []), *repairs][-_WAITING:]
 
     def waiting(self, key: Key) -> tuple[Repair, ...]:
         """Return what no status tells of yet."""
         return tuple(self._repairs.get(key, ()))
 
     def written(self, key: Key) -> None:
-        """Forget what a status tells of now, or of a WebApp that is gone."""
+        """Forget what a status tells of now, or wouldn't tell of, or of a WebApp that is gone."""
         self._repairs.pop(key, None)
 
 

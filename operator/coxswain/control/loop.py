@@ -8,6 +8,7 @@ from typing import Any
 
 from kubernetes.aio.client import Configuration
 
+from coxswain.control.adoption import TakenNames
 from coxswain.control.contest import Contests
 from coxswain.control.feed import Crossing, Sign
 from coxswain.control.progress import Progress
@@ -68,6 +69,7 @@ class Loop:
             recorder=recorder,
             reporter=reporter,
             contests=Contests(settings.contest, clock),
+            taken=TakenNames(self._store, writer, interval=settings.taken_name_interval, clock=clock),
             clock=lambda: datetime.now(UTC),
         )
         self._supervisor = Supervisor(client, connect, settings.scopes, settings.watch, self._new_feed)

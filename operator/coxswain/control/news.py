@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from coxswain.control.child import Correction, Result
+from coxswain.control.result import Correction, Result
 from coxswain.control.scaling import notes
 from coxswain.kube.events import Occurrence
 from coxswain.webapp.co_writers import shown
@@ -31,6 +31,8 @@ def news(
     found = [
         _trouble(results, previous) or _created(results, previous),
         _scaling(webapp, results),
+        _adopted(results),
+        _replaced(results),
         _drift(webapp, results, previous),
         _conflicts(previous, present),
         _contested(previous, present),
@@ -61,6 +63,17 @@ def _created(results: Sequence[Result], previous: Status) -> Occurrence | None:
     return Occurrence("Created", "Create", f"created {', '.join(created)}")
 
 
+def _adopted(results: Sequence[Result]) -> Occurrence | None:
+    adopted = [f"{result.child.kind} {result.child.name}" for result in results if result.adopted]
+    return Occurrence("Adopted", "Adopt", f"adopted {', '.join(adopted)}") if adopted else None
+
+
+def _replaced(results: Sequence[Result]) -> Occurrence | None:
+    replaced = [result.child for result in results if result.replaced and not result.created]
+    sentences = [f"{child.kind} {child.name} {child.health.message}" for child in replaced]
+    return Occurrence("Replaced", "Replace", "; ".join(sentences)) if sentences else None
+
+
 def _drift(webapp: WebApp, results: Sequence[Result], previous: Status) -> Occurrence | None:
     if previous.get("observedGeneration") != webapp.generation:
         return None
@@ -69,7 +82,7 @@ def _drift(webapp: WebApp, results: Sequence[Result], previous: Status) -> Occur
     sentences = []
     for result in results:
         child = result.child
-        if result.created and (child.kind, child.name) in were_there:
+        if result.created and not result.replaced and (child.kind, child.name) in were_there:
             sentences.append(f"{child.kind} {child.name} was deleted and is made anew")
         foreign = [found for found in result.corrections if found.is_foreign]
         if foreign:

@@ -8,11 +8,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from coxswain.control.child import ChildWriter, Result
+from coxswain.control.adoption import TakenNames
+from coxswain.control.child import ChildWriter
 from coxswain.control.contest import Contests
 from coxswain.control.ledger import Ledger, conflicts, repairs
 from coxswain.control.news import news
 from coxswain.control.report import Report, Reporter
+from coxswain.control.result import Result
 from coxswain.control.store import Key, Store
 from coxswain.kube.apply import Writer
 from coxswain.kube.errors import Refused, Sort
@@ -56,6 +58,7 @@ class Reconciler:
         recorder: Recorder,
         reporter: Reporter,
         contests: Contests,
+        taken: TakenNames,
         clock: Callable[[], datetime],
     ) -> None:
         """Reconcile what the store has; `clock` gives the time of day, in UTC."""
@@ -65,7 +68,8 @@ class Reconciler:
         self._recorder = recorder
         self._reporter = reporter
         self._contests = contests
-        self._children = ChildWriter(store, writer, contests)
+        self._taken = taken
+        self._children = ChildWriter(store, writer, contests, taken)
         self._ledger = Ledger()
         self._removed: set[str] = set()
 
@@ -173,7 +177,7 @@ class Reconciler:
         try:
             tentative = any(result.child.health.unobserved for result in results)
             report = await self._reporter.report(key, observed, wanted, tentative=tentative)
-            if report.written:
+            if report.written or wanted.get("drift") == previous.get("drift"):
                 self._ledger.written(key)
         finally:
             # Told even if the status can't be: the next reconcile finds nothing that it could tell.
@@ -183,7 +187,9 @@ class Reconciler:
         return Outcome(
             retry=retry,
             again=report.again,
-            after=_sooner(report.after, self._contests.again(key), *(delay for _, delay in told)),
+            after=_sooner(
+                report.after, self._contests.again(key), self._taken.again(key), *(delay for _, delay in told)
+            ),
         )
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from coxswain.kube.client import Client
 from coxswain.kube.fields import Path
-from coxswain.kube.kinds import WEBAPP, kind_of
+from coxswain.kube.kinds import DEPLOYMENT, WEBAPP, kind_of
 from coxswain.kube.managed import patch, released, taken_over
-from coxswain.kube.observed import FIELD_MANAGER, Observed, observe
+from coxswain.kube.observed import FIELD_MANAGER, REPLICAS_MANAGER, Observed, observe
 from coxswain.webapp.spec import Manifest, Status, WebApp
 
 NEVER_STORED = "1"
@@ -37,6 +37,26 @@ class Writer:
         identity = {"uid": observed.uid, "resourceVersion": str(observed.version)}
         return await self._apply(manifest, identity, force=force)
 
+    async def keep_replicas(self, deployment: Observed, count: int) -> Observed:
+        """Own the replicas of a Deployment as it was observed, at their live count, as a manager of their own.
+
+        So they stay when `coxswain` leaves them out. 409 if the Deployment has changed since.
+        """
+        metadata = {
+            "name": deployment.name,
+            "namespace": deployment.namespace,
+            "uid": deployment.uid,
+            "resourceVersion": str(deployment.version),
+        }
+        manifest = {
+            "apiVersion": DEPLOYMENT.api_version,
+            "kind": DEPLOYMENT.kind,
+            "metadata": metadata,
+            "spec": {"replicas": count},
+        }
+        answer = await self._client.apply(DEPLOYMENT, manifest, field_manager=REPLICAS_MANAGER, force=False)
+        return observe(DEPLOYMENT, answer)
+
     async def take_over(self, observed: Observed, places: Sequence[Path]) -> Observed:
         """Make these places of an object as it was observed ours alone: the next apply removes what it doesn't name.
 
@@ -62,10 +82,15 @@ class Writer:
             await self._client.json_patch(observed.kind, observed.namespace, observed.name, operations),
         )
 
-    async def remove(self, observed: Observed) -> None:
-        """Delete a child exactly as it was observed."""
+    async def remove(self, observed: Observed, *, orphan: bool = False) -> None:
+        """Delete a child exactly as it was observed; with `orphan`, what it controls stays."""
         await self._client.delete(
-            observed.kind, observed.namespace, observed.name, uid=observed.uid, version=observed.version
+            observed.kind,
+            observed.namespace,
+            observed.name,
+            uid=observed.uid,
+            version=observed.version,
+            orphan=orphan,
         )
 
     async def write_status(self, webapp: Observed, status: Status) -> Observed:

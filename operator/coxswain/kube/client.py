@@ -88,13 +88,18 @@ class Client:
         """Change an object by JSON Patch."""
         return await self._request("PATCH", kind.path(namespace, name), body=operations, content_type=_JSON_PATCH)
 
-    async def delete(self, kind: Kind, namespace: str, name: str, *, uid: str, version: int) -> None:
-        """Delete an object if it is the one with this uid and resourceVersion; else 409."""
+    async def delete(
+        self, kind: Kind, namespace: str, name: str, *, uid: str, version: int, orphan: bool = False
+    ) -> None:
+        """Delete an object if it is the one with this uid and resourceVersion; else 409.
+
+        With `orphan`, what it controls stays.
+        """
         options = {
             "apiVersion": "v1",
             "kind": "DeleteOptions",
             "preconditions": {"uid": uid, "resourceVersion": str(version)},
-            "propagationPolicy": "Background",
+            "propagationPolicy": "Orphan" if orphan else "Background",
         }
         await self._request("DELETE", kind.path(namespace, name), body=options, content_type=_JSON)
 

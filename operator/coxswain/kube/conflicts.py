@@ -9,12 +9,14 @@ from typing import Any
 
 from coxswain.kube.compare import Difference, differences, managers, places
 from coxswain.kube.fields import Path, matches
+from coxswain.kube.managed import BEFORE_FIRST_APPLY
 from coxswain.kube.observed import FIELD_MANAGER, REPLICAS_MANAGER, Observed, comparable
 from coxswain.webapp.co_writers import UNKNOWN
 from coxswain.webapp.policy import Policy, within
 from coxswain.webapp.spec import Manifest
 
-_OURS = (FIELD_MANAGER, REPLICAS_MANAGER)
+_NOBODY_ELSE = (FIELD_MANAGER, REPLICAS_MANAGER, BEFORE_FIRST_APPLY)
+"""Managers that are we, or no one: the API server lets the last own what it doesn't know the owner of."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,12 @@ def plan(
     held = _held(manifest, observed, policy_of, contested)
     left = [found for found in held if found.contested or found.policy is Policy.YIELD]
     reduced = _without(manifest, [found.difference.path for found in left])
-    found = differences(comparable(reduced), observed.content, observed.owned, observed.others)
+    kept = [path for each in left for path in (each.difference.path, *each.difference.rivals)]
+    found = [
+        difference
+        for difference in differences(comparable(reduced), observed.content, observed.owned, observed.others)
+        if not _is_kept(difference, kept)
+    ]
     halted = [each for each in held if each.policy is Policy.HALT and not each.contested and differs(each.difference)]
     return Plan(
         reduced,
@@ -79,10 +86,21 @@ def plan(
     )
 
 
+def _is_kept(difference: Difference, kept: Sequence[Path]) -> bool:
+    """Tell whether a member of a union that nothing desires any more is there since that was left to others."""
+    return difference.wanted is None and any(
+        path[: len(rival)] == rival or rival[: len(path)] == path for rival in difference.rivals for path in kept
+    )
+
+
 def _taken(difference: Difference, observed: Observed) -> bool:
-    """Tell whether an apply takes this place from another manager."""
+    """Tell whether an apply takes this place from another manager.
+
+    Where managedFields were stripped, the API server lets one own all that is there before it looks at the apply.
+    """
     wanted = difference.wanted is not None or bool(difference.rivals)
-    return wanted and differs(difference) and bool(managers(difference, observed.others))
+    stripped = observed.owned is None and not observed.others
+    return wanted and differs(difference) and (stripped or bool(managers(difference, observed.others)))
 
 
 def differs(difference: Difference) -> bool:
@@ -91,8 +109,8 @@ def differs(difference: Difference) -> bool:
 
 
 def foreign_manager(difference: Difference, observed: Observed) -> str | None:
-    """Return the manager that isn't ours and owns the place of a difference."""
-    return next((name for name in managers(difference, observed.others) if name not in _OURS), None)
+    """Return the manager that owns the place of a difference, if it is one and isn't ours."""
+    return next((name for name in managers(difference, observed.others) if name not in _NOBODY_ELSE), None)
 
 
 def _held(
@@ -102,11 +120,12 @@ def _held(
         return []
     held = []
     for place in places(comparable(manifest), observed.content, observed.owned, observed.others):
-        manager = foreign_manager(place, observed)
-        if differs(place) and any(within(place.text, field) or within(field, place.text) for field in contested):
-            held.append(Held(place, manager or UNKNOWN, policy_of(place.text), contested=True))
+        manager, policy = foreign_manager(place, observed), policy_of(place.text)
+        fought = any(within(place.text, field) or within(field, place.text) for field in contested)
+        if fought and differs(place) and (manager is None or policy is Policy.ENFORCE):
+            held.append(Held(place, manager or UNKNOWN, policy, contested=True))
         elif manager is not None:
-            held.append(Held(place, manager, policy_of(place.text)))
+            held.append(Held(place, manager, policy))
     return held
 
 

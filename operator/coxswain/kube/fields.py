@@ -56,14 +56,12 @@ def element_of(item: Any, known: Sequence[str]) -> str:
 
 
 def owns(fields: Fields, path: Path) -> bool:
-    """Tell whether fields hold the place, something in it, or the atomic whole that it is part of."""
-    for element in path:
-        if not fields.keys() - {"."}:
-            return True
-        if element not in fields:
-            return False
-        fields = fields[element]
-    return True
+    """Tell whether fields hold the place, or something in it.
+
+    A map or an item that is held without anything in it is not what is in it: `f:annotations: {}` is all that is left
+    to a manager whose annotation was taken. No place leads into what is atomic.
+    """
+    return at(fields, path) is not None
 
 
 def minus(fields: Fields, taken: Fields) -> dict[str, Any]:
@@ -79,7 +77,7 @@ def minus(fields: Fields, taken: Fields) -> dict[str, Any]:
 
 def minus_place(fields: Fields, path: Path) -> dict[str, Any]:
     """Return `fields` without a place and all that is in it."""
-    if not path or path[0] not in fields:
+    if not path or at(fields, path) is None:
         return dict(fields) if path else {}
     rest = {element: below for element, below in fields.items() if element != path[0]}
     below = minus_place(fields[path[0]], path[1:])

@@ -21,7 +21,7 @@ from coxswain.kube.kinds import (
     WEBAPP,
     Kind,
 )
-from coxswain.webapp.identity import WEBAPP_LABEL
+from coxswain.webapp.identity import ADOPT_ANNOTATION, WEBAPP_LABEL
 from coxswain.webapp.pods import REVISION, TEMPLATE_HASH
 from coxswain.webapp.spec import GROUP, KIND, Manifest, WebApp
 
@@ -85,6 +85,11 @@ class Observed:
             names.add(self.controller.name)
         return names
 
+    @property
+    def generation(self) -> int:
+        """What grows with each change of the spec; 0 for kinds that have none."""
+        return int(self.content.get("metadata", {}).get("generation", 0))
+
     def is_child_of(self, webapp: WebApp) -> bool:
         """Tell whether it is a child of this WebApp, rather than a foreign object.
 
@@ -94,6 +99,14 @@ class Observed:
         if self.controller is None:
             return self.owned is not None and self.label in (None, webapp.name)
         return self.controller.uid == webapp.uid
+
+    def names_adopter(self, webapp: WebApp) -> bool:
+        """Tell whether its annotation says that this WebApp may adopt it, or might when it did."""
+        return bool(self.content["metadata"].get("annotations", {}).get(ADOPT_ANNOTATION) == webapp.name)
+
+    def is_adoptable_by(self, webapp: WebApp) -> bool:
+        """Tell whether it is a foreign object that this WebApp may make its child: never one that has a controller."""
+        return self.controller is None and not self.is_child_of(webapp) and self.names_adopter(webapp)
 
 
 def observe(kind: Kind, raw: Mapping[str, Any]) -> Observed:

@@ -25,13 +25,15 @@ _HIDDEN = "(hidden)"
 
 _SECRET_NAME = re.compile(
     r"pass(word|wd|phrase)?|secret|token|credential|private|api[-_.]?key|access[-_.]?key|auth|cert|dsn|conn(ection)?[-_.]?str|pwd"
-    r"|(^|[-_.])key([-_.]|$)|salt|signature|cookie|session",
+    r"|(^|[-_./])key([-_.]|$)|salt|signature|cookie|session",
     re.IGNORECASE,
 )
 """Names that something secret usually bears."""
-_SECRET_VALUE = re.compile(r"://[^/\s:@]*:[^/\s@]+@|-----BEGIN ")
-"""A URL with a password in it; a key in PEM."""
-_NAME = re.compile(r"\[name=([^\]]*)\]|\[([^\]=]*)\]")
+_SECRET_VALUE = re.compile(
+    r"://[^/\s:@]*:[^/\s@]+@|-----BEGIN |(^|[^a-z])(password|passwd|pwd|secret|token)\s*[=:]", re.IGNORECASE
+)
+"""A URL with a password in it; a key in PEM; `password=...` in a connection string."""
+_NAME = re.compile(r"\[name=([^\]]*)\]|\[([^\]=]*)\]|metadata\.(?:labels|annotations)\.(.*)")
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any
 
+from coxswain.webapp.identity import ADOPT_ANNOTATION
+
 
 class Level(IntEnum):
     """How a child is, the best first: the worst child decides what the WebApp's status says."""
@@ -74,11 +76,36 @@ def held(state: Health, fields: str) -> Health:
     return replace(state, message=f"an admission policy of the cluster holds {fields} at another value")
 
 
-def name_taken(owner: str | None) -> Health:
-    """Return the health of a child whose name a foreign object bears; `owner` is that object's controller."""
+def name_taken(owner: str | None, adopt: str = "", *, allowed: bool = False) -> Health:
+    """Return the health of a child whose name a foreign object bears; `owner` is that object's controller.
+
+    `adopt` is the command that would let it be adopted, if that helps; `allowed` tells that its annotation does so in
+    vain.
+    """
     whose = f"that {owner} controls" if owner else "that is not this WebApp's"
     message = f"the name is taken by an object {whose}; rename the WebApp, or delete that object"
+    if adopt:
+        message += f", or let it be adopted: {adopt}"
+    elif allowed:
+        message += f"; {ADOPT_ANNOTATION} doesn't help while it has a controller"
     return Health(Level.FOREIGN, "NameTaken", message, stalled=True)
+
+
+def adopted_later(needed: str) -> Health:
+    """Return the health of a child whose name an object bears that may be adopted, but not before something."""
+    return Health(Level.PROGRESSING, "HeldBack", f"is adopted when {needed}")
+
+
+def immutable(field: str, command: str) -> Health:
+    """Return the health of a child that is not as desired since it would have to be made anew."""
+    message = f"{field} can't be changed in place; to have it made anew, when that suits: {command}"
+    return Health(Level.DEGRADED, "Immutable", message, stalled=True)
+
+
+def replaced(field: str) -> Health:
+    """Return the health of a child that was deleted to be made anew."""
+    message = f"is made anew, since {field} can't be changed in place"
+    return Health(Level.TERMINATING, "Replaced", message)
 
 
 def rejected(message: str) -> Health:

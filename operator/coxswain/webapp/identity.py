@@ -10,6 +10,9 @@ WEBAPP_LABEL = f"{GROUP}/webapp"
 REPLICAS_ANNOTATION = f"{GROUP}/replicas"
 """On a Deployment: whose its replicas are while they aren't `spec.replicas`."""
 
+ADOPT_ANNOTATION = f"{GROUP}/adopt"
+"""On a foreign object that bears a child's name: the WebApp that may have it; whoever owns the object says so."""
+
 MANAGED_BY = "coxswain"
 
 

@@ -170,6 +170,7 @@ class Service(TypedDict, total=False):
     """The Service in front of the pods."""
 
     annotations: Mapping[str, str]
+    headless: bool
     ports: Sequence[ServicePort]
     sessionAffinity: str
 

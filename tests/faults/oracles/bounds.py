@@ -25,6 +25,8 @@ class Bounds:
     backoff of the workqueue, 0.2 s doubled, tries eight times in 30 s; a watch is opened once a second at most."""
     window: float = 10.0
     """Seconds."""
+    ledger: int = 32
+    """Entries of status.drift, as the CRD has it."""
     haste: float = 0.1
     """The part by which Retry-After may be undercut: clocks."""
 
@@ -38,6 +40,7 @@ def check(evidence: Evidence, reference: Evidence, bounds: Bounds = BOUNDS) -> l
     return [
         *_too_many(evidence, reference, bounds),
         *_bursts(evidence, bounds),
+        *_ledgers(evidence, bounds),
         *_hasty(evidence, bounds),
     ]
 
@@ -80,7 +83,10 @@ def _bursts(evidence: Evidence, bounds: Bounds) -> Iterator[Violation]:
     versions: dict[tuple[str, str], str] = {}
     for request in evidence.history.requests:
         key = (request.verb, request.resource, request.name)
-        if not request.resource or _made_progress(request, versions):
+        if not request.resource:
+            continue
+        if _made_progress(request, versions):
+            recent["get", request.resource, request.name].clear()  # what was read for it was read for something
             continue
         times = recent[key]
         times.append(request.at)
@@ -91,6 +97,19 @@ def _bursts(evidence: Evidence, bounds: Bounds) -> Iterator[Violation]:
             what = f"{request.verb} of {request.resource} {request.name}"
             sentence = f"{what}: more than {bounds.burst} within {bounds.window:.0f} s that changed nothing"
             yield Violation("O7", f"{sentence}, the last answered with {request.status}")
+
+
+def _ledgers(evidence: Evidence, bounds: Bounds) -> Iterator[Violation]:
+    longest: Counter[str] = Counter()
+    for request in evidence.history.writes():
+        if request.resource == "webapps/status" and isinstance(request.body, Mapping):
+            entries = len(request.body.get("status", {}).get("drift", []))
+            longest[request.name] = max(entries, longest[request.name])
+    for webapp, entries in sorted(longest.items()):
+        if entries > bounds.ledger:
+            yield Violation(
+                "O7", f"{entries} entries in the ledger of WebApp {webapp}; no more than {bounds.ledger} fit"
+            )
 
 
 def _made_progress(request: Request, versions: dict[tuple[str, str], str]) -> bool:

@@ -10,6 +10,8 @@ from faults.oracles.knowledge import Knowledge, steps
 
 GRACE_SECONDS = 0.75
 """What was sent so shortly before a write may be missing in it: it was on its way through the operator."""
+REPLICAS_NOTE = "coxswain.dev/replicas"
+"""An annotation that the operator leaves on a Deployment whose replicas an autoscaler has, or has left."""
 CORRECTION_SECONDS = 15.0
 """Within which a status that has become wrong, or what is wrong, is put right."""
 
@@ -192,7 +194,9 @@ def _is_child(thing: Object, webapp: Object) -> bool:
 
 
 def _wrong(webapp: Object, deployment: Object) -> str | None:
-    spec, wanted = deployment["spec"], webapp["spec"].get("replicas", 1)
+    spec = deployment["spec"]
+    by_others = REPLICAS_NOTE in deployment["metadata"].get("annotations", {})
+    wanted = spec.get("replicas", 1) if by_others else webapp["spec"].get("replicas", 1)
     if spec.get("replicas", 1) != wanted:
         return f"its Deployment's spec.replicas is {spec.get('replicas', 1)} and not {wanted}"
     images = [found.get("image") for found in spec["template"]["spec"]["containers"] if found.get("name") == "app"]

@@ -27,6 +27,18 @@ MASKS: dict[tuple[str, ...], str] = {
     ("metadata", "annotations", "deployment.kubernetes.io/revision-history"): "an edit and its undoing count",
     ("status", "conditions", ANY, "lastTransitionTime"): "a time",
     ("status", "conditions", ANY, "lastUpdateTime"): "a time",
+    ("status", "drift"): (
+        "the ledger tells what was put back, which hangs on the faults; and a process that is killed takes what it has "
+        "not told yet with it"
+    ),
+    (
+        "metadata",
+        "managedFields",
+        "coxswain Apply of status coxswain.dev/v1",
+        "fieldsV1",
+        "f:status",
+        "f:drift",
+    ): "the ledger, as above",
     ("spec", "clusterIP"): "allotted by the server",
     ("spec", "clusterIPs"): "allotted by the server",
     ("spec", "ports", ANY, "nodePort"): "allotted by the server",

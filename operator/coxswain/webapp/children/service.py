@@ -2,7 +2,8 @@
 
 from coxswain.webapp.canonical import without_empty
 from coxswain.webapp.identity import metadata, selector
-from coxswain.webapp.spec import Manifest, Port, ServicePort, WebApp
+from coxswain.webapp.immutable import HEADLESS
+from coxswain.webapp.spec import IntOrString, Manifest, Port, ServicePort, WebApp
 
 
 def service(webapp: WebApp) -> Manifest | None:
@@ -17,6 +18,7 @@ def service(webapp: WebApp) -> Manifest | None:
         "metadata": metadata(webapp, annotations=wanted.get("annotations")),
         "spec": {
             "type": "ClusterIP",
+            **({"clusterIP": HEADLESS} if wanted.get("headless") else {}),
             "selector": selector(webapp.name),
             "sessionAffinity": wanted.get("sessionAffinity", "None"),
             "ports": ports,
@@ -34,14 +36,25 @@ def service_ports(webapp: WebApp) -> list[Manifest]:
 
 
 def url(webapp: WebApp) -> str | None:
-    """Return where the first TCP port of the Service answers inside the cluster."""
+    """Return where the first TCP port of the Service answers inside the cluster.
+
+    A headless Service's name is that of the pods, so there it is the port that they listen on.
+    """
     port = next((port for port in service_ports(webapp) if port["protocol"] == "TCP"), None)
     if port is None:
         return None
     secure = port["port"] in (443, 8443) or port.get("appProtocol") == "https"
     scheme, usual = ("https", 443) if secure else ("http", 80)
-    number = "" if port["port"] == usual else f":{port['port']}"
+    answering = _target(webapp, port) if webapp.spec.get("service", {}).get("headless") else port["port"]
+    number = "" if answering == usual else f":{answering}"
     return f"{scheme}://{webapp.name}.{webapp.namespace}.svc{number}"
+
+
+def _target(webapp: WebApp, port: Manifest) -> int:
+    """Return the number of the port that a Service's port leads to."""
+    target: IntOrString = port["targetPort"]
+    named = {known["name"]: known["containerPort"] for known in webapp.spec.get("ports", [])}
+    return named[target] if isinstance(target, str) else target
 
 
 def _given(port: ServicePort) -> Manifest:

@@ -1,0 +1,43 @@
+"""What children were last brought to: without it, what isn't there can't be told from what was never there."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from coxswain.control.store import Key
+from coxswain.webapp.policy import within
+from coxswain.webapp.spec import WebApp
+
+
+@dataclass(frozen=True)
+class _Reached:
+    uid: str
+    generation: int
+    left: tuple[str, ...]
+    """Fields that were left to others."""
+
+
+class Reached:
+    """Of each child, the generation of the WebApp that it was as."""
+
+    def __init__(self) -> None:
+        self._of_webapp: dict[Key, dict[str, _Reached]] = {}
+
+    def note(self, webapp: WebApp, child: str, left: Iterable[str] = ()) -> None:
+        """Note that a child is as the WebApp says, but for fields that were left to others."""
+        children = self._of_webapp.setdefault(_key(webapp), {})
+        children[child] = _Reached(webapp.uid, webapp.generation, tuple(left))
+
+    def had(self, webapp: WebApp, child: str, field: str) -> bool:
+        """Tell whether a child had a field as the WebApp says: if it isn't there now, someone removed it."""
+        found = self._of_webapp.get(_key(webapp), {}).get(child)
+        if found is None or (found.uid, found.generation) != (webapp.uid, webapp.generation):
+            return False
+        return not any(within(field, other) or within(other, field) for other in found.left)
+
+    def forget(self, key: Key) -> None:
+        """Forget the children of a WebApp that is gone."""
+        self._of_webapp.pop(key, None)
+
+
+def _key(webapp: WebApp) -> Key:
+    return Key(webapp.namespace, webapp.name)

@@ -1,0 +1,81 @@
+"""Replacement: a child that can't become as desired in place is deleted and made anew, where nobody misses it."""
+
+from dataclasses import dataclass
+
+from coxswain.control.store import Key
+from coxswain.kube.apply import Writer
+from coxswain.kube.errors import Refused
+from coxswain.kube.kinds import Kind, kind_of
+from coxswain.kube.observed import Observed
+from coxswain.webapp.identity import REPLICAS_ANNOTATION
+from coxswain.webapp.immutable import Obstacle, Remedy
+from coxswain.webapp.spec import Manifest, WebApp
+
+
+@dataclass(frozen=True)
+class _Deleted:
+    observed: Observed
+    manifest: Manifest
+    """What it should have been."""
+    field: str
+    """What could not be changed."""
+
+
+class Replacements:
+    """Children that were deleted and are not there again yet."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+        self._of_webapp: dict[Key, dict[tuple[Kind, str], _Deleted]] = {}
+
+    async def delete(self, webapp: WebApp, manifest: Manifest, observed: Observed, found: Obstacle) -> None:
+        """Delete an object exactly as it was observed, to make it as the manifest says.
+
+        Raises:
+            RequestFailed: it could not be deleted; 409 if it has changed since.
+        """
+        try:
+            await self._writer.remove(observed, orphan=found.remedy is Remedy.REPLACE_AROUND_PODS)
+        except Refused as error:
+            if error.status != 404:
+                raise
+        deleted = _Deleted(observed, manifest, found.field)
+        self._of_webapp.setdefault(Key(webapp.namespace, webapp.name), {})[observed.kind, observed.name] = deleted
+
+    def under_way(self, webapp: WebApp, observed: Observed) -> str | None:
+        """Return for which field an object was deleted, if it was.
+
+        The answer of a DELETE has no resourceVersion: that it is gone the watch is to tell.
+        """
+        deleted = self._of(webapp).get((observed.kind, observed.name))
+        return deleted.field if deleted is not None and deleted.observed.uid == observed.uid else None
+
+    def successor(self, webapp: WebApp, manifest: Manifest) -> Manifest:
+        """Return the manifest to create a child with: of a Deployment with the replicas that the one before had.
+
+        Its pods are there and go over to the new one, and so does the note on whose the count is.
+        """
+        deleted = self._of(webapp).get((kind_of(manifest), manifest["metadata"]["name"]))
+        if deleted is None:
+            return manifest
+        note = deleted.manifest["metadata"].get("annotations", {}).get(REPLICAS_ANNOTATION)
+        if note is None:
+            return manifest
+        annotations = {**manifest["metadata"].get("annotations", {}), REPLICAS_ANNOTATION: note}
+        count = deleted.manifest["spec"].get("replicas", deleted.observed.content["spec"].get("replicas", 1))
+        return {
+            **manifest,
+            "metadata": {**manifest["metadata"], "annotations": annotations},
+            "spec": {**manifest["spec"], "replicas": count},
+        }
+
+    def end(self, webapp: WebApp, created: Observed) -> bool:
+        """Forget a replacement that is done; tell whether there was one."""
+        return self._of(webapp).pop((created.kind, created.name), None) is not None
+
+    def forget(self, key: Key) -> None:
+        """Forget all about a WebApp that is gone."""
+        self._of_webapp.pop(key, None)
+
+    def _of(self, webapp: WebApp) -> dict[tuple[Kind, str], _Deleted]:
+        return self._of_webapp.get(Key(webapp.namespace, webapp.name), {})

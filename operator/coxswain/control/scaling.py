@@ -1,0 +1,69 @@
+"""Whose a Deployment's replicas are, as the store knows it, and what must be done before they are left to another.
+
+An apply that leaves out a field which its manager alone owns removes it, and the server would fill in one replica.
+"""
+
+from coxswain.control.store import Key, Store
+from coxswain.kube.compare import Difference
+from coxswain.kube.fields import owns
+from coxswain.kube.kinds import DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER
+from coxswain.kube.observed import Observed
+from coxswain.webapp.children.deployment import deployment
+from coxswain.webapp.identity import REPLICAS_ANNOTATION
+from coxswain.webapp.scaling import scaling
+from coxswain.webapp.spec import Manifest, WebApp
+
+_REPLICAS = ("f:spec", "f:replicas")
+_ANNOTATIONS = ("f:metadata", "f:annotations")
+_NOTE = (*_ANNOTATIONS, f"f:{REPLICAS_ANNOTATION}")
+
+
+def scaled(manifest: Manifest, webapp: WebApp, live: Observed | None, store: Store) -> Manifest:
+    """Return a child's manifest with the replicas that it should name, if it is the Deployment.
+
+    `live` is the very object that the manifest will be compared with: an autoscaler may scale it at any time.
+    """
+    if manifest["kind"] != DEPLOYMENT.kind:
+        return manifest
+    ours = live if live is not None and (live.is_child_of(webapp) or live.is_adoptable_by(webapp)) else None
+    autoscalers = store.objects_of(Key(webapp.namespace, webapp.name), HORIZONTAL_POD_AUTOSCALER)
+    said = scaling(
+        webapp.replicas,
+        None if ours is None else _count(ours),
+        None if ours is None else _note(ours),
+        autoscaled=bool(autoscalers),
+    )
+    return deployment(webapp, said)
+
+
+def count_to_keep(manifest: Manifest, observed: Observed) -> int | None:
+    """Return the live count if applying the manifest would lose it: it names none, and nobody but us owns one."""
+    if observed.kind is not DEPLOYMENT or "replicas" in manifest["spec"] or observed.owned is None:
+        return None
+    ours = owns(observed.owned, _REPLICAS)
+    theirs = any(owns(entry.fields, _REPLICAS) for entry in observed.others)
+    return _count(observed) if ours and not theirs else None
+
+
+def notes(difference: Difference) -> tuple[str | None, str | None] | None:
+    """Return which note was wanted and which was found, if a difference is about nothing but that."""
+    if difference.path == _NOTE:
+        return difference.wanted, difference.found
+    if difference.path == _ANNOTATIONS and (difference.wanted or {}).keys() <= {REPLICAS_ANNOTATION}:
+        # Where nobody owned an annotation, or nobody is to, they differ as a whole.
+        wanted, found = ((each or {}).get(REPLICAS_ANNOTATION) for each in (difference.wanted, difference.found))
+        return None if wanted == found else (wanted, found)
+    return None
+
+
+def _count(live: Observed) -> int:
+    count: int = live.content.get("spec", {}).get("replicas", 1)
+    return count
+
+
+def _note(live: Observed) -> str | None:
+    """Return what we noted; what someone else wrote there, or over it, is no note of ours."""
+    if live.owned is None or not owns(live.owned, _NOTE):
+        return None
+    note: str | None = live.content["metadata"].get("annotations", {}).get(REPLICAS_ANNOTATION)
+    return note

@@ -1,0 +1,94 @@
+"""Breaks for F12 and F13 with conflict policies: fields of others, taken, left or fought for."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from coxswain.control import child, news, scaling
+from coxswain.control.contest import Contests
+from coxswain.kube import apply, managed
+from coxswain.kube.apply import Writer
+from coxswain.kube.conflicts import Plan
+from coxswain.kube.observed import Observed
+from coxswain.webapp import co_writers
+from coxswain.webapp.policy import Policy
+from coxswain.webapp.scaling import Scaling
+from coxswain.webapp.spec import Manifest
+from faults.breaks import broken
+
+
+@broken("no policy is asked: every field is taken")
+def asks_no_policy() -> None:
+    child.policy_of = lambda *_: Policy.ENFORCE  # type: ignore[attr-defined]
+
+
+@broken("every apply is forced, over whatever is there by then")
+def forces_always() -> None:
+    async def update(self: Writer, manifest: Manifest, observed: Observed, **_: bool) -> Observed:  # noqa: ARG001
+        return await self._apply(manifest, {}, force=True)
+
+    Writer.update = update  # type: ignore[method-assign]
+
+
+@broken("what another manager has set in a field's place is not taken over before the apply")
+def takes_no_rivals() -> None:
+    plan: Callable[..., Plan] = child.plan  # type: ignore[attr-defined]
+
+    def without_rivals(*arguments: Any) -> Plan:
+        return replace(plan(*arguments), rivals=())
+
+    child.plan = without_rivals  # type: ignore[attr-defined, assignment]
+
+
+@broken("managedFields are written over whatever they are by then")
+def takes_over_blindly() -> None:
+    patch = managed.patch
+
+    def without_version(entries: Sequence[Mapping[str, Any]], version: str) -> list[dict[str, Any]]:
+        return [step for step in patch(entries, version) if step["path"] != "/metadata/resourceVersion"]
+
+    apply.patch = without_version  # type: ignore[attr-defined]
+
+
+@broken("that a field is taken again and again is not noticed")
+def forgets_contests() -> None:
+    Contests.took_back = lambda *_: None  # type: ignore[method-assign]
+
+
+@broken("the ledger keeps all that was ever put back")
+def keeps_a_ledger_without_end() -> None:
+    co_writers._ENTRIES = 100_000
+
+
+@broken("the ledger and the Events show every value")
+def tells_what_it_found() -> None:
+    def plainly(field: str, value: Any) -> str:  # noqa: ARG001
+        return str(value)
+
+    co_writers.shown = plainly
+    news.shown = plainly  # type: ignore[attr-defined]
+
+
+@broken("the replicas are left to an autoscaler without anybody having them meanwhile")
+def hands_over_without_a_holder() -> None:
+    child.count_to_keep = lambda *_: None  # type: ignore[attr-defined]
+
+
+@broken("once its autoscaler is gone a Deployment has the replicas of the WebApp again, whatever it had")
+def takes_back_at_once() -> None:
+    decide: Callable[..., Scaling] = scaling.scaling  # type: ignore[attr-defined]
+
+    def at_once(wanted: int, live: int | None, _: str | None, *, autoscaled: bool) -> Scaling:
+        return decide(wanted, live, None, autoscaled=autoscaled)
+
+    scaling.scaling = at_once  # type: ignore[attr-defined, assignment]
+
+
+@broken("a child that is made anew is deleted with all that belongs to it")
+def replaces_with_all_pods() -> None:
+    remove = Writer.remove
+
+    async def with_pods(self: Writer, child: Observed, **_: bool) -> None:
+        await remove(self, child)
+
+    Writer.remove = with_pods  # type: ignore[method-assign, assignment]

@@ -1,0 +1,186 @@
+"""F12 with conflict policies: others write to a field of a child that is theirs by the policy, or ours."""
+
+import dataclasses
+import json
+from typing import Any
+
+import pytest
+
+from faults.evidence import Evidence, Object, condition
+from faults.history import Request
+from faults.lives import SPEC, webapp
+from faults.oracles import disclosure
+from faults.plan import Delay, Match, Rule
+from faults.play import Played
+from faults.run import Case
+from faults.script import Edit, Lift, Script, Settle, Storm, Wait, apply, inject, kubectl, patch
+from faults.test_co_writers import waiting
+
+FIELD = "spec.strategy.rollingUpdate.maxUnavailable"
+"""A field that moves no pod."""
+WRITERS = 4
+
+
+def change(value: int) -> dict[str, Any]:
+    return {"spec": {"strategy": {"rollingUpdate": {"maxUnavailable": value}}}}
+
+
+def governed(policy: str) -> Script:
+    """Return the creation of a WebApp with a policy for the field."""
+    rule = {"kind": "Deployment", "path": FIELD, "policy": policy}
+    return (apply(webapp({**SPEC, "conflicts": {"rules": [rule]}})), Settle())
+
+
+def storm(writers: int) -> Storm:
+    """Return a storm of writers, each under a name of its own."""
+    edits = [
+        tuple(Edit("deployments", "web", change(value), manager=f"writer-{number}") for value in (1, 3, 4))
+        for number in range(writers)
+    ]
+    return Storm(tuple(edits), table=40, every=0.05)
+
+
+LAST = kubectl(
+    *("patch", "deployment", "web", "--type=merge", "--field-manager=writer-0", "--patch", json.dumps(change(2)))
+)
+"""What decides who has the field in the end."""
+
+
+def writes(played: Played, resource: str, begin: int, end: int | None = None) -> list[Request]:
+    """Return the operator's writes of a resource from the n-th `Settle` to another one."""
+    assert played.evidence is not None
+    history = played.evidence.history
+    times = [mark.at for mark in history.marks if mark.what == "settled"]
+    until = float("inf") if end is None else times[end]
+    return [
+        request
+        for request in history.writes(times[begin])
+        if request.at < until and request.resource == resource and request.name == "web"
+    ]
+
+
+def web(evidence: Evidence | None) -> Object:
+    """Return the WebApp at the end."""
+    assert evidence is not None
+    return next(found for found in evidence.end["webapps"] if found["metadata"]["name"] == "web")
+
+
+JUDGED = ("O1", "O3", "O4", "O5", "O7")
+
+
+@pytest.mark.fault(
+    "F12",
+    "four writers on a field of a Deployment under Enforce: it ends as the WebApp says, and quiet",
+    oracles=JUDGED,
+    broken="sees-no-drift",
+)
+def test_enforce(case: Case) -> None:
+    created = governed("Enforce")
+    played = case((*created, storm(WRITERS), LAST, Settle(90)), reference=waiting(case, created, 2))
+    told = {entry["manager"] for entry in web(played.evidence)["status"].get("drift", [])}
+    print(*played.told, f"taken back from {', '.join(sorted(told))}", sep="\n")
+    assert told <= {f"writer-{number}" for number in range(WRITERS)}
+    assert told
+
+
+@pytest.mark.fault(
+    "F12",
+    "four writers on a field of a Deployment under Yield, then one of them alone: the Deployment is not written",
+    oracles=JUDGED,
+    broken="asks-no-policy",
+)
+@pytest.mark.ci
+def test_yield(case: Case) -> None:
+    created = governed("Yield")
+    reference = case.reference((*created, LAST, Settle()))
+    played = case(
+        (*created, storm(WRITERS), LAST, Settle(), storm(1), LAST, Settle()),
+        reference=dataclasses.replace(reference, states=[*reference.states, reference.states[-1]]),
+    )
+    crowd, alone = (len(writes(played, "webapps/status", *span)) for span in ((0, 1), (1, 2)))
+    print(*played.told, f"status writes: {crowd} with {WRITERS} writers, {alone} with one", sep="\n")
+    assert writes(played, "deployments", 0, 2) == []
+    assert alone == 0
+    (entry,) = web(played.evidence)["status"]["conflicts"]
+    assert (entry["manager"], entry["policy"]) == ("writer-0", "Yield")
+
+
+@pytest.mark.fault(
+    "F12",
+    "four writers on a field of a Deployment under Halt: it is not written, and the status says so; then Enforce",
+    oracles=JUDGED,
+    broken="asks-no-policy",
+)
+@pytest.mark.ci
+def test_halt(case: Case) -> None:
+    created = governed("Halt")
+    enforced = patch("webapp", "web", {"spec": {"conflicts": {"policy": "Enforce", "rules": None}}})
+    script: Script = (*created, LAST, Settle(), enforced, Settle())
+    reference = case.reference(script)
+    halted = web(reference.states[1])
+    found = [condition(halted, kind).get("reason") for kind in ("Ready", "Stalled", "Conflicted")]
+    assert found == ["Halted"] * 3, halted["status"]
+    played = case((*created, storm(WRITERS), *script[len(created) :]), reference=reference)
+    print(*played.told, sep="\n")
+    assert writes(played, "deployments", 0, 1) == []
+    assert writes(played, "deployments", 1) != []
+
+
+@pytest.mark.fault(
+    "F12",
+    "a conflict just learned of: another manager takes a field of its own while an apply is on its way",
+    oracles=("O1", "O3", "O4", "O7"),
+    broken="forces-always",
+)
+@pytest.mark.ci
+def test_a_conflict_just_learned_of(case: Case) -> None:
+    created = governed("Yield")
+    slow = inject(Rule(Match("patch", "deployments", "web"), Delay(1.5)))
+    again = patch("webapp", "web", {"spec": {"image": "registry.example/web:2"}})
+    reference = case.reference((*created, again, LAST, Settle()))
+    case((*created, slow, again, Wait(table=5), LAST, Settle(), Lift()), reference=reference)
+
+
+TOLD = "sesame-of-another"
+"""What another manager sets a variable with the name of a secret to: the ledger must not repeat it."""
+
+
+@pytest.mark.fault(
+    "F12",
+    "an env variable with the name of a secret set to another value: put back, and not told",
+    oracles=("O3", "O4"),
+    broken="tells-what-it-found",
+)
+@pytest.mark.ci
+def test_the_ledger_keeps_secrets(case: Case) -> None:
+    env = [*SPEC["env"], {"name": "API_TOKEN", "value": "sesame-of-ours"}]
+    # Without pods, and without a ReplicaSet that stays of what was for a moment.
+    spec = {**SPEC, "replicas": 0, "env": env, "rollout": {"revisionHistoryLimit": 0}}
+    created: Script = (apply(webapp(spec)), Settle())
+    leaky = {"name": "app", "env": [{"name": "API_TOKEN", "value": TOLD}]}
+    edit = Edit("deployments", "web", {"spec": {"template": {"spec": {"containers": [leaky]}}}}, "strategic")
+    played = case((*created, edit, Settle()), reference=waiting(case, created, 2))
+    assert played.evidence is not None
+    assert web(played.evidence)["status"]["drift"], "the ledger says nothing"
+    found = disclosure.check(_said(played, (TOLD, "sesame-of-ours")))
+    case.measured.violations += [str(each) for each in found]
+    assert not found, "\n".join(map(str, found))
+
+
+def _said(played: Played, values: tuple[str, ...]) -> Evidence:
+    """Return as evidence only what the operator says: statuses, Events, logs; the children have the values."""
+    evidence = played.evidence
+    assert evidence is not None
+
+    def said(thing: Object) -> Object:
+        metadata = {"name": thing["metadata"]["name"]}
+        return {"metadata": metadata, "status": thing.get("status", {}), "note": thing.get("note", "")}
+
+    changes = [
+        dataclasses.replace(change, object=said(change.object))
+        for change in evidence.changes
+        if change.resource in ("webapps", "events")
+    ]
+    requests = [found for found in evidence.history.requests if found.resource in ("webapps/status", "events")]
+    history = dataclasses.replace(evidence.history, requests=requests)
+    return dataclasses.replace(evidence, secrets=values, changes=changes, end={}, history=history)

@@ -1,0 +1,107 @@
+"""Bad rules of spec.conflicts, and what the message must say; and paths that must be accepted."""
+
+from integration.schema.case import Json, refused
+
+IMAGE = "spec.template.spec.containers[name=app].image"
+
+ACCEPTED: dict[str, list[str]] = {
+    "ServiceAccount": [
+        "metadata",
+        "metadata.labels",
+        "metadata.labels.team",
+        "metadata.annotations[example.com/role]",
+        "automountServiceAccountToken",
+    ],
+    "ConfigMap": ["metadata", "metadata.annotations", "metadata.labels[example.com/team]"],
+    "Service": [
+        "metadata.annotations[service.beta.kubernetes.io/aws-load-balancer-type]",
+        "spec",
+        "spec.type",
+        "spec.clusterIP",
+        "spec.sessionAffinity",
+        "spec.ports",
+        "spec.ports[port=80,protocol=TCP]",
+        "spec.ports[port=80,protocol=TCP].targetPort",
+    ],
+    "Deployment": [
+        "metadata.annotations.note",
+        "spec",
+        "spec.replicas",
+        "spec.strategy",
+        "spec.strategy.rollingUpdate.maxSurge",
+        "spec.template",
+        "spec.template.metadata.annotations[example.com/a]",
+        "spec.template.spec",
+        "spec.template.spec.tolerations",
+        "spec.template.spec.nodeSelector",
+        "spec.template.spec.volumes[name=files]",
+        "spec.template.spec.containers",
+        "spec.template.spec.containers[name=app]",
+        IMAGE,
+        "spec.template.spec.containers[name=app].resources.limits[nvidia.com/gpu]",
+        "spec.template.spec.containers[name=app].env[name=A.B-c].value",
+        "spec.template.spec.containers[name=app].readinessProbe.httpGet.path",
+    ],
+}
+"""Paths of each kind."""
+
+
+def rule(kind: str, path: str, policy: str = "Yield") -> Json:
+    return {"rules": [{"kind": kind, "path": path, "policy": policy}]}
+
+
+_ALWAYS = "owner references, selectors and Coxswain's own labels are always enforced"
+_WRITES = "must be a field that Coxswain writes, such as metadata.annotations[example.com/team]"
+_PATH = "conflicts.rules[0].path"
+
+CONFLICTS = [
+    refused("conflicts.policy", 'supported values: "Enforce", "Yield", "Halt"', conflicts={"policy": "Ignore"}),
+    refused("conflicts.rules[0].policy", "supported values", conflicts=rule("Service", "spec.type", "yield")),
+    refused("conflicts.rules[0].kind", "supported values", conflicts=rule("Pod", "spec")),
+    refused(_PATH, "at least 1 chars", conflicts=rule("Service", "")),
+    refused(
+        "conflicts.rules",
+        "duplicate entries",
+        conflicts={"rules": [*rule("Service", "spec")["rules"], *rule("Service", "spec", "Halt")["rules"]]},
+    ),
+    *(
+        refused(_PATH, _ALWAYS, conflicts=rule(kind, path))
+        for kind, path in (
+            ("Service", "metadata.ownerReferences"),
+            ("ServiceAccount", "metadata.ownerReferences[uid=1]"),
+            ("Service", "spec.selector"),
+            ("Deployment", "spec.selector.matchLabels"),
+            ("ConfigMap", "metadata.labels[coxswain.dev/webapp]"),
+            ("Deployment", "metadata.labels[app.kubernetes.io/name]"),
+            ("Deployment", "spec.template.metadata.labels[app.kubernetes.io/managed-by]"),
+        )
+    ),
+    *(
+        refused(_PATH, _WRITES, conflicts=rule(kind, path))
+        for kind, path in (
+            ("ServiceAccount", "secrets"),
+            ("ServiceAccount", "metadata.name"),
+            ("ConfigMap", "data"),
+            ("ConfigMap", "metadata.labels."),
+            ("ConfigMap", ".metadata"),
+        )
+    ),
+    *(
+        refused(_PATH, "must be a field of the Service that Coxswain writes", conflicts=rule("Service", path))
+        for path in ("automountServiceAccountToken", "spec.ports[0", "spec.ports[port=80].nodePort", "spec.replicas")
+    ),
+    *(
+        refused(_PATH, "must be a field of the Deployment that Coxswain writes", conflicts=rule("Deployment", path))
+        for path in (
+            "image",
+            "spec.template.spec.containers[name=sidecar].image",
+            "spec.template.spec.containers[0].image",
+            "spec.template.spec.containers[name=app].imag",
+            "spec.template.spec.containers[name=app].image.tag",
+            "spec.template.spec.initContainers",
+            "/spec/replicas",
+            "spec.replicas ",
+            "status",
+        )
+    ),
+]

@@ -1,0 +1,132 @@
+"""Objects as other tools make them, in the places of a WebApp's children; and whether a Service ever led nowhere."""
+
+import copy
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from integration.scene import CHILDREN, Scene, eventually
+
+ADOPT = {"coxswain.dev/adopt": "web"}
+OUR_LABEL = "coxswain.dev/webapp"
+
+
+TOOLS: dict[str, tuple[str, ...]] = {
+    "kubectl create": ("create",),
+    "kubectl apply": ("apply",),
+    "kubectl apply --server-side": ("apply", "--server-side"),
+    "helm": ("create", "--field-manager=helm"),
+}
+"""What makes an object, by the tool; all but the third leave entries of the operation Update."""
+
+
+def learned(scene: Scene, spec: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the children that a WebApp with this spec has, by kind, as someone else might have written them."""
+    scene.apply_ready(spec=spec)
+    children = {kind: _bare(whole(scene, kind)) for kind in CHILDREN}
+    scene.kubectl("delete", "webapp", "web")
+    gone = (*CHILDREN, "replicaset", "pod")
+    eventually(lambda: not any(scene.names(kind) for kind in gone), "the children are gone")
+    return children
+
+
+def whole(scene: Scene, kind: str) -> dict[str, Any]:
+    """Return a child of the WebApp `web`, with apiVersion and kind, which items of a list lack."""
+    return scene.get(kind, scene.child(kind)["metadata"]["name"])
+
+
+def _bare(child: Mapping[str, Any]) -> dict[str, Any]:
+    bare = copy.deepcopy({key: value for key, value in child.items() if key != "status"})
+    bare["metadata"] = {"name": child["metadata"]["name"]}
+    for name in ("clusterIP", "clusterIPs"):
+        bare.get("spec", {}).pop(name, None)
+    return bare
+
+
+def put(scene: Scene, thing: Mapping[str, Any], tool: str, annotations: Mapping[str, str] = ADOPT) -> dict[str, Any]:
+    """Make an object with a tool, with annotations; return it once a Deployment's pods are available."""
+    made = copy.deepcopy(dict(thing))
+    made["metadata"]["annotations"] = dict(annotations)
+    scene.kubectl(*TOOLS[tool], "-f", "-", input=json.dumps(made))
+    kind, name = made["kind"].lower(), made["metadata"]["name"]
+    if kind == "deployment":
+
+        def rolled_out() -> bool:
+            found = scene.get(kind, name)
+            status, wanted = found.get("status", {}), found["spec"]["replicas"]
+            observed = status.get("observedGeneration") == found["metadata"]["generation"]
+            return observed and status.get("availableReplicas", 0) == wanted == status.get("updatedReplicas", 0)
+
+        eventually(rolled_out, f"{name} is rolled out")
+    return scene.get(kind, name)
+
+
+def pod_uids(scene: Scene, selector: str) -> set[str]:
+    """Return the uids of the pods that are there and not going."""
+    pods = scene.list("pod", selector)
+    return {pod["metadata"]["uid"] for pod in pods if "deletionTimestamp" not in pod["metadata"]}
+
+
+def command_in(message: str) -> list[str]:
+    """Return the arguments of the kubectl command that a message names."""
+    found = re.search(r"kubectl ((?:annotate|delete) .*)", message)
+    assert found is not None, message
+    return found[1].split()
+
+
+class Endpoints:
+    """The endpoints of the Service `web`."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._api = scene.cluster.pykube()
+        self._namespace = scene.namespace
+        self.now()
+
+    def now(self) -> int:
+        """Return how many are ready; from now on `fewest` counts."""
+        listed = self._get("").json()
+        self._version = listed["metadata"]["resourceVersion"]
+        self._slices = {item["metadata"]["name"]: item for item in listed["items"]}
+        return self._ready()
+
+    def _get(self, more: str) -> Any:
+        answer = self._api.get(
+            version="discovery.k8s.io/v1",
+            namespace=self._namespace,
+            url=f"endpointslices?labelSelector=kubernetes.io/service-name=web{more}",
+        )
+        answer.raise_for_status()
+        return answer
+
+    def fewest(self) -> int:
+        """Return how many were ready at the time when they were fewest."""
+        answer = self._get(f"&watch=true&timeoutSeconds=1&resourceVersion={self._version}")
+        counts = [self._ready()]
+        for line in answer.text.splitlines():
+            event = json.loads(line)
+            assert event["type"] in ("ADDED", "MODIFIED", "DELETED"), event
+            if event["type"] == "DELETED":
+                self._slices.pop(event["object"]["metadata"]["name"], None)
+            else:
+                self._slices[event["object"]["metadata"]["name"]] = event["object"]
+            counts.append(self._ready())
+        return min(counts)
+
+    def _ready(self) -> int:
+        return sum(
+            endpoint["conditions"].get("ready", False)
+            for found in self._slices.values()
+            for endpoint in found.get("endpoints") or []
+        )
+
+
+def relabelled(
+    deployment: Mapping[str, Any], selector: Mapping[str, str], change: Callable[[dict[str, str]], dict[str, str]]
+) -> dict[str, Any]:
+    """Return a Deployment with another selector, and other labels of its pods."""
+    found = copy.deepcopy(dict(deployment))
+    found["spec"]["selector"] = {"matchLabels": dict(selector)}
+    metadata = found["spec"]["template"]["metadata"]
+    metadata["labels"] = change(metadata["labels"])
+    return found

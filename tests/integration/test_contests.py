@@ -1,0 +1,102 @@
+"""Another controller that sets a field again as often as it is taken back: no write war, and nothing lost by it."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from cluster import ControlPlane
+from cluster.operator_process import OperatorProcess
+from integration.co_writing import IMAGE, co_writer, conflicts, image, is_true, told
+from integration.scene import SPEC, Scene, eventually
+
+THEIRS = "registry.example/theirs:1"
+NOTE = "example.com/note"
+NOTED = {**SPEC, "service": {"annotations": {NOTE: "ours"}}}
+FIGHT = 0.05
+"""Seconds between two writes of the other: it forces the field back whenever it isn't its own."""
+
+
+@pytest.fixture
+def hurried(
+    cluster: ControlPlane, operator: OperatorProcess, kubeconfig: Path, make_namespace: Callable[[], str]
+) -> Iterator[Scene]:
+    """A namespace with an operator that leaves a contested field alone for 2 seconds at first, and for 6 at most."""
+    operator.stop()
+    log = cluster.directory / "logs" / "hurried-operator.log"
+    launch = ("faults.launch", "--scale", "0.01")
+    process = OperatorProcess(kubeconfig, log, program=launch)
+    process.start()
+    yield Scene(cluster, make_namespace(), process)
+    process.stop()
+
+
+def live_image(scene: Scene) -> str:
+    return str(scene.get("deployment")["spec"]["template"]["spec"]["containers"][0]["image"])
+
+
+def contested(scene: Scene) -> str:
+    """Wait until the WebApp is Contested; return what it says."""
+    eventually(lambda: is_true(scene, "Contested", "WriteWar"), "Contested is True")
+    return str(scene.condition("Contested")["message"])
+
+
+def test_after_five_rounds_the_field_is_left_alone_and_all_else_goes_on(scene: Scene) -> None:
+    scene.apply_ready(spec=NOTED)
+    scene.apply_ready("other")
+    mark = scene.cluster.audit()
+    scene.settled(mark)
+    body = {"metadata": {"annotations": {NOTE: "theirs"}}}
+    with co_writer(scene, "rival", "force-apply", "services/web", body, every=FIGHT) as rival:
+        message = contested(scene)
+        assert message == (
+            f"Service/web metadata.annotations[{NOTE}] is set by rival as often as coxswain takes it back"
+        )
+        requests = scene.settled(mark)
+        assert requests["patch services"] == 5
+        rival.writes(20)
+        assert scene.settled(mark).total() == 0, "it is left alone"
+        assert scene.condition("Ready")["reason"] == "Contested"
+        assert conflicts(scene) == []
+        assert [("rival" in note, "coxswain" in note) for note in told(scene, "Contested")] == [(True, True)]
+        scene.apply(spec={**NOTED, "image": "registry.example/web:2", "labels": {"team": "red"}})
+        eventually(lambda: live_image(scene) == "registry.example/web:2", "the Deployment is written")
+        eventually(lambda: scene.get("service")["metadata"]["labels"].get("team") == "red", "other fields too")
+        assert scene.get("service")["metadata"]["annotations"][NOTE] == "theirs"
+        scene.apply_ready("other", spec={**SPEC, "image": "registry.example/web:2"})
+        assert is_true(scene, "Contested")
+
+
+def test_when_the_time_is_up_it_is_taken_back_and_stays_ours_if_the_other_has_stopped(hurried: Scene) -> None:
+    scene = hurried
+    scene.apply_ready()
+    with co_writer(scene, "rival", "force-apply", "deployments/web", image(THEIRS), every=FIGHT):
+        contested(scene)
+        mark = scene.cluster.audit()
+        eventually(lambda: scene.requests(mark)["patch deployments"] > 0, "it looks again")
+        contested(scene)
+    eventually(lambda: scene.condition("Contested")["status"] == "False", "the field is ours", timeout=60)
+    assert live_image(scene) == SPEC["image"]
+    scene.ready()
+
+
+def test_a_webapp_that_lets_the_field_go_ends_it_at_once(scene: Scene) -> None:
+    scene.apply_ready()
+    with co_writer(scene, "rival", "force-apply", "deployments/web", image(THEIRS), every=FIGHT):
+        contested(scene)
+        rules = [{"kind": "Deployment", "path": IMAGE, "policy": "Yield"}]
+        scene.apply_ready(spec={**SPEC, "conflicts": {"rules": rules}})
+        assert conflicts(scene) == [("Deployment/web", IMAGE, "rival", "Yield")]
+        assert not is_true(scene, "Contested")
+
+
+def test_two_webapps_with_one_rival_each_are_judged_apart(scene: Scene) -> None:
+    scene.apply_ready()
+    scene.apply_ready("other")
+    mark = scene.cluster.audit()
+    with co_writer(scene, "rival", "update", "deployments/web", {"spec": {"replicas": 0}}, every=FIGHT):
+        assert "spec.replicas is set by rival" in contested(scene)
+        scene.kubectl("scale", "deployment", "other", "--replicas=2")
+        eventually(lambda: scene.get("deployment", "other")["spec"]["replicas"] == 1, "the other one is put back")
+        eventually(lambda: not is_true(scene, "Stalled"), "nothing is stalled")
+        scene.settled(mark)

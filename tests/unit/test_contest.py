@@ -1,0 +1,124 @@
+"""A field that is taken again and again is left alone for a while, each time for longer, and never for good."""
+
+import pytest
+
+from coxswain.control.contest import Contests
+from coxswain.control.store import Key
+from coxswain.settings import ContestSettings
+
+WEB, CHILD, FIELD = Key("shop", "web"), "Deployment/web", "spec.replicas"
+
+
+class Clock:
+    """A clock of the test's."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Bench:
+    """Contests with a clock of the test's."""
+
+    def __init__(self) -> None:
+        self.clock = Clock()
+        self.contests = Contests(ContestSettings(rounds=3, window=600, rest=60, rest_limit=200), self.clock)
+
+    def take_back(self, times: int = 1, *, every: float = 1.0, field: str = FIELD) -> None:
+        for _ in range(times):
+            self.clock.now += every
+            self.contests.took_back(WEB, CHILD, [field])
+
+    @property
+    def held_off(self) -> tuple[str, ...]:
+        return self.contests.held_off(WEB, CHILD)
+
+    def rest(self) -> float | None:
+        """Return for how long the field is left alone now, and wait for that long."""
+        seconds = self.contests.again(WEB)
+        self.clock.now += seconds or 0
+        assert self.held_off == ()
+        return seconds
+
+
+@pytest.fixture
+def bench() -> Bench:
+    """No contest yet."""
+    return Bench()
+
+
+def test_until_the_last_round_it_is_taken_back_at_once(bench: Bench) -> None:
+    for _ in range(2):
+        bench.take_back()
+        assert (bench.held_off, bench.contests.again(WEB)) == ((), None)
+    bench.take_back()
+    assert (bench.held_off, bench.contests.again(WEB)) == ((FIELD,), 60)
+
+
+def test_only_that_field_of_that_child_of_that_webapp(bench: Bench) -> None:
+    bench.take_back(3)
+    bench.take_back(2, field="spec.paused")
+    assert bench.held_off == (FIELD,)
+    assert bench.contests.held_off(WEB, "Service/web") == ()
+    other = Key("shop", "other")
+    assert (bench.contests.held_off(other, CHILD), bench.contests.again(other)) == ((), None)
+
+
+def test_when_its_time_is_up_it_is_taken_back_once_and_then_left_alone_for_longer(bench: Bench) -> None:
+    bench.take_back(3)
+    rests = []
+    for _ in range(4):
+        rests.append(bench.rest())
+        bench.take_back()
+        assert bench.held_off == (FIELD,)
+    assert rests == [60, 120, 200, 200]
+
+
+def test_the_time_runs(bench: Bench) -> None:
+    bench.take_back(3)
+    bench.clock.now += 45
+    assert bench.contests.again(WEB) == 15
+    bench.clock.now += 15
+    assert (bench.held_off, bench.contests.again(WEB)) == ((), None)
+
+
+def test_what_is_taken_back_seldom_is_no_contest(bench: Bench) -> None:
+    bench.take_back(20, every=601)
+    assert bench.held_off == ()
+    bench.take_back(2, every=600)
+    assert bench.held_off == (FIELD,)
+
+
+def test_after_a_quiet_time_all_begins_anew(bench: Bench) -> None:
+    bench.take_back(3)
+    bench.clock.now += 60 + 601
+    bench.take_back(2)
+    assert bench.held_off == ()
+    bench.take_back()
+    assert bench.contests.again(WEB) == 60
+
+
+def test_the_time_of_the_next_that_is_up(bench: Bench) -> None:
+    bench.take_back(3)
+    bench.clock.now += 20
+    bench.take_back(3, field="spec.paused")
+    assert bench.contests.again(WEB) == 60 - 23
+
+
+def test_a_webapp_that_is_gone_is_forgotten(bench: Bench) -> None:
+    bench.take_back(3)
+    bench.contests.forget(WEB)
+    assert (bench.held_off, bench.contests.again(WEB)) == ((), None)
+
+
+def test_a_resync_forgets_what_was_quiet_for_long_and_nothing_else(bench: Bench) -> None:
+    bench.take_back(3)
+    bench.clock.now += 60 + 599
+    bench.contests.look_again()
+    bench.take_back()
+    assert bench.contests.again(WEB) == 120, "it is remembered until window and rest are over"
+    bench.clock.now += 120 + 601
+    bench.contests.look_again()
+    assert not bench.contests._fields

@@ -1,0 +1,280 @@
+"""Adoption and replacement: what is asked for and written, and what follows."""
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from coxswain.control.reconcile import Outcome
+from coxswain.kube.compare import Entry
+from coxswain.kube.kinds import CONFIG_MAP, DEPLOYMENT, SERVICE, SERVICE_ACCOUNT, Kind, kind_of
+from coxswain.kube.observed import Controller, Observed, observe, webapp_of
+from coxswain.webapp.children import desired
+from unit.bench import WEB, Bench
+from unit.objects import stored
+from unit.server import refusal
+
+ADOPT = {"coxswain.dev/adopt": "web"}
+
+
+@pytest.fixture
+def bench() -> Bench:
+    """A bench without any object."""
+    return Bench()
+
+
+def foreign(bench: Bench, kind: Kind, *, annotations: dict[str, str] | None = None, **spec: Any) -> Observed:
+    """A child as kubectl would have made it: without label, owner and entry of ours."""
+    webapp = bench.store.webapp(WEB) or bench.webapp()
+    manifest = next(each for each in desired(webapp_of(webapp)) if kind_of(each) is kind)
+    bench.writer.version += 1
+    raw = stored(manifest, version=bench.writer.version, uid=f"their-{kind}")
+    raw["metadata"] |= {"labels": {"app": "web"}, "annotations": annotations or {}, "ownerReferences": []}
+    raw["metadata"]["managedFields"][0] |= {"manager": "kubectl-create", "operation": "Update"}
+    if "spec" in raw:
+        raw["spec"] |= spec
+    return observe(kind, raw)
+
+
+def take(bench: Bench, theirs: Observed) -> None:
+    """Let an object bear a child's name."""
+    bench.writer.fail(f"create {theirs.kind}", refusal(409))
+    bench.writer.answer(f"look {theirs.kind}", theirs)
+
+
+def test_a_taken_name_is_looked_at_once_a_minute_and_the_message_has_the_command(bench: Bench) -> None:
+    take(bench, foreign(bench, SERVICE_ACCOUNT))
+    assert bench.run() == Outcome(after=60.0)
+    note = bench.events.told[0].note
+    assert "kubectl annotate serviceaccount web coxswain.dev/adopt=web -n shop" in note
+    bench.now += 59
+    assert bench.run() == Outcome(after=1.0)
+    assert bench.writer.sent == []
+    bench.now += 1
+    assert bench.run() == Outcome(after=60.0)
+    assert bench.writer.sent == ["look ServiceAccount"]
+
+
+def test_an_annotation_is_noticed_and_the_object_adopted(bench: Bench) -> None:
+    take(bench, foreign(bench, SERVICE_ACCOUNT))
+    bench.run()
+    bench.events.told.clear()
+    bench.writer.answer("look ServiceAccount", foreign(bench, SERVICE_ACCOUNT, annotations=ADOPT))
+    bench.now += 60
+    bench.run()
+    assert bench.writer.sent[:2] == ["look ServiceAccount", "update ServiceAccount"]
+    adopted = bench.store.get(SERVICE_ACCOUNT, WEB)
+    assert adopted is not None
+    assert adopted.uid == "their-ServiceAccount"
+    assert [told.note for told in bench.events.told] == ["adopted ServiceAccount web"]
+    webapp = bench.store.webapp(WEB)
+    assert webapp is not None
+    assert "drift" not in webapp.content["status"]
+    bench.now += 60
+    assert bench.run().after is None, "there is nothing more to look at"
+
+
+def test_a_name_that_is_free_again_is_taken_at_the_next_look(bench: Bench) -> None:
+    take(bench, foreign(bench, SERVICE_ACCOUNT))
+    bench.run()
+    bench.writer.fail("look ServiceAccount", refusal(404))
+    del bench.writer.answers["create ServiceAccount"]
+    bench.now += 60
+    bench.run()
+    assert bench.writer.sent[:2] == ["look ServiceAccount", "create ServiceAccount"]
+
+
+def test_a_changed_webapp_looks_at_once(bench: Bench) -> None:
+    take(bench, foreign(bench, SERVICE_ACCOUNT))
+    bench.run()
+    bench.webapp(version=500, generation=2, replicas=2)
+    bench.run()
+    assert bench.writer.sent[0] == "look ServiceAccount"
+
+
+@pytest.mark.parametrize("value", ["", "other"])
+def test_another_name_in_the_annotation_is_no_leave(bench: Bench, value: str) -> None:
+    take(bench, foreign(bench, SERVICE_ACCOUNT, annotations={"coxswain.dev/adopt": value}))
+    bench.run()
+    assert "update ServiceAccount" not in bench.writer.sent
+    assert bench.conditions()["Stalled"] == ("True", "NameTaken")
+
+
+def test_what_another_controller_owns_is_never_adopted(bench: Bench) -> None:
+    theirs = foreign(bench, SERVICE_ACCOUNT, annotations=ADOPT)
+    take(bench, dataclasses.replace(theirs, controller=Controller("Shop", "theirs", "uid-9")))
+    bench.run()
+    assert "update ServiceAccount" not in bench.writer.sent
+    note = bench.events.told[0].note
+    assert "Shop theirs controls" in note
+    assert "coxswain.dev/adopt doesn't help" in note
+    assert "kubectl annotate" not in note
+
+
+def test_nothing_is_adopted_while_paused(bench: Bench) -> None:
+    bench.webapp(paused=True)
+    labelled = dataclasses.replace(foreign(bench, SERVICE_ACCOUNT, annotations=ADOPT), label="web")
+    bench.store.observe(labelled)
+    bench.run()
+    assert bench.writer.sent == ["status"]
+
+
+def test_a_service_waits_for_the_pods_that_it_will_lead_to(bench: Bench) -> None:
+    take(bench, foreign(bench, SERVICE, annotations=ADOPT, selector={"app": "old"}))
+    bench.run()
+    assert "update Service" not in bench.writer.sent
+    assert bench.conditions()["Ready"][1] == "HeldBack"
+    bench.run()
+    assert bench.writer.sent == [], "the Deployment is there, and not available"
+    bench.roll_out()
+    bench.run()
+    assert bench.writer.sent[0] == "update Service"
+
+
+def test_a_service_that_leads_to_the_new_pods_too_waits_for_the_rollout(bench: Bench) -> None:
+    selector = {"app.kubernetes.io/name": "web"}
+    take(bench, foreign(bench, SERVICE, annotations=ADOPT, selector=selector))
+    bench.run()
+    bench.roll_out()
+    live = bench.store.get(DEPLOYMENT, WEB)
+    assert live is not None
+    rolling = {**live.content, "status": {**live.content["status"], "updatedReplicas": 0}}
+    bench.store.observe(dataclasses.replace(live, version=live.version + 1, content=rolling))
+    bench.run()
+    assert "update Service" not in bench.writer.sent
+    bench.writer.version = live.version + 10
+    bench.roll_out()
+    bench.run()
+    assert bench.writer.sent[0] == "update Service"
+
+
+def adopted_with(bench: Bench, *others: Entry) -> None:
+    """Converge, with a Deployment that was adopted and that others have written to."""
+    bench.converge()
+    live = bench.store.get(DEPLOYMENT, WEB)
+    assert live is not None
+    metadata = {**live.content["metadata"], "annotations": ADOPT}
+    adopted = dataclasses.replace(
+        live, version=live.version + 100, content={**live.content, "metadata": metadata}, others=others
+    )
+    bench.store.observe(adopted)
+    bench.writer.version = adopted.version
+
+
+REPLICAS: dict[str, Any] = {"f:spec": {"f:replicas": {}, "f:paused": {}}}
+
+
+@pytest.mark.parametrize("manager", ["kubectl-client-side-apply", "helm", "kubectl-create", "before-first-apply"])
+def test_the_old_managers_of_what_was_adopted_give_up_what_is_ours(bench: Bench, manager: str) -> None:
+    adopted_with(bench, Entry(manager, REPLICAS, "Update"))
+    bench.run()
+    assert bench.writer.sent == ["release Deployment"]
+    live = bench.store.get(DEPLOYMENT, WEB)
+    assert live is not None
+    assert live.others == (Entry(manager, {"f:spec": {"f:paused": {}}}, "Update"),)
+    bench.run()
+    assert bench.writer.sent == []
+
+
+def test_who_applies_is_a_writer_of_today(bench: Bench) -> None:
+    adopted_with(bench, Entry("argocd", REPLICAS, "Apply"))
+    bench.run()
+    assert bench.writer.sent == []
+
+
+def test_of_what_was_never_adopted_updates_are_left_alone(bench: Bench) -> None:
+    bench.converge()
+    live = bench.store.get(DEPLOYMENT, WEB)
+    assert live is not None
+    bench.store.observe(dataclasses.replace(live, version=900, others=(Entry("helm", REPLICAS, "Update"),)))
+    bench.run()
+    assert bench.writer.sent == []
+
+
+def changed(bench: Bench, kind: Kind, **content: Any) -> Observed:
+    """Put a child into the store as someone has made it anew, with our reference."""
+    name = next(found.name for found in bench.store.objects_of(WEB, kind))
+    live = next(found for found in bench.store.objects_of(WEB, kind) if found.name == name)
+    bench.writer.version += 100
+    other = dataclasses.replace(
+        live, version=bench.writer.version, uid=f"new-{kind}", content={**live.content, **content}
+    )
+    bench.store.observe(other)
+    return other
+
+
+def test_a_deployment_is_replaced_around_its_pods(bench: Bench) -> None:
+    bench.converge()
+    live = bench.store.get(DEPLOYMENT, WEB)
+    assert live is not None
+    other = changed(bench, DEPLOYMENT, spec={**live.content["spec"], "selector": {"matchLabels": {"app": "web"}}})
+    bench.run()
+    assert bench.writer.sent == ["remove Deployment but not its pods", "status"]
+    assert [told.reason for told in bench.events.told] == ["Replaced"]
+    bench.run()
+    assert bench.writer.sent == [], "its DELETED is what brings it back"
+    bench.store.forget(DEPLOYMENT, WEB, other.version + 1)
+    bench.writer.version += 10
+    bench.events.told.clear()
+    bench.run()
+    assert bench.writer.sent[0] == "create Deployment"
+    assert bench.events.told == [], "that it was deleted is no drift"
+
+
+def test_a_deployment_whose_pods_would_be_lost_is_left_and_the_command_told(bench: Bench) -> None:
+    bench.converge()
+    live = bench.store.get(DEPLOYMENT, WEB)
+    assert live is not None
+    labels = {"app": "web"}
+    template = {**live.content["spec"]["template"], "metadata": {"labels": labels}}
+    spec = {**live.content["spec"], "selector": {"matchLabels": labels}, "template": template}
+    changed(bench, DEPLOYMENT, spec=spec)
+    bench.run()
+    assert bench.writer.sent == ["status"]
+    assert bench.conditions()["Stalled"] == ("True", "Immutable")
+    assert "kubectl delete deployment web --cascade=orphan -n shop" in bench.events.told[0].note
+
+
+def test_a_config_map_with_another_content_is_replaced_and_the_pods_wait(bench: Bench) -> None:
+    bench.converge()
+    changed(bench, CONFIG_MAP, data={"A": "another"})
+    bench.run()
+    assert bench.writer.sent == ["remove ConfigMap", "status"]
+
+
+def test_a_service_is_never_deleted_and_all_else_is_applied(bench: Bench) -> None:
+    bench.converge()
+    bench.webapp(version=500, generation=2, service={"headless": True, "sessionAffinity": "ClientIP"})
+    bench.run()
+    assert bench.writer.sent == ["update Service", "status"]
+    sent = bench.writer.manifests["Service"]["spec"]
+    assert "clusterIP" not in sent
+    assert sent["sessionAffinity"] == "ClientIP"
+    assert bench.conditions()["Stalled"] == ("True", "Immutable")
+    bench.run()
+    assert bench.writer.sent == []
+
+
+def test_a_replaced_deployment_keeps_the_count_of_its_autoscaler(bench: Bench) -> None:
+    bench.converge()
+    live = bench.store.get(DEPLOYMENT, WEB)
+    assert live is not None
+    note = {"coxswain.dev/replicas": "kept=7,spec=1"}
+    assert live.owned is not None
+    metadata = {**live.content["metadata"], "annotations": note}
+    spec = {**live.content["spec"], "replicas": 7, "selector": {"matchLabels": {"app": "web"}}}
+    fields = {**live.owned, "f:metadata": {**live.owned["f:metadata"], "f:annotations": {f"f:{next(iter(note))}": {}}}}
+    bench.writer.version = 500
+    other = dataclasses.replace(
+        live, version=500, uid="new", owned=fields, content={**live.content, "metadata": metadata, "spec": spec}
+    )
+    bench.store.observe(other)
+    bench.run()
+    assert bench.writer.sent[0] == "remove Deployment but not its pods"
+    bench.store.forget(DEPLOYMENT, WEB, 501)
+    bench.writer.version = 600
+    bench.run()
+    made = bench.store.get(DEPLOYMENT, WEB)
+    assert made is not None
+    assert made.content["spec"]["replicas"] == 7
+    assert made.content["metadata"]["annotations"] == note

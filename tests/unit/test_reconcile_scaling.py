@@ -1,0 +1,174 @@
+"""Reconciling a WebApp whose Deployment an autoscaler scales: what is sent, in which order, and what is told."""
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from coxswain.control.store import Key
+from coxswain.kube.compare import Entry
+from coxswain.kube.kinds import DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER
+from coxswain.kube.observed import Observed
+from unit.bench import WEB, Bench
+from unit.objects import observed_autoscaler
+from unit.server import refusal
+
+NOTE = "coxswain.dev/replicas"
+SCALER = Key("shop", "scaler")
+
+
+class Autoscaled(Bench):
+    """A WebApp of two replicas that has converged."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.webapp(replicas=2)
+        self.run()
+        self.roll_out()
+        self.run()
+        self.events.told.clear()
+
+    @property
+    def deployment(self) -> Observed:
+        found = self.store.get(DEPLOYMENT, WEB)
+        assert found is not None
+        return found
+
+    def come(self, target: str = "web") -> None:
+        """Let an autoscaler come."""
+        self.writer.version += 1
+        self.store.observe(observed_autoscaler(target, version=self.writer.version))
+
+    def go(self) -> None:
+        """Let it go."""
+        self.writer.version += 1
+        self.store.forget(HORIZONTAL_POD_AUTOSCALER, SCALER, self.writer.version)
+
+    def scale(self, count: int) -> None:
+        """Let the autoscaler scale, by the scale subresource: the field becomes its own."""
+        live = self.deployment
+        self.writer.version += 1
+        owned = {**(live.owned or {}), "f:spec": dict((live.owned or {})["f:spec"])}
+        owned["f:spec"].pop("f:replicas", None)
+        entry = Entry("kube-controller-manager", {"f:spec": {"f:replicas": {}}})
+        content = {**live.content, "spec": {**live.content["spec"], "replicas": count}}
+        self.store.observe(
+            dataclasses.replace(live, version=self.writer.version, content=content, owned=owned, others=(entry,))
+        )
+
+    def applied(self) -> list[str]:
+        """Reconcile; return what was sent but for status."""
+        self.run()
+        return [request for request in self.writer.sent if request != "status"]
+
+    def says(self) -> tuple[Any, Any]:
+        """Return the replicas and the note of the last manifest that was applied."""
+        manifest = self.writer.manifests["Deployment"]
+        return manifest["spec"].get("replicas"), manifest["metadata"].get("annotations", {}).get(NOTE)
+
+    def reasons(self) -> list[str]:
+        found = [occurrence.reason for occurrence in self.events.told]
+        self.events.told.clear()
+        return found
+
+
+@pytest.fixture
+def bench() -> Autoscaled:
+    return Autoscaled()
+
+
+def test_the_live_count_is_kept_before_it_is_left_out(bench: Autoscaled) -> None:
+    bench.come()
+    assert bench.applied() == ["keep 2", "update Deployment"]
+    assert bench.says() == (None, "autoscaled")
+    assert bench.reasons() == ["Autoscaled"]
+    assert bench.applied() == []
+
+
+def test_what_others_own_need_not_be_kept(bench: Autoscaled) -> None:
+    bench.come()
+    bench.scale(5)
+    assert bench.applied() == ["update Deployment"]
+    assert bench.says() == (None, "autoscaled")
+
+
+def test_once_kept_it_is_not_kept_again(bench: Autoscaled) -> None:
+    """The operator ended between the two writes, or the second one failed."""
+    bench.come()
+    bench.writer.fail("update Deployment", refusal(500))
+    bench.run(failures=3)
+    assert [request for request in bench.writer.sent if request != "status"] == ["keep 2", "update Deployment"]
+    bench.writer.answers.clear()
+    assert bench.applied() == ["update Deployment"]
+
+
+def test_a_conflict_of_the_first_write_is_looked_into(bench: Autoscaled) -> None:
+    bench.come()
+    bench.writer.fail("keep 2", refusal(409))
+    with pytest.raises(type(refusal(409))):
+        bench.run()
+    assert bench.writer.sent[:2] == ["keep 2", "look Deployment"]
+
+
+def test_taken_back_in_one_write_at_the_live_count(bench: Autoscaled) -> None:
+    bench.come()
+    bench.applied()
+    bench.scale(5)
+    assert bench.applied() == []
+    bench.reasons()
+    bench.go()
+    assert bench.applied() == ["update Deployment"]
+    assert bench.says() == (5, "kept=5,spec=2")
+    assert bench.reasons() == ["ReplicasKept"]
+    assert bench.applied() == []
+    bench.webapp(version=bench.writer.version + 1, generation=2, replicas=3)
+    assert bench.applied() == ["update Deployment"]
+    assert bench.says() == (3, None)
+
+
+def test_the_count_that_is_left_behind_is_nobodys_drift(bench: Autoscaled) -> None:
+    """The autoscaler's entry in managedFields outlives it, beside ours."""
+    bench.come()
+    bench.scale(5)
+    theirs = bench.deployment.others
+    bench.applied()
+    bench.go()
+    bench.applied()
+    bench.writer.version += 1
+    bench.store.observe(dataclasses.replace(bench.deployment, version=bench.writer.version, others=theirs))
+    bench.webapp(version=bench.writer.version + 1, generation=2, replicas=3)
+    assert bench.applied() == ["update Deployment"]
+    assert bench.says() == (3, None)
+    observed = bench.store.webapp(WEB)
+    assert observed is not None
+    assert "drift" not in observed.content["status"]
+
+
+def test_taken_back_at_the_count_of_the_spec(bench: Autoscaled) -> None:
+    bench.come()
+    bench.applied()
+    bench.reasons()
+    bench.go()
+    assert bench.applied() == ["update Deployment"]
+    assert bench.says() == (2, None)
+    assert bench.reasons() == ["ReplicasKept"]
+
+
+def test_an_autoscaler_of_another_deployment_changes_nothing(bench: Autoscaled) -> None:
+    bench.come("other")
+    assert bench.applied() == []
+
+
+def test_a_deployment_that_the_store_lost_is_handed_over_as_it_is(bench: Autoscaled) -> None:
+    """Its label was taken away, so that the watch doesn't tell of it: the manifest must not be that of a new one."""
+    bench.come()
+    bench.scale(5)
+    bench.applied()
+    live = bench.deployment
+    bench.writer.version += 1
+    bench.store.forget(DEPLOYMENT, WEB, bench.writer.version)
+    content = {**live.content, "metadata": {**live.content["metadata"], "labels": {}}}
+    bench.writer.fail("create Deployment", refusal(409))
+    bench.writer.answer("look Deployment", dataclasses.replace(live, version=bench.writer.version, content=content))
+    assert bench.applied()[-2:] == ["look Deployment", "update Deployment"]
+    assert bench.says() == (None, "autoscaled")

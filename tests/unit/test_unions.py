@@ -1,0 +1,197 @@
+"""What can't stand beside a desired value: found, taken over with it, and left with it."""
+
+import copy
+from typing import Any
+
+import pytest
+
+from coxswain.kube.compare import Difference, Entry, differences
+from coxswain.kube.conflicts import Plan, plan
+from coxswain.kube.fields import text
+from coxswain.kube.kinds import kind_of
+from coxswain.kube.observed import observe
+from coxswain.kube.unions import rivals_in_list, rivals_in_map
+from coxswain.webapp.children import desired
+from coxswain.webapp.policy import Policy
+from coxswain.webapp.spec import Manifest
+from unit.objects import fields_of, stored, webapp
+
+POD = ("f:spec", "f:template", "f:spec")
+APP = (*POD, "f:containers", 'k:{"name":"app"}')
+
+
+def shown(rivals: dict[str, Any]) -> dict[str, list[str]]:
+    return {key: [text(path[-1:]) for path in paths] for key, paths in rivals.items()}
+
+
+@pytest.mark.parametrize(
+    ("path", "wanted", "live", "rivals"),
+    [
+        (("f:readinessProbe",), {"httpGet": {}}, {"httpGet": {}}, {}),
+        (("f:readinessProbe",), {"httpGet": {}}, {"exec": {}}, {"httpGet": ["exec"]}),
+        (("f:livenessProbe",), {"grpc": {}}, {"grpc": {}, "tcpSocket": {}}, {"grpc": ["tcpSocket"]}),
+        (("f:startupProbe",), {"exec": {}, "periodSeconds": 3}, {"periodSeconds": 5}, {}),
+        (("f:preStop",), {"sleep": {}}, {"exec": {}}, {"sleep": ["exec"]}),
+        (("f:valueFrom",), {"fieldRef": {}}, {"secretKeyRef": {}}, {"fieldRef": ["secretKeyRef"]}),
+        (("f:env", 'k:{"name":"A"}'), {"value": "1"}, {"valueFrom": {}}, {"value": ["valueFrom"]}),
+        (("f:env", 'k:{"name":"A"}'), {"name": "A"}, {"value": "1"}, {"value": ["value"]}),
+        (
+            ("f:volumes", 'k:{"name":"a"}'),
+            {"name": "a", "configMap": {}},
+            {"emptyDir": {}},
+            {"configMap": ["emptyDir"]},
+        ),
+        (("f:containers", 'k:{"name":"a"}'), {"value": "1"}, {"valueFrom": {}}, {}),
+        (("f:strategy",), {"type": "Recreate"}, {"rollingUpdate": {}}, {"type": ["rollingUpdate"]}),
+        (("f:strategy",), {"type": "Recreate"}, {"type": "Recreate"}, {}),
+        (("f:strategy",), {"type": "RollingUpdate"}, {"rollingUpdate": {}}, {}),
+        ((), {"exec": {}}, {"httpGet": {}}, {}),
+    ],
+)
+def test_members_of_a_union(path: Any, wanted: Any, live: Any, rivals: dict[str, list[str]]) -> None:
+    found = rivals_in_map(path, wanted, live)
+    assert {key: [each.removeprefix(".") for each in paths] for key, paths in shown(found).items()} == rivals
+
+
+PORT = {"name": "http", "port": 80, "protocol": "TCP"}
+
+
+@pytest.mark.parametrize(
+    ("live", "rivals"),
+    [
+        ([PORT], []),
+        ([{**PORT, "port": 99}], ["ports[port=99,protocol=TCP]"]),
+        ([{**PORT, "protocol": "UDP"}], ["ports[port=80,protocol=UDP]"]),
+        ([{**PORT, "port": 99, "name": "other"}], []),
+        (
+            [PORT, {**PORT, "port": 1}, {**PORT, "port": 2}],
+            ["ports[port=1,protocol=TCP]", "ports[port=2,protocol=TCP]"],
+        ),
+    ],
+)
+def test_items_with_the_same_name(live: list[Any], rivals: list[str]) -> None:
+    found = rivals_in_list(("f:ports",), PORT, live, ['k:{"port":80,"protocol":"TCP"}'])
+    assert [text(path) for path in found] == rivals
+    assert rivals_in_list(("f:env",), PORT, live, ['k:{"name":"http"}']) == ()
+
+
+APPLICATION = webapp(
+    ports=[{"name": "http", "containerPort": 8080}],
+    env=[{"name": "A", "value": "1"}],
+    readinessProbe={"tcpSocket": {"port": "http"}},
+)
+SERVICE, DEPLOYMENT = desired(APPLICATION)[-2:]
+
+
+def container(live: Manifest) -> Any:
+    return live["spec"]["template"]["spec"]["containers"][0]
+
+
+def switched_probe(live: Manifest) -> None:
+    container(live)["readinessProbe"] = {"exec": {"command": ["true"]}}
+
+
+def switched_value(live: Manifest) -> None:
+    container(live)["env"][0] = {"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}
+
+
+def renumbered_port(live: Manifest) -> None:
+    container(live)["ports"][0]["containerPort"] = 99
+
+
+def renumbered_service_port(live: Manifest) -> None:
+    live["spec"]["ports"][0]["port"] = 99
+
+
+CHANGES = {
+    "a probe's handler": (DEPLOYMENT, switched_probe, "readinessProbe.tcpSocket", ["readinessProbe.exec"]),
+    "where an env has its value from": (DEPLOYMENT, switched_value, "env[name=A].value", ["env[name=A].valueFrom"]),
+    "the number of a port": (
+        DEPLOYMENT,
+        renumbered_port,
+        "ports[containerPort=8080,protocol=TCP]",
+        ["ports[containerPort=99,protocol=TCP]"],
+    ),
+    "the number of a Service's port": (
+        SERVICE,
+        renumbered_service_port,
+        "spec.ports[port=8080,protocol=TCP]",
+        ["spec.ports[port=99,protocol=TCP]"],
+    ),
+}
+
+
+def planned(change: str, policy: Policy) -> Plan:
+    """Let kubectl change a child after our apply, as an Update that takes what it changes."""
+    manifest, edit, _, _ = CHANGES[change]
+    live = stored(manifest)
+    edit(live)
+    ours, theirs = (
+        fields_of(manifest),
+        fields_of(
+            {key: value for key, value in live.items() if key != "metadata"} | {"metadata": manifest["metadata"]}
+        ),
+    )
+    live["metadata"]["managedFields"] = [
+        {"manager": "coxswain", "operation": "Apply", "fieldsV1": common(ours, theirs)},
+        {"manager": "kubectl-edit", "operation": "Update", "fieldsV1": beyond(theirs, ours)},
+    ]
+    return plan(manifest, observe(kind_of(live), live), lambda _: policy, ())
+
+
+def common(one: Any, other: Any) -> Any:
+    return {key: common(below, other[key]) for key, below in one.items() if key in other}
+
+
+def beyond(one: Any, other: Any) -> Any:
+    left = {}
+    for key, below in one.items():
+        if key not in other:
+            left[key] = below
+        elif inside := beyond(below, other[key]):
+            left[key] = inside
+    return left
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_enforce_takes_the_other_over_and_then_it_goes(change: str) -> None:
+    _, _, wanted, rivals = CHANGES[change]
+    made = planned(change, Policy.ENFORCE)
+    assert [difference.text.endswith(wanted) for difference in made.differences if difference.wanted is not None]
+    assert [text(path) for path in made.rivals if any(text(path).endswith(rival) for rival in rivals)]
+    assert len(made.rivals) == len(rivals)
+    assert (made.force, made.left) == (True, ())
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_yield_leaves_both_and_takes_nothing_over(change: str) -> None:
+    """Not even when, without the desired member, the other one is a member too many."""
+    _, _, wanted, _ = CHANGES[change]
+    made = planned(change, Policy.YIELD)
+    assert [(held.difference.text.endswith(wanted), held.manager) for held in made.left] == [(True, "kubectl-edit")]
+    assert made.rivals == ()
+    assert [difference.text for difference in made.differences if difference.rivals] == []
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_halt_waits(change: str) -> None:
+    made = planned(change, Policy.HALT)
+    assert [held.manager for held in made.halted] == ["kubectl-edit"]
+
+
+def test_an_env_without_a_value_takes_a_value_back() -> None:
+    manifest = desired(webapp(env=[{"name": "A"}]))[-1]
+    live = copy.deepcopy(stored(manifest))
+    container(live)["env"][0]["value"] = "theirs"
+    theirs = Entry(
+        "kubectl-edit",
+        {
+            "f:spec": {
+                "f:template": {"f:spec": {"f:containers": {APP[-1]: {"f:env": {'k:{"name":"A"}': {"f:value": {}}}}}}}
+            }
+        },
+    )
+    found: list[Difference] = differences(manifest, live, fields_of(manifest), [theirs])
+    assert [(each.text, each.wanted, len(each.rivals)) for each in found] == [
+        ("spec.template.spec.containers[name=app].env[name=A].value", None, 1)
+    ]
