@@ -16,10 +16,7 @@ from faults.test_writes import each_write
 from faults.watching import on_watch
 
 JUDGED = ("O1", "O2", "O3", "O6")
-STEPS = pytest.mark.parametrize(
-    "step",
-    [pytest.param("hand over", marks=pytest.mark.ci), pytest.param("take back", marks=pytest.mark.ci), "scale"],
-)
+STEPS = pytest.mark.parametrize("step", ["hand over", "take back", "scale"])
 """The steps in which whose the replicas are is written down."""
 
 

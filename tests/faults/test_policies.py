@@ -111,7 +111,6 @@ def test_yield(case: Case) -> None:
     oracles=JUDGED,
     broken="asks-no-policy",
 )
-@pytest.mark.ci
 def test_halt(case: Case) -> None:
     created = governed("Halt")
     enforced = patch("webapp", "web", {"spec": {"conflicts": {"policy": "Enforce", "rules": None}}})
@@ -132,13 +131,43 @@ def test_halt(case: Case) -> None:
     oracles=("O1", "O3", "O4", "O7"),
     broken="forces-always",
 )
-@pytest.mark.ci
 def test_a_conflict_just_learned_of(case: Case) -> None:
     created = governed("Yield")
     slow = inject(Rule(Match("patch", "deployments", "web"), Delay(1.5)))
     again = patch("webapp", "web", {"spec": {"image": "registry.example/web:2"}})
     reference = case.reference((*created, again, LAST, Settle()))
     case((*created, slow, again, Wait(table=5), LAST, Settle(), Lift()), reference=reference)
+
+
+def still(env: list[dict[str, Any]]) -> Script:
+    """Return the creation of a WebApp without pods, and without a ReplicaSet that stays of what was for a moment."""
+    return (apply(webapp({**SPEC, "replicas": 0, "env": env, "rollout": {"revisionHistoryLimit": 0}})), Settle())
+
+
+def of_the_container(env: list[dict[str, Any]]) -> Edit:
+    """Return what sets env variables of the Deployment's container."""
+    container = {"name": "app", "env": env}
+    return Edit("deployments", "web", {"spec": {"template": {"spec": {"containers": [container]}}}}, "strategic")
+
+
+FIELDS = 40
+
+
+@pytest.mark.fault(
+    "F12",
+    "more fields changed at once than the ledger has room for: all are put back, and it tells of the last",
+    oracles=("O1", "O3", "O4", "O7"),
+    broken="keeps-a-ledger-without-end",
+)
+@pytest.mark.ci
+def test_the_ledger_is_bounded(case: Case) -> None:
+    created = still([{"name": f"FIELD_{number}", "value": "ours"} for number in range(FIELDS)])
+    edit = of_the_container([{"name": f"FIELD_{number}", "value": "theirs"} for number in range(FIELDS)])
+    played = case((*created, edit, Settle()), reference=waiting(case, created, 2))
+    entries = web(played.evidence)["status"]["drift"]
+    print(f"{FIELDS} fields put back, {len(entries)} entries")
+    assert {entry["found"] for entry in entries} == {"theirs"}
+    assert len(entries) < FIELDS
 
 
 TOLD = "sesame-of-another"
@@ -153,12 +182,8 @@ TOLD = "sesame-of-another"
 )
 @pytest.mark.ci
 def test_the_ledger_keeps_secrets(case: Case) -> None:
-    env = [*SPEC["env"], {"name": "API_TOKEN", "value": "sesame-of-ours"}]
-    # Without pods, and without a ReplicaSet that stays of what was for a moment.
-    spec = {**SPEC, "replicas": 0, "env": env, "rollout": {"revisionHistoryLimit": 0}}
-    created: Script = (apply(webapp(spec)), Settle())
-    leaky = {"name": "app", "env": [{"name": "API_TOKEN", "value": TOLD}]}
-    edit = Edit("deployments", "web", {"spec": {"template": {"spec": {"containers": [leaky]}}}}, "strategic")
+    created = still([*SPEC["env"], {"name": "API_TOKEN", "value": "sesame-of-ours"}])
+    edit = of_the_container([{"name": "API_TOKEN", "value": TOLD}])
     played = case((*created, edit, Settle()), reference=waiting(case, created, 2))
     assert played.evidence is not None
     assert web(played.evidence)["status"]["drift"], "the ledger says nothing"

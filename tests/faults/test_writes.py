@@ -105,7 +105,7 @@ STEP = pytest.mark.parametrize(
         pytest.param("create", marks=pytest.mark.ci),
         "change",
         pytest.param("drift", marks=pytest.mark.ci),
-        pytest.param("switch", marks=pytest.mark.ci),
+        "switch",
     ],
 )
 """The steps in which the operator writes."""

@@ -77,6 +77,7 @@ def test_a_deployment_with_another_selector_goes_over_with_its_pods(scene: Scene
     theirs = relabelled(
         children["deployment"], selector, lambda labels: labels if same else {**labels, "app": "old", "more": "x"}
     )
+    put(scene, children["serviceaccount"], "helm")
     before = put(scene, theirs, "helm")
     service = put(scene, {**children["service"], "spec": {"selector": selector, "ports": PORTS}}, "helm")
     (replica_set,) = scene.list("replicaset", OURS)
@@ -103,6 +104,7 @@ def test_pods_without_our_label_serve_until_a_person_says_when(scene: Scene) -> 
     """The command of the message, and then the Service goes over to the new pods when these are available."""
     children = learned(scene, FULL)
     selector = {"app": "old"}
+    put(scene, children["serviceaccount"], "kubectl apply")
     before = put(scene, relabelled(children["deployment"], selector, lambda _: dict(selector)), "kubectl apply")
     put(scene, {**children["service"], "spec": {"selector": selector, "ports": PORTS}}, "kubectl apply")
     pods, endpoints = pod_uids(scene, "app=old"), Endpoints(scene)

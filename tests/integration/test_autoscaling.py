@@ -131,6 +131,21 @@ def test_an_autoscaler_that_goes_leaves_its_count_until_the_spec_changes(scene: 
     no_conflict(scene)
 
 
+@pytest.mark.parametrize("policy", ["Yield", "Halt"])
+def test_what_an_autoscaler_leaves_behind_is_not_its_any_more(scene: Scene, metrics: MetricsApi, policy: str) -> None:
+    """Its entry of managedFields stays, and would hold the replicas for ever."""
+    spec = {**SPEC, "replicas": 2, "conflicts": {"policy": policy}}
+    scene.apply_ready(spec=spec)
+    metrics.set_load(scene.namespace, 400)
+    scene.create(autoscaler())
+    scaled(scene, 4)
+    scene.kubectl("delete", "hpa", "scaler")
+    noted(scene, "kept=4,spec=2")
+    scene.apply_ready(spec={**spec, "replicas": 3})
+    scaled(scene, 3)
+    no_conflict(scene)
+
+
 def test_an_autoscaler_that_goes_while_the_operator_is_down(scene: Scene, handed_over: Counts) -> None:
     scene.operator.stop(SIGKILL)
     scene.kubectl("delete", "hpa", "scaler")

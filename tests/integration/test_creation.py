@@ -88,6 +88,8 @@ def test_status_tells_what_is_true(scene: Scene) -> None:
         "Progressing": ("False", "Complete"),
         "Available": ("True", "MinimumReplicasAvailable"),
         "Stalled": ("False", "NotStalled"),
+        "Conflicted": ("False", "NoConflict"),
+        "Contested": ("False", "NotContested"),
     }
     assert (status["replicas"], status["readyReplicas"]) == (2, 2)
     assert status["selector"] == "coxswain.dev/webapp=web"

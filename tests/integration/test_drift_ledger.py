@@ -9,7 +9,7 @@ from integration.scene import SPEC, Scene, eventually
 THEIRS = "registry.example/theirs:1"
 CONTAINER = "/spec/template/spec/containers/0"
 NOTE = "example.com/note"
-NOTED = {**SPEC, "service": {"annotations": {NOTE: "ours"}}}
+NOTED = {**SPEC, "service": {"annotations": {NOTE: "ours", "example.com/other": "ours too"}}}
 NOTED_AT = ("Service/web", f"metadata.annotations[{NOTE}]")
 
 

@@ -18,7 +18,7 @@ from integration.schema.case import (
     webapp,
 )
 from integration.schema.container import CONTAINER, CONTENT, ENVIRONMENT, NAMES, PORT, PROBES, RESOURCES
-from integration.schema.policies import ACCEPTED, CONFLICTS, rule
+from integration.schema.policies import ACCEPTED, CONFLICTS, ruled
 from integration.schema.surroundings import IDENTITY, METADATA, ROLLOUT, SCHEDULING, SERVICE
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -68,7 +68,7 @@ def test_good_input_at_the_limits_is_accepted(cluster: ControlPlane, name: str) 
 
 @pytest.mark.parametrize("kind", ACCEPTED)
 def test_a_rule_may_name_what_coxswain_writes(cluster: ControlPlane, kind: str) -> None:
-    rules = [found for path in ACCEPTED[kind] for found in rule(kind, path)["rules"]]
+    rules = [found for path in ACCEPTED[kind] for found in ruled(kind, path)["rules"]]
     stored = dry_run(cluster, webapp(conflicts={"rules": rules}))["spec"]["conflicts"]
     assert stored == {"policy": "Enforce", "rules": rules}
 

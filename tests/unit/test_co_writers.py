@@ -189,8 +189,10 @@ def test_the_ledger_alone_waits_and_with_news_it_goes_along() -> None:
     assert urgency(before, told([repair()], before)) is Urgency.DRIFT
     moved: Any = {**told([repair()], before), "replicas": 7}
     assert urgency(before, moved) is Urgency.DRIFT
-    assert urgency(before, {**moved, "readyReplicas": 7}) is Urgency.PROGRESS
-    assert urgency(before, {**moved, "observedGeneration": 7}) is Urgency.NOW
+    ready: Any = {**moved, "readyReplicas": 7}
+    assert urgency(before, ready) is Urgency.PROGRESS
+    newer: Any = {**moved, "observedGeneration": 7}
+    assert urgency(before, newer) is Urgency.NOW
     assert urgency(before, {**before, "replicas": 7}) is Urgency.COUNTS
 
 

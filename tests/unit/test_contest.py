@@ -52,9 +52,11 @@ def bench() -> Bench:
 def test_until_the_last_round_it_is_taken_back_at_once(bench: Bench) -> None:
     for _ in range(2):
         bench.take_back()
-        assert (bench.held_off, bench.contests.again(WEB)) == ((), None)
+        assert not bench.held_off
+        assert bench.contests.again(WEB) is None
     bench.take_back()
-    assert (bench.held_off, bench.contests.again(WEB)) == ((FIELD,), 60)
+    assert bench.held_off == (FIELD,)
+    assert bench.contests.again(WEB) == 60
 
 
 def test_only_that_field_of_that_child_of_that_webapp(bench: Bench) -> None:
@@ -86,7 +88,7 @@ def test_the_time_runs(bench: Bench) -> None:
 
 def test_what_is_taken_back_seldom_is_no_contest(bench: Bench) -> None:
     bench.take_back(20, every=601)
-    assert bench.held_off == ()
+    assert not bench.held_off
     bench.take_back(2, every=600)
     assert bench.held_off == (FIELD,)
 
@@ -122,3 +124,23 @@ def test_a_resync_forgets_what_was_quiet_for_long_and_nothing_else(bench: Bench)
     bench.clock.now += 120 + 601
     bench.contests.look_again()
     assert not bench.contests._fields
+
+
+def test_what_could_not_even_be_taken_back_so_often_in_a_row_is_a_contest_too(bench: Bench) -> None:
+    for _ in range(2):
+        bench.contests.refused(WEB, CHILD, [FIELD])
+        assert not bench.held_off
+    bench.contests.refused(WEB, CHILD, [FIELD])
+    assert bench.held_off == (FIELD,)
+    assert bench.rest() == 60
+    for _ in range(3):
+        bench.contests.refused(WEB, CHILD, [FIELD])
+    assert bench.contests.again(WEB) == 120
+
+
+def test_a_refusal_among_successes_is_none(bench: Bench) -> None:
+    for _ in range(2):
+        bench.contests.refused(WEB, CHILD, [FIELD])
+    bench.take_back()
+    bench.contests.refused(WEB, CHILD, [FIELD])
+    assert bench.held_off == ()

@@ -17,7 +17,9 @@ def _with_markers(fields: dict[str, Any], marked: bool) -> dict[str, Any]:
     return {".": {}, **below} if below and marked else below
 
 
-PLAIN = st.recursive(st.just({}), lambda inner: st.dictionaries(ELEMENTS, inner, max_size=3), max_leaves=8)
+PLAIN: st.SearchStrategy[dict[str, Any]] = st.recursive(
+    st.just({}), lambda inner: st.dictionaries(ELEMENTS, inner, max_size=3), max_leaves=8
+)
 FIELDS: st.SearchStrategy[dict[str, Any]] = st.builds(_with_markers, PLAIN, st.booleans()).filter(bool)
 
 

@@ -139,3 +139,32 @@ def test_a_refusal_is_raised(bench: Bench) -> None:
     bench.writer.fail("status", refusal(403))
     with pytest.raises(Refused):
         bench.report(ready="True")
+
+
+def test_the_ledger_is_written_at_once_and_then_at_most_once_a_minute(bench: Bench) -> None:
+    assert bench.report(drift=[{"count": 1}]) == Report(written=True)
+    bench.now = 20.0
+    assert bench.report(drift=[{"count": 2}]) == Report(after=40.0)
+    bench.now = 60.0
+    assert bench.report(drift=[{"count": 3}]) == Report(written=True)
+    bench.now = 500.0
+    assert bench.report(drift=[{"count": 4}]) == Report(written=True)
+
+
+def test_another_write_takes_the_ledger_along(bench: Bench) -> None:
+    bench.report(drift=[{"count": 1}])
+    bench.now = 20.0
+    assert bench.report(ready="True", drift=[{"count": 2}]) == Report(written=True)
+    bench.now = 30.0
+    assert bench.report(ready="True", drift=[{"count": 3}]) == Report(after=50.0)
+    assert bench.report(ready="True", drift=[{"count": 2}]) == Report()
+
+
+def test_fields_that_the_crd_has_not_are_left_out_until_the_next_resync(bench: Bench) -> None:
+    message = "failed to create typed patch object: .status.drift: field not declared in schema"
+    bench.writer.fail("status", refusal(500, message))
+    assert bench.report(ready="True", drift=[]) == Report(again=True, undeclared=("drift",))
+    del bench.writer.answers["status"]
+    assert bench.report(drift=[{"count": 1}]) == Report(), "without it they say the same"
+    bench.reporter.look_again()
+    assert bench.report(drift=[{"count": 1}]) == Report(written=True)

@@ -11,7 +11,7 @@ from coxswain.control.finding import healthy, listed, refusal, shown
 from coxswain.control.reached import Reached
 from coxswain.control.replacement import Replacements
 from coxswain.control.result import Correction, Result
-from coxswain.control.scaling import count_to_keep, scaled
+from coxswain.control.scaling import comes_back, count_to_keep, scaled
 from coxswain.control.store import Key, Store
 from coxswain.kube.apply import Writer
 from coxswain.kube.conflicts import Plan, foreign_manager, plan
@@ -33,7 +33,7 @@ from coxswain.webapp.health import (
     replaced,
 )
 from coxswain.webapp.immutable import Obstacle, Remedy, command, in_place, obstacle
-from coxswain.webapp.policy import policy_of, within
+from coxswain.webapp.policy import Policy, policy_of, within
 from coxswain.webapp.spec import Manifest, WebApp
 
 log = logging.getLogger(__name__)
@@ -220,7 +220,9 @@ class ChildWriter:
         return plan(
             in_place(manifest, observed.content),
             observed,
-            lambda field: policy_of(webapp, manifest["kind"], field),
+            lambda field: (
+                Policy.ENFORCE if comes_back(field, manifest, observed) else policy_of(webapp, manifest["kind"], field)
+            ),
             self._contests.held_off(_key(webapp), _object(manifest)),
         )
 

@@ -45,6 +45,11 @@ def count_to_keep(manifest: Manifest, observed: Observed) -> int | None:
     return _count(observed) if ours and not theirs else None
 
 
+def comes_back(field: str, manifest: Manifest, observed: Observed) -> bool:
+    """Tell whether a field is the replicas that an autoscaler leaves behind: its entry stays in managedFields."""
+    return field == "spec.replicas" and "replicas" in manifest["spec"] and _note(observed) is not None
+
+
 def notes(difference: Difference) -> tuple[str | None, str | None] | None:
     """Return which note was wanted and which was found, if a difference is about nothing but that."""
     if difference.path == _NOTE:

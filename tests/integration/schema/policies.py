@@ -46,7 +46,7 @@ ACCEPTED: dict[str, list[str]] = {
 """Paths of each kind."""
 
 
-def rule(kind: str, path: str, policy: str = "Yield") -> Json:
+def ruled(kind: str, path: str, policy: str = "Yield") -> Json:
     return {"rules": [{"kind": kind, "path": path, "policy": policy}]}
 
 
@@ -56,16 +56,16 @@ _PATH = "conflicts.rules[0].path"
 
 CONFLICTS = [
     refused("conflicts.policy", 'supported values: "Enforce", "Yield", "Halt"', conflicts={"policy": "Ignore"}),
-    refused("conflicts.rules[0].policy", "supported values", conflicts=rule("Service", "spec.type", "yield")),
-    refused("conflicts.rules[0].kind", "supported values", conflicts=rule("Pod", "spec")),
-    refused(_PATH, "at least 1 chars", conflicts=rule("Service", "")),
+    refused("conflicts.rules[0].policy", "supported values", conflicts=ruled("Service", "spec.type", "yield")),
+    refused("conflicts.rules[0].kind", "supported values", conflicts=ruled("Pod", "spec")),
+    refused(_PATH, "at least 1 chars", conflicts=ruled("Service", "")),
     refused(
         "conflicts.rules",
         "duplicate entries",
-        conflicts={"rules": [*rule("Service", "spec")["rules"], *rule("Service", "spec", "Halt")["rules"]]},
+        conflicts={"rules": [*ruled("Service", "spec")["rules"], *ruled("Service", "spec", "Halt")["rules"]]},
     ),
     *(
-        refused(_PATH, _ALWAYS, conflicts=rule(kind, path))
+        refused(_PATH, _ALWAYS, conflicts=ruled(kind, path))
         for kind, path in (
             ("Service", "metadata.ownerReferences"),
             ("ServiceAccount", "metadata.ownerReferences[uid=1]"),
@@ -77,7 +77,7 @@ CONFLICTS = [
         )
     ),
     *(
-        refused(_PATH, _WRITES, conflicts=rule(kind, path))
+        refused(_PATH, _WRITES, conflicts=ruled(kind, path))
         for kind, path in (
             ("ServiceAccount", "secrets"),
             ("ServiceAccount", "metadata.name"),
@@ -87,11 +87,11 @@ CONFLICTS = [
         )
     ),
     *(
-        refused(_PATH, "must be a field of the Service that Coxswain writes", conflicts=rule("Service", path))
+        refused(_PATH, "must be a field of the Service that Coxswain writes", conflicts=ruled("Service", path))
         for path in ("automountServiceAccountToken", "spec.ports[0", "spec.ports[port=80].nodePort", "spec.replicas")
     ),
     *(
-        refused(_PATH, "must be a field of the Deployment that Coxswain writes", conflicts=rule("Deployment", path))
+        refused(_PATH, "must be a field of the Deployment that Coxswain writes", conflicts=ruled("Deployment", path))
         for path in (
             "image",
             "spec.template.spec.containers[name=sidecar].image",

@@ -1,0 +1,62 @@
+"""A Deployment that others write too, and what is planned about it."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from coxswain.kube.conflicts import Plan, plan
+from coxswain.webapp.children import desired
+from coxswain.webapp.policy import Policy
+from coxswain.webapp.spec import Manifest
+from unit.objects import webapp
+from unit.ownership import OURS, Model, Owner, leaves
+
+SPEC: dict[str, Any] = {
+    "ports": [{"name": "http", "containerPort": 8080}, {"name": "admin", "containerPort": 9090}],
+    "env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}],
+    "labels": {"team": "red"},
+    "annotations": {"example.com/a": "b"},
+    "args": ["serve"],
+    "resources": {"limits": {"memory": "64Mi"}},
+    "readinessProbe": {"httpGet": {"path": "/", "port": 8080}},
+}
+DEPLOYMENT: Manifest = desired(webapp(**SPEC))[-1]
+KUBECTL: Owner = ("kubectl-edit", "Update")
+FLUX: Owner = ("flux", "Apply")
+
+POD = ("f:spec", "f:template", "f:spec")
+CONTAINERS = (*POD, "f:containers")
+APP = (*CONTAINERS, 'k:{"name":"app"}')
+IMAGE, ARGS, REPLICAS = (*APP, "f:image"), (*APP, "f:args"), ("f:spec", "f:replicas")
+ENV_A = (*APP, "f:env", 'k:{"name":"A"}')
+TEAM = ("f:metadata", "f:labels", "f:team")
+IMAGE_TEXT = "spec.template.spec.containers[name=app].image"
+
+
+def applied(manifest: Manifest = DEPLOYMENT) -> Model:
+    """Return a child as it is after our first apply."""
+    model = Model(manifest["kind"], manifest["apiVersion"])
+    model.apply(OURS, leaves(manifest), force=False)
+    return model
+
+
+def always(policy: Policy) -> Callable[[str], Policy]:
+    return lambda _: policy
+
+
+def planned(
+    model: Model, policy: Policy = Policy.ENFORCE, *, contested: Sequence[str] = (), manifest: Manifest = DEPLOYMENT
+) -> Plan:
+    return plan(manifest, model.observed(), always(policy), contested)
+
+
+def carried_out(model: Model, made: Plan) -> None:
+    """Apply what was planned; 409 raises."""
+    model.apply(OURS, leaves(made.manifest), force=made.force)
+
+
+def fields(made: Plan) -> list[str]:
+    return [difference.text for difference in made.differences]
+
+
+def left(made: Plan) -> list[tuple[str, str]]:
+    return [(held.difference.text, held.manager) for held in made.left]

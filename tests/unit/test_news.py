@@ -1,0 +1,126 @@
+"""What is worth an Event: who else writes, once; and what was put back, without secrets."""
+
+from typing import Any
+
+import pytest
+
+from coxswain.control.news import news
+from coxswain.control.reached import Reached
+from coxswain.control.result import Correction, Result
+from coxswain.control.store import Key
+from coxswain.kube.compare import Difference
+from coxswain.kube.events import Occurrence
+from coxswain.webapp.co_writers import Conflict
+from coxswain.webapp.conditions import Observations, status
+from coxswain.webapp.health import HEALTHY, Child, contested, halted
+from coxswain.webapp.policy import Policy
+from coxswain.webapp.spec import Status
+from unit.objects import webapp
+
+APP = webapp()
+NOW = "2026-01-01T00:00:00Z"
+IMAGE = ("f:spec", "f:image")
+ENV = ("f:env", 'k:{"name":"DB_PASSWORD"}', "f:value")
+
+
+def held(policy: Policy, *, field: str = "spec.replicas", manager: str = "flux", fought: bool = False) -> Conflict:
+    return Conflict("Deployment/web", field, manager, policy, differs=True, contested=fought)
+
+
+def told(*fields: Conflict, previous: Status | None = None) -> Status:
+    """Return the status of a WebApp whose fields others hold."""
+    child = Child("Deployment", "web", HEALTHY)
+    return status(APP, Observations([child], held=fields), previous or {}, NOW)
+
+
+def heard(previous: Status, present: Status, *results: Result, **more: Any) -> dict[str, Occurrence]:
+    return {found.reason: found for found in news(APP, results, previous, present, **more)}
+
+
+def test_a_field_that_is_left_to_another_is_told_once() -> None:
+    before, after = told(), told(held(Policy.YIELD))
+    found = heard(before, after)["FieldConflict"]
+    assert found.note == "held by another manager: Deployment/web spec.replicas (flux): left to that manager"
+    assert found.type == "Normal"
+    assert heard(after, told(held(Policy.YIELD), previous=after)) == {}
+
+
+def test_only_the_fields_that_are_new_are_named_and_not_too_many() -> None:
+    before = told(held(Policy.YIELD))
+    after = told(held(Policy.YIELD), *(held(Policy.YIELD, field=f"f{number}") for number in range(5)), previous=before)
+    note = heard(before, after)["FieldConflict"].note
+    assert "spec.replicas" not in note
+    assert "f0 (flux), Deployment/web f1 (flux), Deployment/web f2 (flux) and 2 more" in note
+
+
+def test_what_is_halted_is_a_warning_and_no_second_event() -> None:
+    results = [Result(Child("Deployment", "web", halted("spec.replicas (flux)")))]
+    found = heard(told(), told(held(Policy.HALT)), *results)
+    assert set(found) == {"FieldConflict"}
+    assert found["FieldConflict"].type == "Warning"
+    assert "nothing is written to it until that is resolved" in found["FieldConflict"].note
+
+
+def test_a_contest_is_told_once_for_all_its_rounds() -> None:
+    results = [Result(Child("Deployment", "web", contested("spec.replicas (flux)")))]
+    before, after = told(), told(held(Policy.ENFORCE, fought=True))
+    found = heard(before, after, *results)
+    assert set(found) == {"Contested"}
+    assert (found["Contested"].type, "flux" in found["Contested"].note) == ("Warning", True)
+    assert heard(after, told(held(Policy.ENFORCE, fought=True), previous=after), *results) == {}
+    more = told(held(Policy.ENFORCE, fought=True), held(Policy.ENFORCE, field="spec.x", fought=True), previous=after)
+    assert set(heard(after, more, *results)) == {"Contested"}
+
+
+def test_fields_that_the_crd_has_not() -> None:
+    found = heard(told(), told(), undeclared=("url", "drift"))
+    assert set(found) == {"StatusPruned"}
+    assert "the CRD has no url, drift in its status" in found["StatusPruned"].note
+
+
+def test_a_paused_webapp_has_no_news() -> None:
+    assert news(webapp(paused=True), [], told(), told(held(Policy.YIELD)), ("url",)) == []
+
+
+def corrected(difference: Difference, manager: str | None = "flux", **more: Any) -> str | None:
+    correction = Correction(difference, manager, **more)
+    result = Result(Child("Deployment", "web", HEALTHY), corrections=(correction,))
+    found = heard(told(), told(), result).get("DriftCorrected")
+    assert (found is not None) is correction.is_foreign
+    return None if found is None else found.note
+
+
+@pytest.mark.parametrize(
+    ("difference", "manager", "more", "says"),
+    [
+        (Difference(IMAGE, "a", "b"), "flux", {}, "spec.image b to a (changed by flux)"),
+        (Difference(IMAGE, "a", "b"), None, {}, None),
+        (Difference(IMAGE, "a", "b"), "flux", {"ours": True}, None),
+        (Difference(IMAGE, "a", "a"), "flux", {}, None),
+        (Difference(IMAGE, None, "b"), "flux", {}, None),
+        (Difference(IMAGE, "a", None), None, {}, "spec.image (removed)"),
+        (Difference(IMAGE, "a", None), None, {"was_there": False}, None),
+        (Difference(IMAGE, {"a": "b"}, {}), "flux", {}, "spec.image (changed by flux)"),
+        (Difference(IMAGE, None, "b", rivals=(IMAGE,)), "flux", {}, "(changed by flux)"),
+        (Difference(ENV, "sesame", "open"), "flux", {}, "env[name=DB_PASSWORD].value (hidden) to (hidden)"),
+    ],
+)
+def test_what_was_put_back(difference: Difference, manager: str | None, more: Any, says: str | None) -> None:
+    note = corrected(difference, manager, **more)
+    assert (note is None) is (says is None)
+    assert says is None or says in (note or "")
+    assert "sesame" not in (note or "")
+
+
+def test_what_a_child_had_is_known_for_a_generation_only() -> None:
+    reached = Reached()
+    assert not reached.had(APP, "Deployment/web", "spec.a")
+    reached.note(APP, "Deployment/web", ["spec.left"])
+    assert reached.had(APP, "Deployment/web", "spec.a")
+    assert not reached.had(APP, "Service/web", "spec.a")
+    assert not reached.had(APP, "Deployment/web", "spec.left.inside"), "it was given up, not removed"
+    assert not reached.had(APP, "Deployment/web", "spec")
+    assert not reached.had(webapp(generation=2), "Deployment/web", "spec.a")
+    assert not reached.had(webapp(uid="another"), "Deployment/web", "spec.a")
+    reached.forget(Key("shop", "web"))
+    assert not reached.had(APP, "Deployment/web", "spec.a")
