@@ -26,7 +26,7 @@ _OTHER_VALUES: dict[str, tuple[str, ...]] = {
 """Of fields with few valid values two of them."""
 
 _SKIPPED = {
-    "type": "of a Service it brings ports of the nodes; elsewhere it is a union's: with the conflict policies",
+    "type": "of a Service it brings ports of the nodes; elsewhere it is a union's: see faults.switches",
     "serviceAccountName": "the server writes serviceAccount beside it in the other's name, which stays the other's",
     "apiVersion": "it says where the field beside it, or the owner, is found",
     "kind": "the garbage collector takes a child whose owner it doesn't find",
@@ -82,7 +82,7 @@ def _has(item: Any, keys: Mapping[str, Any]) -> bool:
 
 def _reason(path: str, name: str, keys: tuple[str, ...]) -> str:
     if name in keys:
-        return "it is a merge key: with the conflict policies"
+        return "it is a merge key: see faults.switches"
     if path.startswith("metadata.ownerReferences") and name == "name":
         return _SKIPPED["kind"]
     if name in _SKIPPED and not path.startswith("metadata.labels"):

@@ -13,6 +13,8 @@ from faults.witness import RESOURCES, Change, Server, list_objects
 WEBAPP_LABEL = "coxswain.dev/webapp"
 GROUP = "coxswain.dev"
 FIELD_MANAGER = "coxswain"
+ADOPT_ANNOTATION = "coxswain.dev/adopt"
+"""By which the owner of an object of nobody's lets a WebApp have it."""
 
 Object = Mapping[str, Any]
 """An object of the API, as JSON."""
@@ -97,9 +99,14 @@ def applied(thing: Object) -> Mapping[str, Any] | None:
 
 
 def is_foreign(thing: Object) -> bool:
-    """Tell whether an object is none of the operator's: another's by its controller, or nobody's and not applied."""
+    """Tell whether an object is none of the operator's: another's by its controller, or nobody's and not applied.
+
+    One that is nobody's may be adopted if its annotation says so.
+    """
     owner = controller(thing)
-    return not is_webapp(owner) if owner is not None else applied(thing) is None
+    if owner is not None:
+        return not is_webapp(owner)
+    return applied(thing) is None and ADOPT_ANNOTATION not in thing["metadata"].get("annotations", {})
 
 
 def condition(webapp: Object, kind: str) -> Mapping[str, Any]:

@@ -15,6 +15,7 @@ from faults.play import Played
 from faults.run import Case
 from faults.script import Edit, Lift, Script, Settle, Storm, Wait, apply, inject, kubectl, patch
 from faults.test_co_writers import waiting
+from faults.watching import UNTIL_LIFTED
 
 FIELD = "spec.strategy.rollingUpdate.maxUnavailable"
 """A field that moves no pod."""
@@ -133,10 +134,10 @@ def test_halt(case: Case) -> None:
 )
 def test_a_conflict_just_learned_of(case: Case) -> None:
     created = governed("Yield")
-    slow = inject(Rule(Match("patch", "deployments", "web"), Delay(1.5)))
+    slow = inject(Rule(Match("patch", "deployments", "web"), Delay(UNTIL_LIFTED)))
     again = patch("webapp", "web", {"spec": {"image": "registry.example/web:2"}})
     reference = case.reference((*created, again, LAST, Settle()))
-    case((*created, slow, again, Wait(table=5), LAST, Settle(), Lift()), reference=reference)
+    case((*created, slow, again, Wait(table=15), LAST, Lift(), Settle()), reference=reference)
 
 
 def still(env: list[dict[str, Any]]) -> Script:

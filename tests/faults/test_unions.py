@@ -8,6 +8,7 @@ from faults.run import Case
 from faults.script import Edit, Lift, Script, Settle, Wait, apply, inject, kubectl
 from faults.switches import steps, switches
 from faults.test_co_writers import FULL, child, waiting
+from faults.watching import UNTIL_LIFTED
 
 RECREATED = {**FULL, "rollout": {"strategy": "Recreate"}}
 
@@ -55,9 +56,9 @@ INJECTED = kubectl("apply", "--server-side", "--field-manager=injector", "-f", "
 @pytest.mark.ci
 def test_managed_fields_change_meanwhile(case: Case) -> None:
     created: Script = (*CREATE, Settle())
-    slow = inject(Rule(Match("patch", "services", "web"), Delay(1.5)))
+    slow = inject(Rule(Match("patch", "services", "web"), Delay(UNTIL_LIFTED)))
     reference = waiting(case, (*created, INJECTED, Settle()), 2)
     renumbered = Edit("services", "web", [{"op": "replace", "path": "/spec/ports/0/port", "value": 81}], "json")
-    played = case((*created, slow, renumbered, Wait(table=5), INJECTED, Settle(), Lift()), reference=reference)
+    played = case((*created, slow, renumbered, Wait(table=15), INJECTED, Lift(), Settle()), reference=reference)
     assert played.evidence is not None
     assert any(request.fault for request in played.evidence.history.writes()), "no write was slow"

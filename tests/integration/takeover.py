@@ -56,7 +56,7 @@ def put(scene: Scene, thing: Mapping[str, Any], tool: str, annotations: Mapping[
             found = scene.get(kind, name)
             status, wanted = found.get("status", {}), found["spec"]["replicas"]
             observed = status.get("observedGeneration") == found["metadata"]["generation"]
-            return observed and status.get("availableReplicas", 0) == wanted == status.get("updatedReplicas", 0)
+            return bool(observed and status.get("availableReplicas", 0) == wanted == status.get("updatedReplicas", 0))
 
         eventually(rolled_out, f"{name} is rolled out")
     return scene.get(kind, name)

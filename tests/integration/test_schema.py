@@ -255,5 +255,6 @@ def test_defaults_in_the_schema_are_these() -> None:
         "spec.serviceAccount.create": True,
         "spec.serviceAccount.automountServiceAccountToken": False,
         "spec.rollout.strategy": "RollingUpdate",
+        "spec.conflicts.policy": "Enforce",
         "spec.paused": False,
     }

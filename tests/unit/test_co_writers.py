@@ -61,7 +61,7 @@ def test_a_full_count_changes_no_more_and_costs_no_write() -> None:
 
 
 @given(st.lists(st.builds(repair, st.sampled_from([f"f{number}" for number in range(40)]), st.sampled_from("ab"))))
-def test_the_ledger_is_bounded_and_what_is_new_is_at_its_end(repairs: list[Repair]) -> None:
+def test_what_is_new_is_at_the_end_of_the_ledger(repairs: list[Repair]) -> None:
     entries = drift({}, repairs)
     places = [(entry["field"], entry["manager"]) for entry in entries]
     assert len(places) == len(set(places)) <= 20
@@ -70,6 +70,11 @@ def test_the_ledger_is_bounded_and_what_is_new_is_at_its_end(repairs: list[Repai
     assert all(1 <= entry["count"] <= COUNT_LIMIT for entry in entries)
     half = len(repairs) // 2
     assert len(drift(told(repairs[:half]), repairs[half:])) <= 20
+
+
+def test_the_ledger_is_bounded() -> None:
+    entries = drift(told([repair(f"f{number}") for number in range(30)]), [repair("new")])
+    assert [entry["field"] for entry in entries] == [*(f"f{number}" for number in range(11, 30)), "new"]
 
 
 @pytest.mark.parametrize(

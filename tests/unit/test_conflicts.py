@@ -134,6 +134,7 @@ def test_what_others_add_is_no_conflict(policy: Policy) -> None:
 @pytest.mark.parametrize("policy", Policy)
 def test_another_order_is_no_conflict(policy: Policy) -> None:
     model = applied()
+    model.update(("injector", "Update"), SIDECAR)
     env = [place for place in model.live if place[: len(ENV_A)] == ENV_A]
     model.live |= {place: model.live.pop(place) for place in env}
     made = planned(model, policy)

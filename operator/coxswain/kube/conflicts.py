@@ -120,9 +120,12 @@ def _held(
         return []
     held = []
     for place in places(comparable(manifest), observed.content, observed.owned, observed.others):
-        manager, policy = foreign_manager(place, observed), policy_of(place.text)
-        fought = any(within(place.text, field) or within(field, place.text) for field in contested)
-        if fought and differs(place) and (manager is None or policy is Policy.ENFORCE):
+        manager = foreign_manager(place, observed)
+        fought = differs(place) and any(within(place.text, field) or within(field, place.text) for field in contested)
+        if manager is None and not fought:
+            continue
+        policy = policy_of(place.text)
+        if fought and (manager is None or policy is Policy.ENFORCE):
             held.append(Held(place, manager or UNKNOWN, policy, contested=True))
         elif manager is not None:
             held.append(Held(place, manager, policy))

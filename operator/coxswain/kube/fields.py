@@ -6,6 +6,7 @@ Elements are f:<field>, k:<merge keys of an item>, v:<item of a set>, and `.` fo
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 Fields = Mapping[str, Any]
@@ -35,7 +36,7 @@ def matches(element: str, item: Any) -> bool:
     kind, _, spelled = element.partition(":")
     if kind not in ("k", "v"):
         return False
-    value = json.loads(spelled)
+    value = _spelled(spelled)
     if kind == "k":
         return isinstance(item, Mapping) and all(item.get(key) == part for key, part in value.items())
     return bool(item == value)
@@ -44,14 +45,14 @@ def matches(element: str, item: Any) -> bool:
 def is_key(element: str, place: Path) -> bool:
     """Tell whether a place inside an item is one of the merge keys that its element names."""
     kind, _, spelled = element.partition(":")
-    return kind == "k" and len(place) == 1 and place[0].removeprefix("f:") in json.loads(spelled)
+    return kind == "k" and len(place) == 1 and place[0].removeprefix("f:") in _spelled(spelled)
 
 
 def element_of(item: Any, known: Sequence[str]) -> str:
     """Return the element of an item, after the keys of items that are known."""
     kind, _, spelled = known[0].partition(":")
     if kind == "k" and isinstance(item, Mapping):
-        return "k:" + json.dumps({key: item.get(key) for key in json.loads(spelled)}, separators=(",", ":"))
+        return "k:" + json.dumps({key: item.get(key) for key in _spelled(spelled)}, separators=(",", ":"))
     return "v:" + json.dumps(item)
 
 
@@ -104,6 +105,12 @@ def plus(fields: Fields, path: Path, held: Fields) -> dict[str, Any]:
 def _merged(one: Fields, other: Fields) -> dict[str, Any]:
     keys = dict.fromkeys([*one, *other])
     return {key: _merged(one.get(key, {}), other.get(key, {})) for key in keys}
+
+
+@lru_cache(maxsize=4096)
+def _spelled(text: str) -> Any:
+    """Return the keys or the value that an element spells: few elements, each asked for at every comparison."""
+    return json.loads(text)
 
 
 def _shown(element: str) -> str:
