@@ -11,7 +11,7 @@ FAULTS := $(BIN)/pytest tests/faults --timeout 1500 --numprocesses $(JOBS) --dis
 
 .DEFAULT_GOAL := help
 .PHONY: help check format golden test figures unit demo cluster-up cluster-down programs constraints clean sequence
-.PHONY: conflict-lab faults faults-proof faults-ci replay docker-engine image manifests kind-up kind-down kind-demo kind-test
+.PHONY: conflict-lab semantics faults faults-proof faults-ci replay docker-engine image manifests kind-up kind-down kind-demo kind-test
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -40,9 +40,12 @@ unit: $(VENV)/.ready ## the tests that need no Kubernetes
 golden: $(VENV)/.ready ## write the golden files anew, for `git diff` to judge
 	UPDATE_GOLDEN=1 $(BIN)/pytest -q tests/unit/test_children.py -k golden
 
-test: $(VENV)/.ready programs ## every test: pure parts, a real API server, the quick ones of the fault suite
-	$(BIN)/pytest --numprocesses $(JOBS) --dist loadfile
+test: $(VENV)/.ready programs ## pure parts, a real API server, the quick ones of the fault suite
+	$(BIN)/pytest --numprocesses $(JOBS) --dist loadfile -m "not semantics"
 	$(FAULTS) -m quick
+
+semantics: $(VENV)/.ready programs ## what the API server does with versions, watches and concurrent writes
+	$(BIN)/pytest tests/integration --numprocesses $(JOBS) --dist loadfile -m semantics
 
 faults: $(VENV)/.ready programs ## all faults; ONLY=words chooses, SCALE=1 waits as long as the table says; docs/faults.md
 	$(FAULTS) $(if $(ONLY),-k "$(ONLY)") --results .faults/survived.json

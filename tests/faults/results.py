@@ -38,7 +38,7 @@ class Result:
 
 
 class Results:
-    """Shows a line for each test, and writes all at the end."""
+    """Shows a line for each test, and writes what is known by then: a run that is broken off leaves what it has."""
 
     def __init__(self, config: pytest.Config) -> None:
         """Write to the file that --results names, if it does."""
@@ -67,9 +67,9 @@ class Results:
                 f"{len(self._found):3}  {result.fault:4} {result.title}: {result.outcome}, {result.runs} runs"
                 f"{slowest} ({result.seconds:.0f} s)"
             )
+        self._write()
 
-    @pytest.hookimpl
-    def pytest_sessionfinish(self) -> None:
+    def _write(self) -> None:
         """Write the results, beside those of other tests that are there already."""
         file: Path | None = self._config.getoption("--results")
         if file is None:

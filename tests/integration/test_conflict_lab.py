@@ -15,6 +15,8 @@ from conflict_lab.template import Thing
 from conflict_lab.ways import JSON_PATCH, STRATEGIC_MERGE_PATCH, WAYS, Change, Request, Workload, named
 from conflict_lab.writers import Target, targets
 
+pytestmark = pytest.mark.semantics
+
 NAMESPACE = "conflict-lab"
 SECONDS = 0.1
 SHARED, OWN = Workload.SHARED, Workload.OWN

@@ -16,6 +16,8 @@ from cluster import ControlPlane
 from cluster.disasters import compact
 from integration.collection import Collection
 
+pytestmark = pytest.mark.semantics
+
 
 @dataclass(frozen=True)
 class Expired:

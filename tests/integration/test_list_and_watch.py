@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import pytest
 from pykube import HTTPClient
 
 from cluster import AuditLog, ControlPlane
@@ -20,6 +21,8 @@ from coxswain.kube.connection import connection
 from coxswain.kube.kinds import WEBAPP, Kind
 from coxswain.settings import WatchSettings
 from integration.scene import OPERATOR, SPEC, eventually, manifest
+
+pytestmark = pytest.mark.semantics
 
 SETTINGS = WatchSettings(server_timeout=4)
 PAUSED = {**SPEC, "paused": True}

@@ -10,6 +10,8 @@ import pytest
 from cluster import ControlPlane
 from integration.collection import FAR, Answer, Collection
 
+pytestmark = pytest.mark.semantics
+
 
 @pytest.fixture
 def collection(cluster: ControlPlane, namespace: str) -> Iterator[Collection]:

@@ -8,6 +8,8 @@ import pytest
 from cluster import ControlPlane
 from integration.collection import FAR, Collection
 
+pytestmark = pytest.mark.semantics
+
 STREAMED = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", "allowWatchBookmarks": "true"}
 BEFORE_THE_END = 2
 """Seconds before the end of a watch at which the server sends a bookmark, if there is any news for it."""

@@ -118,7 +118,6 @@ def test_results_are_kept_beside_those_of_other_tests(tmp_path: Path) -> None:
         results = Results(_Config(file))  # type: ignore[arg-type]
         for report in _reports(result, outcome):
             results.pytest_runtest_logreport(report)
-        results.pytest_sessionfinish()
     assert _kept(file) == {PASSED.test: "failed", FAILED.test: "failed"}
 
 
@@ -126,12 +125,13 @@ def test_what_must_fail_and_does_is_called_xfailed(tmp_path: Path) -> None:
     results = Results(_Config(tmp_path / "results.json"))  # type: ignore[arg-type]
     for report in _reports(PASSED, "skipped", xfailed=True):
         results.pytest_runtest_logreport(report)
-    results.pytest_sessionfinish()
     assert _kept(tmp_path / "results.json") == {PASSED.test: "xfailed"}
 
 
 def test_nothing_is_written_without_a_file() -> None:
-    Results(_Config(None)).pytest_sessionfinish()  # type: ignore[arg-type]
+    results = Results(_Config(None))  # type: ignore[arg-type]
+    for report in _reports(PASSED, "passed"):
+        results.pytest_runtest_logreport(report)
 
 
 def test_the_page_counts_what_was_survived_and_what_not() -> None:

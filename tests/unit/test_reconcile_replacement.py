@@ -1,0 +1,146 @@
+"""What can't be changed in place: what is deleted and made anew, and what is left to a person."""
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from coxswain.kube.compare import Entry
+from coxswain.kube.kinds import CONFIG_MAP, DEPLOYMENT, Kind
+from coxswain.kube.observed import Observed
+from unit.bench import WEB, Bench
+
+
+@pytest.fixture
+def bench() -> Bench:
+    """A bench without any object."""
+    return Bench()
+
+
+def changed(bench: Bench, kind: Kind, **content: Any) -> Observed:
+    """Put a child into the store as someone has made it anew, with our reference."""
+    name = next(found.name for found in bench.store.objects_of(WEB, kind))
+    live = next(found for found in bench.store.objects_of(WEB, kind) if found.name == name)
+    bench.writer.version += 100
+    other = dataclasses.replace(
+        live, version=bench.writer.version, uid=f"new-{kind}", content={**live.content, **content}
+    )
+    bench.store.observe(other)
+    return other
+
+
+def test_a_deployment_is_replaced_around_its_pods(bench: Bench) -> None:
+    bench.converge()
+    live = bench.store.get(DEPLOYMENT, WEB)
+    assert live is not None
+    other = changed(bench, DEPLOYMENT, spec={**live.content["spec"], "selector": {"matchLabels": {"app": "web"}}})
+    bench.run()
+    assert bench.writer.sent == ["remove Deployment but not its pods", "status"]
+    assert [told.reason for told in bench.events.told] == ["Replaced"]
+    bench.run()
+    assert bench.writer.sent == [], "its DELETED is what brings it back"
+    bench.store.forget(DEPLOYMENT, WEB, other.version + 1)
+    bench.writer.version += 10
+    bench.events.told.clear()
+    bench.run()
+    assert bench.writer.sent[0] == "create Deployment"
+    assert bench.events.told == [], "that it was deleted is no drift"
+
+
+def test_a_deployment_whose_pods_would_be_lost_is_left_and_the_command_told(bench: Bench) -> None:
+    bench.converge()
+    live = bench.store.get(DEPLOYMENT, WEB)
+    assert live is not None
+    labels = {"app": "web"}
+    template = {**live.content["spec"]["template"], "metadata": {"labels": labels}}
+    spec = {**live.content["spec"], "selector": {"matchLabels": labels}, "template": template}
+    changed(bench, DEPLOYMENT, spec=spec)
+    bench.run()
+    assert bench.writer.sent == ["status"]
+    assert bench.conditions()["Stalled"] == ("True", "Immutable")
+    assert "kubectl delete deployment web --cascade=orphan -n shop" in bench.events.told[0].note
+
+
+def test_a_config_map_with_another_content_is_replaced_and_the_pods_wait(bench: Bench) -> None:
+    bench.converge()
+    changed(bench, CONFIG_MAP, data={"A": "another"})
+    bench.run()
+    assert bench.writer.sent == ["remove ConfigMap", "status"]
+
+
+def test_a_service_is_never_deleted_and_all_else_is_applied(bench: Bench) -> None:
+    bench.converge()
+    bench.webapp(version=500, generation=2, service={"headless": True, "sessionAffinity": "ClientIP"})
+    bench.run()
+    assert bench.writer.sent == ["update Service", "status"]
+    sent = bench.writer.manifests["Service"]["spec"]
+    assert "clusterIP" not in sent
+    assert sent["sessionAffinity"] == "ClientIP"
+    assert bench.conditions()["Stalled"] == ("True", "Immutable")
+    bench.run()
+    assert bench.writer.sent == []
+
+
+def test_a_replaced_deployment_keeps_the_count_of_its_autoscaler(bench: Bench) -> None:
+    bench.converge()
+    live = bench.store.get(DEPLOYMENT, WEB)
+    assert live is not None
+    note = {"coxswain.dev/replicas": "kept=7,spec=1"}
+    assert live.owned is not None
+    metadata = {**live.content["metadata"], "annotations": note}
+    spec = {**live.content["spec"], "replicas": 7, "selector": {"matchLabels": {"app": "web"}}}
+    fields = {**live.owned, "f:metadata": {**live.owned["f:metadata"], "f:annotations": {f"f:{next(iter(note))}": {}}}}
+    bench.writer.version = 500
+    other = dataclasses.replace(
+        live, version=500, uid="new", owned=fields, content={**live.content, "metadata": metadata, "spec": spec}
+    )
+    bench.store.observe(other)
+    bench.run()
+    assert bench.writer.sent[0] == "remove Deployment but not its pods"
+    bench.store.forget(DEPLOYMENT, WEB, 501)
+    bench.writer.version = 600
+    bench.run()
+    made = bench.store.get(DEPLOYMENT, WEB)
+    assert made is not None
+    assert made.content["spec"]["replicas"] == 7
+    assert made.content["metadata"]["annotations"] == note
+
+
+def selected_by_app(bench: Bench, **more: Any) -> Observed:
+    """Someone makes the Deployment anew with another selector, for the same pods."""
+    live = bench.store.get(DEPLOYMENT, WEB)
+    assert live is not None
+    spec = {**live.content["spec"], "selector": {"matchLabels": {"app": "web"}}, **more}
+    return changed(bench, DEPLOYMENT, spec=spec)
+
+
+def test_what_others_may_keep_is_not_lost_by_a_replacement(bench: Bench) -> None:
+    bench.converge()
+    rule = {"kind": "Deployment", "path": "spec.replicas", "policy": "Yield"}
+    bench.webapp(version=500, generation=2, conflicts={"rules": [rule]})
+    bench.writer.version = 500
+    other = selected_by_app(bench, replicas=9)
+    entry = Entry("scaler", {"f:spec": {"f:replicas": {}}}, "Update")
+    bench.store.observe(dataclasses.replace(other, version=other.version + 1, others=(entry,)))
+    bench.run()
+    assert bench.writer.sent == ["status"]
+    assert bench.conditions()["Stalled"] == ("True", "Immutable")
+
+
+def test_a_deployment_is_not_replaced_again_and_again(bench: Bench) -> None:
+    bench.converge()
+    removed = 0
+    for _ in range(8):
+        bench.now += 1
+        bench.roll_out()
+        other = selected_by_app(bench)
+        bench.run()
+        removed += bench.writer.sent.count("remove Deployment but not its pods")
+        if bench.conditions()["Contested"][0] == "True":
+            break
+        bench.writer.version += 1
+        bench.store.forget(DEPLOYMENT, WEB, other.version + 1)
+        bench.writer.version += 10
+        bench.run()
+    assert removed == 5
+    assert bench.conditions()["Ready"] == ("False", "Contested")
