@@ -33,7 +33,7 @@ from coxswain.webapp.health import (
     replaced,
 )
 from coxswain.webapp.immutable import Obstacle, Remedy, command, in_place, obstacle
-from coxswain.webapp.policy import Policy, policy_of, within
+from coxswain.webapp.policy import Policy, enforces_all, policy_of, within
 from coxswain.webapp.spec import Manifest, WebApp
 
 log = logging.getLogger(__name__)
@@ -217,12 +217,14 @@ class ChildWriter:
         return Result(child, answer, adopted=adopting, corrections=corrections, left=planned.left)
 
     def _plan(self, webapp: WebApp, manifest: Manifest, observed: Observed) -> Plan:
+        def policy(field: str) -> Policy:
+            ours = comes_back(field, manifest, observed)
+            return Policy.ENFORCE if ours else policy_of(webapp, manifest["kind"], field)
+
         return plan(
             in_place(manifest, observed.content),
             observed,
-            lambda field: (
-                Policy.ENFORCE if comes_back(field, manifest, observed) else policy_of(webapp, manifest["kind"], field)
-            ),
+            None if enforces_all(webapp) else policy,
             self._contests.held_off(_key(webapp), _object(manifest)),
         )
 

@@ -55,7 +55,7 @@ class Plan:
 def plan(
     manifest: Manifest,
     observed: Observed,
-    policy_of: Callable[[str], Policy],
+    policy_of: Callable[[str], Policy] | None = None,
     contested: Sequence[str] = (),
 ) -> Plan:
     """Decide what to apply to a child of ours.
@@ -63,7 +63,7 @@ def plan(
     Args:
         manifest: the child as desired.
         observed: the child as observed.
-        policy_of: the policy for a field, by its text.
+        policy_of: the policy for a field, by its text; None if every field is enforced.
         contested: fields that are not to be taken back now.
     """
     held = _held(manifest, observed, policy_of, contested)
@@ -114,9 +114,10 @@ def foreign_manager(difference: Difference, observed: Observed) -> str | None:
 
 
 def _held(
-    manifest: Manifest, observed: Observed, policy_of: Callable[[str], Policy], contested: Sequence[str]
+    manifest: Manifest, observed: Observed, policy_of: Callable[[str], Policy] | None, contested: Sequence[str]
 ) -> list[Held]:
-    if not observed.others and not contested:
+    """Return what others hold and may keep, or what forbids to write."""
+    if not contested and (policy_of is None or not observed.others):
         return []
     held = []
     for place in places(comparable(manifest), observed.content, observed.owned, observed.others):
@@ -124,7 +125,7 @@ def _held(
         fought = differs(place) and any(within(place.text, field) or within(field, place.text) for field in contested)
         if manager is None and not fought:
             continue
-        policy = policy_of(place.text)
+        policy = Policy.ENFORCE if policy_of is None else policy_of(place.text)
         if fought and (manager is None or policy is Policy.ENFORCE):
             held.append(Held(place, manager or UNKNOWN, policy, contested=True))
         elif manager is not None:

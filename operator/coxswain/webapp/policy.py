@@ -33,6 +33,13 @@ def policy_of(webapp: WebApp, kind: str, field: str) -> Policy:
     return Policy(conflicts.get("policy", Policy.ENFORCE))
 
 
+def enforces_all(webapp: WebApp) -> bool:
+    """Tell whether no field is left to others, and none forbids to write."""
+    conflicts = webapp.spec.get("conflicts", {})
+    policies = [conflicts.get("policy", Policy.ENFORCE), *(rule["policy"] for rule in conflicts.get("rules", []))]
+    return all(policy == Policy.ENFORCE for policy in policies)
+
+
 def is_identity(kind: str, field: str) -> bool:
     """Tell whether a field makes a child what it is: without it no child could be found, owned or reached."""
     if any(
