@@ -52,7 +52,7 @@ def test_killed_between_writes(case: Case, step: str) -> None:
     "F14",
     "an autoscaler is given the replicas, and leaves them: killed before the answer of each write",
     oracles=JUDGED,
-    broken="takes-back-at-once",
+    broken="hands-over-without-a-holder",
 )
 @STEPS
 def test_killed_before_the_answer(case: Case, step: str) -> None:
@@ -86,7 +86,7 @@ def test_deleted_while_the_operator_is_down(case: Case) -> None:
     "F14",
     "an autoscaler's deletion hidden until another one is there: nothing is taken back",
     oracles=("O1", "O3", "O6"),
-    broken="takes-back-at-once",
+    broken="hands-over-without-a-holder",
 )
 def test_a_deletion_hidden(case: Case) -> None:
     hidden = inject(on_watch("horizontalpodautoscalers", Hide("scaler", "DELETED", "ADDED"), count=None))

@@ -4,14 +4,12 @@ from typing import Any
 
 import pytest
 
-from faults.evidence import ADOPT_ANNOTATION, Object, condition
+from faults.evidence import Object, condition
 from faults.lives import CREATE, SPEC, webapp
-from faults.plan import Kill
 from faults.play import Played
 from faults.policies import denial, no_denial, service_probe
 from faults.run import Case
 from faults.script import Kubectl, Operator, Probe, Script, Settle, Wait, apply, kubectl, patch
-from faults.test_writes import each_write
 
 CREATED: Script = (*CREATE, Settle())
 READY = kubectl("wait", "webapp/web", "--for=condition=Ready", "--timeout=60s")
@@ -92,24 +90,6 @@ def test_the_name_of_a_deleted_child_is_taken(case: Case, kind: str) -> None:
         (*CREATE, READY, Operator("pause"), kubectl("delete", kind, "web"), taken, Operator("resume"), Settle()),
         reference=case.reference((taken, *CREATED)),
     )
-
-
-ADOPTABLE = {
-    **FOREIGN["service"],
-    "metadata": {"name": "web", "annotations": {ADOPT_ANNOTATION: "web"}},
-    "spec": {"selector": {"app": "other"}, "ports": [{"name": "web", "port": 80}, {"name": "other", "port": 99}]},
-}
-ADOPTED = {"adopt": (apply(ADOPTABLE), *CREATE)}
-
-
-@pytest.mark.fault(
-    "F16",
-    "a Service whose owner lets it be adopted: killed before each write, the one before answered",
-    oracles=("O1", "O2", "O3", "O6"),
-    broken="releases-nothing",
-)
-def test_adopted_and_killed(case: Case) -> None:
-    each_write(case, "adopt", Kill(forwarded=False), steps=ADOPTED)
 
 
 MESSAGE = "no Service of mine"

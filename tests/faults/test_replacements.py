@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from faults.evidence import condition
 from faults.lives import SPEC, webapp
 from faults.plan import Kill
 from faults.play import Played
@@ -37,18 +38,19 @@ REPLACED = {"replace": (*BEFORE, *MADE)}
 
 
 def always_a_pod(played: Played, _: Played | None = None) -> list[str]:
-    """Return that there was a moment without any pod, once there was one."""
+    """Return that there was a moment without any pod that serves, once there was one."""
     assert played.evidence is not None
-    there: set[str] = set()
+    serving: set[str] = set()
     for change in played.evidence.changes:
         if change.resource != "pods":
             continue
-        if change.type == "DELETED":
-            there.discard(change.uid)
-            if not there:
-                return ["there was a moment without a pod"]
-        else:
-            there.add(change.uid)
+        going = change.type == "DELETED" or "deletionTimestamp" in change.object["metadata"]
+        if not going and condition(change.object, "Ready").get("status") == "True":
+            serving.add(change.uid)
+        elif change.uid in serving:
+            serving.discard(change.uid)
+            if not serving:
+                return ["there was a moment without a pod that serves"]
     return []
 
 

@@ -84,12 +84,12 @@ def each_write(
     failed: list[str] = []
     fired = 0
     for number, (write, action) in enumerate(((write, action) for write in found for action in actions), start=1):
+        if failed and case.broken:
+            break
         try:
             played = case(met_with(write, action, steps), reference=reference)
         except AssertionError as error:
             failed.append(f"{write} met with {action}: {error}")
-            if case.broken:
-                break
             continue
         hit = played.evidence is not None and any(request.fault for request in played.evidence.history.requests)
         fired += hit

@@ -138,6 +138,29 @@ def test_which_counts_the_deployment_controller_has_written_is_not_compared() ->
     assert check(run.evidence(), other.evidence(), ["O1"]) == []
 
 
+def test_which_replica_set_has_got_on_last_is_not_compared() -> None:
+    run, other = good(), good("other", 2)
+    for name, each in (("web-1", run), ("web-2", other)):
+        said = {"type": "Progressing", "message": f'ReplicaSet "{name}" has successfully progressed.'}
+        each.there["deployments", "web"]["status"]["conditions"] = [said]
+    assert check(run.evidence(), other.evidence(), ["O1"]) == []
+    other.there["deployments", "web"]["status"]["conditions"][0]["message"] = "it is another"
+    assert len(check(run.evidence(), other.evidence(), ["O1"])) == 1
+
+
+def test_the_ledger_of_what_was_put_back_is_not_compared() -> None:
+    run, other = good(), good("other", 2)
+    webapp = run.there["webapps", "web"]
+    webapp["status"]["drift"] = [{"field": "spec.replicas", "count": 2}]
+    cases: list[tuple[dict[str, Any], Any]] = [({"f:drift": {}, "f:url": {}}, run), ({"f:url": {}}, other)]
+    for fields, each in cases:
+        entry = {"manager": "coxswain", "operation": "Apply", "subresource": "status"}
+        each.there["webapps", "web"]["metadata"]["managedFields"] = [
+            {**entry, "apiVersion": "coxswain.dev/v1", "fieldsV1": {"f:status": fields}}
+        ]
+    assert check(run.evidence(), other.evidence(), ["O1"]) == []
+
+
 @pytest.mark.parametrize("path", [path for path in MASKS if path[1] != "managedFields" or path[2] == "*"], ids=".".join)
 def test_masked_fields_are_not_compared(path: tuple[str, ...]) -> None:
     def put(thing: Any, path: tuple[str, ...], value: Any) -> None:

@@ -121,7 +121,7 @@ CHANGES = {
 }
 
 
-def planned(change: str, policy: Policy) -> Plan:
+def planned(change: str, policy: Policy, *, taken_over: bool = False) -> Plan:
     """Let kubectl change a child after our apply, as an Update that takes what it changes."""
     manifest, edit, _, _ = CHANGES[change]
     live = stored(manifest)
@@ -136,6 +136,8 @@ def planned(change: str, policy: Policy) -> Plan:
         {"manager": "coxswain", "operation": "Apply", "fieldsV1": common(ours, theirs)},
         {"manager": "kubectl-edit", "operation": "Update", "fieldsV1": beyond(theirs, ours)},
     ]
+    if taken_over:
+        live["metadata"]["managedFields"] = [{"manager": "coxswain", "operation": "Apply", "fieldsV1": theirs}]
     return plan(manifest, observe(kind_of(live), live), lambda _: policy, ())
 
 
@@ -195,3 +197,11 @@ def test_an_env_without_a_value_takes_a_value_back() -> None:
     assert [(each.text, each.wanted, len(each.rivals)) for each in found] == [
         ("spec.template.spec.containers[name=app].env[name=A].value", None, 1)
     ]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_was_taken_over_is_not_taken_over_again(change: str) -> None:
+    """The apply after the take-over failed, or the operator was killed between them."""
+    made = planned(change, Policy.ENFORCE, taken_over=True)
+    assert made.differences
+    assert made.rivals == ()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from coxswain.kube.compare import Difference, differences, managers, places
-from coxswain.kube.fields import Path, matches
+from coxswain.kube.fields import Path, matches, owns
 from coxswain.kube.managed import BEFORE_FIRST_APPLY
 from coxswain.kube.observed import FIELD_MANAGER, REPLICAS_MANAGER, Observed, comparable
 from coxswain.webapp.co_writers import UNKNOWN
@@ -80,7 +80,11 @@ def plan(
         reduced,
         tuple(found),
         force=any(_taken(difference, observed) for difference in found),
-        rivals=tuple(dict.fromkeys(rival for difference in found for rival in difference.rivals)),
+        rivals=tuple(
+            dict.fromkeys(
+                rival for difference in found for rival in difference.rivals if not _is_ours_alone(rival, observed)
+            )
+        ),
         left=tuple(left),
         halted=tuple(halted),
     )
@@ -91,6 +95,12 @@ def _is_kept(difference: Difference, kept: Sequence[Path]) -> bool:
     return difference.wanted is None and any(
         path[: len(rival)] == rival or rival[: len(path)] == path for rival in difference.rivals for path in kept
     )
+
+
+def _is_ours_alone(place: Path, observed: Observed) -> bool:
+    """Tell whether the next apply removes a place by not naming it: it was taken over before."""
+    theirs = any(owns(entry.fields, place) for entry in observed.others)
+    return not theirs and owns(observed.owned or {}, place)
 
 
 def _taken(difference: Difference, observed: Observed) -> bool:

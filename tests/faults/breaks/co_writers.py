@@ -92,11 +92,3 @@ def replaces_with_all_pods() -> None:
         await remove(self, child)
 
     Writer.remove = with_pods  # type: ignore[method-assign, assignment]
-
-
-@broken("the managers of before keep what they held of a child that was adopted")
-def releases_nothing() -> None:
-    async def keep(self: Writer, observed: Observed, is_released: Any) -> Observed:  # noqa: ARG001
-        return observed
-
-    Writer.release = keep  # type: ignore[method-assign]

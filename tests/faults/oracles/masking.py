@@ -48,6 +48,7 @@ MASKS: dict[tuple[str, ...], str] = {
 _OWN = {"serviceaccounts": {"default"}, "configmaps": {"kube-root-ca.crt"}}
 """Objects that Kubernetes makes in each namespace when it gets to it."""
 
+_PROGRESSED = re.compile(r'^(ReplicaSet )"[^"]+" (has successfully progressed)')
 _COMPARED = ("webapps", "serviceaccounts", "configmaps", "services", "deployments", "replicasets")
 
 
@@ -93,7 +94,8 @@ def _masked(value: Any, path: tuple[str, ...], names: "_Names", generation: int 
     if isinstance(value, list):
         return [_masked(part, (*path, str(place)), names, generation) for place, part in enumerate(value)]
     if isinstance(value, str):
-        return names.mask(value)
+        # Which ReplicaSet has got on last: the one of a change that was undone may have, if its pods were quick.
+        return names.mask(_PROGRESSED.sub(r"\1\2", value))
     if path and path[-1] == "observedGeneration" and generation is not None:
         return "current" if value == generation else f"behind by {generation - value}"
     return value
