@@ -131,6 +131,15 @@ def test_a_service_waits_for_the_pods_that_it_will_lead_to(bench: Bench) -> None
     assert bench.writer.sent[0] == "update Service"
 
 
+def test_after_an_adoption_what_waited_for_it_is_looked_at_at_once(bench: Bench) -> None:
+    """The object may already be as it should, so that no event follows."""
+    take(bench, foreign(bench, DEPLOYMENT, annotations=ADOPT))
+    outcome = bench.run()
+    assert "update Deployment" in bench.writer.sent
+    assert outcome.again
+    assert not bench.run().again
+
+
 def test_a_service_that_leads_to_the_new_pods_too_waits_for_the_rollout(bench: Bench) -> None:
     selector = {"app.kubernetes.io/name": "web"}
     take(bench, foreign(bench, SERVICE, annotations=ADOPT, selector=selector))

@@ -184,9 +184,11 @@ class Reconciler:
             for occurrence in news(webapp, results, previous, wanted, report.undeclared):
                 await self._recorder.record(observed, occurrence)
         retry = any(result.retry for result in results)
+        # What waited for an object to be adopted need not wait for news of it: there may be none.
+        adopted = any(result.adopted for result in results)
         return Outcome(
             retry=retry,
-            again=report.again,
+            again=report.again or adopted,
             after=_sooner(
                 report.after, self._contests.again(key), self._taken.again(key), *(delay for _, delay in told)
             ),
