@@ -38,6 +38,13 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Results(config), "fault-results")
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Let -k choose by the number of the fault too."""
+    marker = item.get_closest_marker("fault")
+    if marker is not None:
+        item.extra_keyword_matches.add(str(marker.args[0]))
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """With --prove, keep of each test one for each break that it names; all of them must fail."""
     if not config.getoption("--prove"):
