@@ -78,7 +78,7 @@ def test_when_the_time_is_up_it_is_taken_back_and_stays_ours_if_the_other_has_st
 
     def over() -> bool:
         # The other's last write may have been the last word of a round: then it is taken back after one more rest.
-        return scene.condition("Contested")["status"] == "False" and live_image(scene) == SPEC["image"]
+        return bool(scene.condition("Contested")["status"] == "False" and live_image(scene) == SPEC["image"])
 
     eventually(over, "the field is ours", timeout=60)
     scene.ready()
