@@ -31,7 +31,7 @@ STORM = Storm(
         tuple(edited("webapps", {"spec": {"replicas": count}}, USER) for count in (1, 3, 2)),
         tuple(edited("deployments", {"spec": {"replicas": count}}) for count in (0, 5, 4)),
     ),
-    table=40,
+    table=120,
 )
 
 

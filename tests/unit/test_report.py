@@ -118,6 +118,35 @@ def test_a_conflict_without_news_waits_and_then_sweeps(bench: Bench) -> None:
     assert bench.report(ready="True").written
 
 
+def test_conflict_after_conflict_is_tried_at_ever_longer_intervals(bench: Bench) -> None:
+    def overtaken() -> Any:
+        bench.store.observe(observed_webapp(version=20 + len(bench.writer.sent), status=status()))
+        raise refusal(409)
+
+    bench.writer.answers["status"] = overtaken
+    tried: list[float] = []
+    while bench.now < 10.0:
+        sent = len(bench.writer.sent)
+        report = bench.report(ready="True")
+        if len(bench.writer.sent) > sent:
+            tried.append(round(bench.now, 3))
+        bench.now += report.after or 0.001
+    assert tried[:8] == pytest.approx([0.0, 0.001, 0.101, 0.301, 0.701, 1.501, 3.101, 5.101], abs=0.01)
+    assert len(tried) == 10
+    del bench.writer.answers["status"]
+    assert bench.report(ready="True").written
+    bench.writer.fail("status", refusal(409))
+    assert bench.report(ready="False", replicas=2) == Report(after=30.0)
+
+
+def test_conflicts_that_news_follow_are_counted_too(bench: Bench) -> None:
+    bench.writer.fail("status", refusal(409))
+    for version in (20, 21, 22):
+        bench.report(ready="True")
+        bench.store.observe(observed_webapp(version=version, status=status()))
+    assert (len(bench.writer.sent), bench.report(ready="True")) == (2, Report(after=0.1))
+
+
 def test_a_webapp_that_has_changed_is_not_written(bench: Bench) -> None:
     webapp = bench.store.webapp(WEB)
     assert webapp is not None

@@ -52,6 +52,7 @@ class Reporter:
         self._drift_written: dict[Key, float] = {}
         self._waiting: dict[Key, dict[Urgency, float]] = {}
         self._stale: dict[Key, tuple[int, float]] = {}
+        self._conflicts: dict[Key, tuple[int, float]] = {}
         self._without_effect: dict[Key, tuple[int, Status]] = {}
         self._undeclared: set[str] = set()
 
@@ -61,7 +62,8 @@ class Reporter:
 
     def forget(self, key: Key) -> None:
         """Forget all about a WebApp that is gone."""
-        for table in (self._written, self._drift_written, self._waiting, self._stale, self._without_effect):
+        tables = (self._written, self._drift_written, self._waiting, self._stale, self._conflicts, self._without_effect)
+        for table in tables:
             table.pop(key, None)
 
     async def report(self, key: Key, webapp: Observed, status: Status, *, tentative: bool = False) -> Report:
@@ -80,10 +82,11 @@ class Reporter:
             need = min(need, Urgency.PROGRESS)
         if need is Urgency.NONE or self._without_effect.get(key) == (webapp.version, status):
             self._waiting.pop(key, None)
+            self._conflicts.pop(key, None)
             return Report()
         if self._store.webapp(key) is not webapp:
             return Report(again=True)
-        wait = max(self._wait(key, need), self._wait_for_news(key, webapp))
+        wait = max(self._wait(key, need), self._wait_for_news(key, webapp), self._wait_for_a_pause(key))
         if wait > 0:
             return Report(after=wait)
         return await self._write(key, webapp, status)
@@ -113,6 +116,14 @@ class Reporter:
         self._stale[key] = (version, self._clock())
         return self._settings.stale_interval
 
+    def _wait_for_a_pause(self, key: Key) -> float:
+        """Return the seconds until a status is tried again that others were faster than, time after time."""
+        count, last = self._conflicts.get(key, (0, 0.0))
+        if count < 2:  # most often it is one change by one person
+            return 0
+        delay = self._settings.conflict_delay * 2 ** min(count - 2, 30)
+        return last + min(delay, self._settings.conflict_delay_limit) - self._clock()
+
     async def _write(self, key: Key, webapp: Observed, status: Status) -> Report:
         try:
             answer = await self._writer.write_status(webapp, status)
@@ -121,6 +132,7 @@ class Reporter:
                 return self._without(error.undeclared_status_fields)
             if error.sort is not Sort.CONFLICT:
                 raise
+            self._conflicts[key] = (self._conflicts.get(key, (0, 0.0))[0] + 1, self._clock())
             if self._store.webapp(key) is not webapp:
                 return Report(again=True)
             log.debug("the status was computed from a version that is no more; waiting for the watch")
@@ -129,6 +141,7 @@ class Reporter:
         self._store.answer(answer, webapp)
         if answer.version == webapp.version:
             self._without_effect[key] = (webapp.version, status)
+        self._conflicts.pop(key, None)
         self._written[key] = self._clock()
         if status.get("drift") != webapp.content.get("status", {}).get("drift"):
             self._drift_written[key] = self._clock()
