@@ -18,7 +18,6 @@ BEGIN = "<!-- results: written by make faults -->"
 END = "<!-- end of results -->"
 
 NOT_TRIED = {
-    "F16, an adoption that is cut off": "of adoption there are only the tests of tests/integration so far",
     "F18": "it waits for more than one replica, with a Lease",
     "F21": "there is no earlier release to upgrade from",
 }

@@ -5,7 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 from coxswain.control import child, news, scaling
+from coxswain.control.child import ChildWriter
 from coxswain.control.contest import Contests
+from coxswain.control.result import Result
 from coxswain.kube import apply, managed
 from coxswain.kube.apply import Writer
 from coxswain.kube.conflicts import Plan
@@ -13,7 +15,7 @@ from coxswain.kube.observed import Observed
 from coxswain.webapp import co_writers
 from coxswain.webapp.policy import Policy
 from coxswain.webapp.scaling import Scaling
-from coxswain.webapp.spec import Manifest
+from coxswain.webapp.spec import Manifest, WebApp
 from faults.breaks import broken
 
 
@@ -92,3 +94,34 @@ def replaces_with_all_pods() -> None:
         await remove(self, child)
 
     Writer.remove = with_pods  # type: ignore[method-assign, assignment]
+
+
+@broken("only the process that has adopted a child takes from the managers of before what is ours")
+def releases_what_it_adopted() -> None:
+    apply_child, release = ChildWriter._apply, ChildWriter._release
+    adopted: set[str] = set()
+
+    async def noting(self: ChildWriter, *arguments: Any) -> Result:
+        result = await apply_child(self, *arguments)
+        if result.adopted and result.live is not None:
+            adopted.add(result.live.uid)
+        return result
+
+    async def of_its_own(self: ChildWriter, webapp: WebApp, observed: Observed) -> Observed:
+        return await release(self, webapp, observed) if observed.uid in adopted else observed
+
+    ChildWriter._apply = noting  # type: ignore[method-assign, assignment]
+    ChildWriter._release = of_its_own  # type: ignore[method-assign]
+
+
+@broken("what may be adopted is deleted, and made anew")
+def adopts_anew() -> None:
+    update = Writer.update
+
+    async def anew(self: Writer, manifest: Manifest, observed: Observed, *, force: bool) -> Observed:
+        if observed.owned is not None:
+            return await update(self, manifest, observed, force=force)
+        await self.remove(observed)
+        return await self.create(manifest)
+
+    Writer.update = anew  # type: ignore[method-assign]
