@@ -121,7 +121,7 @@ class Reporter:
         count, last = self._conflicts.get(key, (0, 0.0))
         if count < 2:  # most often it is one change by one person
             return 0
-        delay = self._settings.conflict_delay * 2 ** min(count - 2, 30)
+        delay = self._settings.conflict_delay * 2.0 ** min(count - 2, 30)
         return last + min(delay, self._settings.conflict_delay_limit) - self._clock()
 
     async def _write(self, key: Key, webapp: Observed, status: Status) -> Report:
