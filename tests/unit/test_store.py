@@ -43,6 +43,22 @@ def test_an_autoscaler_with_the_same_target_is_no_news() -> None:
     assert store.objects_of(WEB, HORIZONTAL_POD_AUTOSCALER) == [observed_autoscaler(version=20)]
 
 
+def test_a_child_with_nothing_new_but_its_version_is_no_news() -> None:
+    store = Store()
+    store.observe(observed_child(version=10))
+    assert store.observe(observed_child(version=20)) == set()
+    found = store.get(DEPLOYMENT, WEB)
+    assert found is not None
+    assert found.version == 20
+    assert store.observe(observed_child(version=30, uid="another")) == {WEB}
+
+
+def test_a_webapp_of_another_version_is_news() -> None:
+    store = Store()
+    store.observe(observed_webapp(version=10))
+    assert store.observe(observed_webapp(version=20)) == {WEB}
+
+
 def test_the_same_version_is_no_news() -> None:
     store = Store()
     store.observe(observed_child(version=10))

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Callable, Mapping
 from enum import Enum, auto
 from typing import Any, Protocol
@@ -56,6 +57,8 @@ class Crossing:
         self._event = event
         self._started_over = started_over
         self._alive = alive
+        self._waiting: deque[tuple[Callable[..., None], tuple[object, ...]]] = deque()
+        self._called = False
 
     def event(self, kind: Kind, change: str | None, raw: Mapping[str, Any]) -> None:
         """Take an object, or that it is gone."""
@@ -75,5 +78,14 @@ class Crossing:
         self._call(self._alive, kind, namespace, sign)
 
     def _call(self, take: Callable[..., None], *arguments: object) -> None:
-        if not self._main.is_closed():
-            self._main.call_soon_threadsafe(take, self, *arguments)
+        # Waking the main loop is a system call on either side: one for all that has come until it is awake.
+        self._waiting.append((take, arguments))
+        if not self._called and not self._main.is_closed():
+            self._called = True
+            self._main.call_soon_threadsafe(self._take_all)
+
+    def _take_all(self) -> None:
+        self._called = False  # first: what is put in from here on calls again
+        while self._waiting:
+            take, arguments = self._waiting.popleft()
+            take(self, *arguments)

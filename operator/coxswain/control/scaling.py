@@ -10,7 +10,7 @@ from coxswain.kube.kinds import DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER
 from coxswain.kube.observed import Observed
 from coxswain.webapp.children.deployment import deployment
 from coxswain.webapp.identity import REPLICAS_ANNOTATION
-from coxswain.webapp.scaling import scaling
+from coxswain.webapp.scaling import Scaling, scaling
 from coxswain.webapp.spec import Manifest, WebApp
 
 _REPLICAS = ("f:spec", "f:replicas")
@@ -19,7 +19,7 @@ _NOTE = (*_ANNOTATIONS, f"f:{REPLICAS_ANNOTATION}")
 
 
 def scaled(manifest: Manifest, webapp: WebApp, live: Observed | None, store: Store) -> Manifest:
-    """Return a child's manifest with the replicas that it should name, if it is the Deployment.
+    """Return a child's manifest, of those that are `desired`, with the replicas that it should name as the Deployment.
 
     `live` is the very object that the manifest will be compared with: an autoscaler may scale it at any time.
     """
@@ -33,7 +33,7 @@ def scaled(manifest: Manifest, webapp: WebApp, live: Observed | None, store: Sto
         None if ours is None else _note(ours),
         autoscaled=bool(autoscalers),
     )
-    return deployment(webapp, said)
+    return manifest if said == Scaling(webapp.replicas) else deployment(webapp, said)
 
 
 def count_to_keep(manifest: Manifest, observed: Observed) -> int | None:

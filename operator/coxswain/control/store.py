@@ -5,10 +5,11 @@ entry. resourceVersions of one kind compare as integers, also across the uids of
 so that news older than it can't bring the object back.
 """
 
+import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from coxswain.kube.kinds import HORIZONTAL_POD_AUTOSCALER, WEBAPP, Kind
+from coxswain.kube.kinds import WEBAPP, Kind
 from coxswain.kube.observed import Observed
 
 
@@ -193,8 +194,14 @@ class Store:
                     del self._of_webapp[key]
             for key in new:
                 self._of_webapp.setdefault(key, set()).add((kind, place))
-        # Its status changes every few seconds, and nothing is kept of that: with the same target it is no news.
-        return old ^ new if kind is HORIZONTAL_POD_AUTOSCALER else old | new
+        # Much of what controllers write is not kept: a ReplicaSet's status, an autoscaler's metrics. Another version
+        # of a WebApp is news all the same: its status may have been refused for the one before.
+        return old ^ new if kind is not WEBAPP and _same(before, after) else old | new
+
+
+def _same(before: Observed | None, after: Observed | None) -> bool:
+    """Tell whether nothing but the resourceVersion is another."""
+    return before is not None and after is not None and dataclasses.replace(after, version=before.version) == before
 
 
 def _named(observed: Observed | None) -> set[Key]:

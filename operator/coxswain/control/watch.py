@@ -6,7 +6,7 @@ in that thread.
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import kopf
@@ -19,8 +19,30 @@ from coxswain.settings import WatchSettings
 
 log = logging.getLogger(__name__)
 
-
 _CANCEL_SECONDS = 0.5
+_IDLE_SECONDS = 1.0
+"""How long Kopf keeps a task for each object that it has heard of: a LIST brings tens of thousands."""
+
+
+class _NoEssence(kopf.DiffBaseStorage):
+    """Remembers nothing of an object: what Kopf would compare for handlers of changes, of which there are none.
+
+    It would copy the whole object to build it, at every event.
+    """
+
+    def build(
+        self,
+        *,
+        body: kopf.Body,  # noqa: ARG002
+        extra_fields: Iterable[Any] | None = None,  # noqa: ARG002
+    ) -> kopf.BodyEssence:
+        return kopf.BodyEssence()
+
+    def fetch(self, *, body: kopf.Body) -> kopf.BodyEssence | None:  # noqa: ARG002
+        return None
+
+    def store(self, *, body: kopf.Body, patch: kopf.Patch, essence: kopf.BodyEssence) -> None:
+        pass
 
 
 async def watch(
@@ -80,6 +102,8 @@ def _register(registry: kopf.OperatorRegistry, kind: Kind, feed: Feed) -> None:
 def _kopf_settings(settings: WatchSettings) -> kopf.OperatorSettings:
     made = kopf.OperatorSettings()
     made.posting.enabled = False
+    made.persistence.diffbase_storage = _NoEssence()
+    made.queueing.idle_timeout = _IDLE_SECONDS
     # Neither CRDs nor namespaces may be read: supervision asks discovery instead.
     made.scanning.disabled = True
     # Its default kills the process.

@@ -1,0 +1,111 @@
+"""What crosses from Kopf's thread into the main loop."""
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from coxswain.control.feed import Crossing, Sign
+from coxswain.kube.kinds import WEBAPP, Kind
+from coxswain.kube.observed import Observed
+from unit.objects import raw_webapp
+
+
+class Wakes(asyncio.SelectorEventLoop):
+    """A loop that counts how often another thread wakes it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.woken = 0
+
+    def call_soon_threadsafe(  # type: ignore[override]
+        self, callback: Callable[..., object], *args: Any, context: Any = None
+    ) -> Any:
+        self.woken += 1
+        return super().call_soon_threadsafe(callback, *args, context=context)
+
+
+class Taken:
+    """Keeps what arrives, in order."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.versions: list[int] = []
+        self.signs: list[Sign] = []
+        self.crossing = Crossing(loop, event=self._event, started_over=lambda *_: None, alive=self._alive)
+
+    def _event(self, _: Crossing, observed: Observed, __: bool) -> None:
+        self.versions.append(observed.version)
+
+    def _alive(self, _: Crossing, __: Kind, ___: str | None, sign: Sign) -> None:
+        self.signs.append(sign)
+
+
+def bring(crossing: Crossing, versions: range) -> None:
+    for version in versions:
+        crossing.event(WEBAPP, "MODIFIED", raw_webapp(version=version))
+
+
+def test_all_that_comes_while_the_loop_sleeps_wakes_it_once() -> None:
+    loop = Wakes()
+    try:
+        taken = Taken(loop)
+        bring(taken.crossing, range(1, 51))
+        taken.crossing.alive(WEBAPP, None, Sign.BOOKMARK)
+        loop.run_until_complete(asyncio.sleep(0))
+        assert (taken.versions, taken.signs, loop.woken) == (list(range(1, 51)), [Sign.BOOKMARK], 1)
+        bring(taken.crossing, range(51, 53))
+        loop.run_until_complete(asyncio.sleep(0))
+        assert (taken.versions[50:], loop.woken) == ([51, 52], 2)
+    finally:
+        loop.close()
+
+
+def test_nothing_is_left_behind_while_both_threads_run() -> None:
+    loop = Wakes()
+    try:
+        taken, count = Taken(loop), 5000
+        thread = threading.Thread(target=bring, args=(taken.crossing, range(1, count + 1)))
+
+        async def all_taken() -> None:
+            thread.start()
+            async with asyncio.timeout(60):
+                while len(taken.versions) < count:
+                    await asyncio.sleep(0.001)
+
+        loop.run_until_complete(all_taken())
+        thread.join()
+        assert taken.versions == list(range(1, count + 1))
+    finally:
+        loop.close()
+
+
+def test_what_comes_when_all_has_just_been_taken_wakes_the_loop_again() -> None:
+    loop = Wakes()
+
+    class Late(deque[Any]):
+        """Once found empty, it has something in it a moment later."""
+
+        def __bool__(self) -> bool:
+            found = len(self) > 0
+            if not found and loop.woken == 1:
+                bring(taken.crossing, range(2, 3))
+            return found
+
+    try:
+        taken = Taken(loop)
+        taken.crossing._waiting = Late()
+        bring(taken.crossing, range(1, 2))
+        loop.run_until_complete(asyncio.sleep(0))
+        loop.run_until_complete(asyncio.sleep(0))
+        assert (taken.versions, loop.woken) == ([1, 2], 2)
+    finally:
+        loop.close()
+
+
+def test_a_loop_that_is_closed_is_left_alone() -> None:
+    loop = Wakes()
+    taken = Taken(loop)
+    loop.close()
+    bring(taken.crossing, range(1, 3))
+    assert (taken.versions, loop.woken) == ([], 0)
