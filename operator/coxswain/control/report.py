@@ -84,7 +84,7 @@ class Reporter:
             self._waiting.pop(key, None)
             self._conflicts.pop(key, None)
             return Report()
-        if self._store.webapp(key) is not webapp:
+        if not self._store.is_latest(webapp):
             return Report(again=True)
         wait = max(self._wait(key, need), self._wait_for_news(key, webapp), self._wait_for_a_pause(key))
         if wait > 0:
@@ -133,7 +133,7 @@ class Reporter:
             if error.sort is not Sort.CONFLICT:
                 raise
             self._conflicts[key] = (self._conflicts.get(key, (0, 0.0))[0] + 1, self._clock())
-            if self._store.webapp(key) is not webapp:
+            if not self._store.is_latest(webapp):
                 return Report(again=True)
             log.debug("the status was computed from a version that is no more; waiting for the watch")
             self._stale[key] = (webapp.version, self._clock())

@@ -9,6 +9,7 @@ import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from coxswain.control.shelf import Shelf
 from coxswain.kube.kinds import WEBAPP, Kind
 from coxswain.kube.observed import Observed
 
@@ -49,7 +50,7 @@ class Store:
     """Projections of WebApps and what is theirs. Not thread-safe: one event loop owns it."""
 
     def __init__(self) -> None:
-        self._entries: dict[Kind, dict[Key, Observed]] = {}
+        self._entries: dict[Kind, Shelf[Key]] = {}
         self._tombstones: dict[Kind, dict[Key, _Tombstone]] = {}
         self._newest: dict[Kind, int] = {}
         self._of_webapp: dict[Key, set[tuple[Kind, Key]]] = {}
@@ -65,17 +66,23 @@ class Store:
 
     def webapps(self) -> list[Key]:
         """Return the keys of all WebApps."""
-        return list(self._entries.get(WEBAPP, {}))
+        return list(self._entries.get(WEBAPP, ()))
 
     def get(self, kind: Kind, place: Key) -> Observed | None:
         """Return an object."""
-        return self._entries.get(kind, {}).get(place)
+        entries = self._entries.get(kind)
+        return None if entries is None else entries.get(place)
+
+    def is_latest(self, observed: Observed) -> bool:
+        """Tell whether nothing newer is known than this object, and not that it is gone."""
+        known = self.get(observed.kind, Key(observed.namespace, observed.name))
+        return known is not None and known.version == observed.version
 
     def objects_of(self, key: Key, *kinds: Kind) -> list[Observed]:
         """Return the objects of these kinds whose label or controller reference names the WebApp, in order."""
         places = [(kind, place) for kind, place in self._of_webapp.get(key, ()) if kind in kinds]
         places.sort(key=lambda found: (found[0].kind, found[1]))
-        return [self._entries[kind][place] for kind, place in places]
+        return [found for kind, place in places if (found := self.get(kind, place)) is not None]
 
     def observe(self, observed: Observed) -> set[Key]:
         """Take in an object from a watch, a page of a LIST, a GET or the answer of a write.
@@ -157,10 +164,10 @@ class Store:
         self._age_tombstones(sweep)
         present = set(listed)
         touched: set[Key] = set()
-        entries = self._entries.get(sweep.kind, {})
-        for place in [place for place in self._in_scope(sweep, self._entries) if place not in present]:
+        for place in [place for place in _in_scope(sweep, self._entries.get(sweep.kind, ())) if place not in present]:
+            known = self.get(sweep.kind, place)
             # Equal is older too: what has the list's very version would be in it.
-            if entries[place].version <= version:
+            if known is not None and known.version <= version:
                 touched |= self._remove(sweep.kind, place, version)
         return touched
 
@@ -169,24 +176,19 @@ class Store:
 
     def _age_tombstones(self, sweep: Sweep) -> None:
         tombstones = self._tombstones.get(sweep.kind, {})
-        for place in self._in_scope(sweep, self._tombstones):
+        for place in _in_scope(sweep, tombstones):
             tombstones[place].sweeps += 1
             if tombstones[place].sweeps >= 2:
                 del tombstones[place]
 
-    def _in_scope(
-        self, sweep: Sweep, table: dict[Kind, dict[Key, Observed]] | dict[Kind, dict[Key, _Tombstone]]
-    ) -> list[Key]:
-        return [place for place in table.get(sweep.kind, {}) if sweep.namespace in (None, place.namespace)]
-
     def _replace(self, kind: Kind, place: Key, before: Observed | None, after: Observed | None) -> set[Key]:
-        entries = self._entries.setdefault(kind, {})
+        entries = self._entries.setdefault(kind, Shelf(kind))
         old = _named(before)
         new = _named(after)
         if after is None:
-            entries.pop(place, None)
+            entries.remove(place)
         else:
-            entries[place] = after
+            entries.put(place, after)
         if kind is not WEBAPP:
             for key in old - new:
                 self._of_webapp[key].discard((kind, place))
@@ -197,6 +199,10 @@ class Store:
         # Much of what controllers write is not kept: a ReplicaSet's status, an autoscaler's metrics. Another version
         # of a WebApp is news all the same: its status may have been refused for the one before.
         return old ^ new if kind is not WEBAPP and _same(before, after) else old | new
+
+
+def _in_scope(sweep: Sweep, places: Iterable[Key]) -> list[Key]:
+    return [place for place in places if sweep.namespace in (None, place.namespace)]
 
 
 def _same(before: Observed | None, after: Observed | None) -> bool:

@@ -1,0 +1,67 @@
+"""A table of objects: those of late as they are, the others packed, in a fraction of the memory.
+
+Most objects are looked at when they change, and then not for hours; as Python's dicts they take several times the bytes
+that they have as text.
+"""
+
+import pickle
+from collections import OrderedDict
+from collections.abc import Hashable, Iterator
+from dataclasses import fields
+from operator import attrgetter
+from typing import Generic, TypeVar
+
+from coxswain.kube.kinds import Kind
+from coxswain.kube.observed import Observed
+
+RECENT = 64
+"""Objects of a kind that stay as they are: several times as many as are reconciled at a time."""
+
+_Place = TypeVar("_Place", bound=Hashable)
+_packed_fields = attrgetter(*(field.name for field in fields(Observed)[1:]))
+
+
+class Shelf(Generic[_Place]):
+    """Objects of one kind by their places."""
+
+    def __init__(self, kind: Kind, *, recent: int = RECENT) -> None:
+        """Keep objects of one kind, so many of them as they are."""
+        self._kind = kind
+        self._limit = recent
+        self._recent: OrderedDict[_Place, Observed] = OrderedDict()
+        self._packed: dict[_Place, bytes] = {}
+
+    def __iter__(self) -> Iterator[_Place]:
+        yield from list(self._packed)
+        yield from list(self._recent)
+
+    def get(self, place: _Place) -> Observed | None:
+        """Return an object."""
+        found = self._recent.get(place)
+        if found is not None:
+            self._recent.move_to_end(place)
+            return found
+        packed = self._packed.pop(place, None)
+        if packed is None:
+            return None
+        found = Observed(self._kind, *pickle.loads(packed))  # noqa: S301 - we packed it
+        self._keep(place, found)
+        return found
+
+    def put(self, place: _Place, observed: Observed) -> None:
+        """Put an object in, in the place of an earlier one."""
+        self._packed.pop(place, None)
+        self._keep(place, observed)
+
+    def remove(self, place: _Place) -> None:
+        """Take an object out, if it is there."""
+        self._packed.pop(place, None)
+        self._recent.pop(place, None)
+
+    def _keep(self, place: _Place, observed: Observed) -> None:
+        self._recent[place] = observed
+        self._recent.move_to_end(place)
+        if len(self._recent) > self._limit:
+            oldest, content = self._recent.popitem(last=False)
+            # All but the kind, which is told by identity.
+            self._packed[oldest] = pickle.dumps(_packed_fields(content), pickle.HIGHEST_PROTOCOL)

@@ -1,0 +1,70 @@
+"""The shelf: a table of objects, most of them packed, that behaves like a dict of them."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coxswain.control.shelf import Shelf
+from coxswain.kube.kinds import DEPLOYMENT
+from coxswain.kube.observed import Observed, observe
+from unit.objects import observed_child
+
+PLACES = st.integers(0, 5)
+STEPS = st.lists(st.tuples(st.sampled_from(["put", "get", "remove"]), PLACES), max_size=40)
+
+
+def full() -> Observed:
+    """An object with something in every field."""
+    managed = [
+        {"manager": "coxswain", "operation": "Apply", "fieldsV1": {"f:spec": {"f:replicas": {}}}},
+        {"manager": "kubectl", "operation": "Update", "fieldsV1": {"f:spec": {"f:paused": {}}}},
+    ]
+    owner = {"apiVersion": "coxswain.dev/v1", "kind": "WebApp", "name": "web", "uid": "uid-1", "controller": True}
+    metadata = {
+        "name": "web",
+        "namespace": "shop",
+        "uid": "child-1",
+        "resourceVersion": "7",
+        "deletionTimestamp": "2026-01-01T00:00:00Z",
+        "labels": {"coxswain.dev/webapp": "web"},
+        "ownerReferences": [owner],
+        "managedFields": managed,
+    }
+    return observe(DEPLOYMENT, {"metadata": metadata, "spec": {"replicas": 2}, "status": {"replicas": 1}})
+
+
+def test_what_was_packed_comes_back_as_it_was() -> None:
+    shelf = Shelf[int](DEPLOYMENT, recent=1)
+    observed = full()
+    shelf.put(1, observed)
+    shelf.put(2, observed_child())
+    found = shelf.get(1)
+    assert found is not observed
+    assert found == observed
+    assert found.kind is DEPLOYMENT
+
+
+def test_what_was_looked_at_of_late_stays_as_it_is() -> None:
+    shelf = Shelf[int](DEPLOYMENT, recent=2)
+    first, second = observed_child(version=1), observed_child(version=2)
+    shelf.put(1, first)
+    shelf.put(2, second)
+    assert shelf.get(1) is first
+    shelf.put(3, observed_child(version=3))
+    assert shelf.get(1) is first
+    found = shelf.get(2)
+    assert found == second
+    assert found is not second
+
+
+@given(STEPS)
+def test_it_is_a_dict(steps: list[tuple[str, int]]) -> None:
+    shelf, model = Shelf[int](DEPLOYMENT, recent=2), dict[int, Observed]()
+    for version, (step, place) in enumerate(steps, start=1):
+        if step == "put":
+            shelf.put(place, observed_child(version=version))
+            model[place] = observed_child(version=version)
+        elif step == "remove":
+            shelf.remove(place)
+            model.pop(place, None)
+        assert shelf.get(place) == model.get(place)
+        assert sorted(shelf) == sorted(model)
