@@ -11,7 +11,7 @@ FAULTS := $(BIN)/pytest tests/faults --timeout 1500 --numprocesses $(JOBS) --dis
 
 .DEFAULT_GOAL := help
 .PHONY: help check format golden test figures unit demo cluster-up cluster-down programs constraints clean sequence
-.PHONY: conflict-lab semantics faults faults-proof faults-ci replay docker-engine image manifests kind-up kind-down kind-demo kind-test
+.PHONY: bench bench-quick conflict-lab semantics faults faults-proof faults-ci replay docker-engine image manifests kind-up kind-down kind-demo kind-test
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -63,6 +63,12 @@ replay: $(VENV)/.ready programs ## play the script of a failed run again: SCRIPT
 
 conflict-lab: $(VENV)/.ready programs ## what is lost when many write to one object, by each way of writing; docs/conflicts.md
 	$(BIN)/python -m conflict_lab
+
+bench: $(VENV)/.ready programs ## hours: beside what users would pick instead; BENCH="--only B6 --rounds 1"; docs/benchmarks.md
+	$(BIN)/python -m bench $(BENCH)
+
+bench-quick: $(VENV)/.ready programs ## what a change of the loop did, in two minutes: 50 WebApps, beside the bare writer
+	$(BIN)/python -m bench --quick
 
 figures: $(VENV)/.ready programs ## what things cost, in requests, measured now
 	$(BIN)/pytest --capture=no --quiet tests/integration/test_requests.py tests/integration/test_restart.py

@@ -1,0 +1,100 @@
+"""B0, B1, B2, B5 and B7: what all peers are compared by, each in a life of its own on a cluster of its own."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bench.results import BARE, Measured, percentile
+from bench.rig import Rig, counted, writes
+from bench.webapps import NEXT_IMAGE
+from cluster import AuditEvent
+from cluster.progress import Progress
+
+CONCURRENCIES = (1, 4, 16, 64)
+DELETED_UP_TO = 100
+"""WebApps: the cost of a delete doesn't depend on how many there are, and the garbage collector takes its time."""
+
+
+def life(peer: str, size: int, number: int, program: Path | None, progress: Progress) -> list[Measured]:
+    """Create so many WebApps for a peer, change them all, and perhaps delete them; round `number`."""
+    found: list[Measured] = []
+
+    def measured(benchmark: str, figures: Mapping[str, float], events: Sequence[AuditEvent], void: list[str]) -> None:
+        one = Measured(benchmark, peer, size, number, "", figures, counted(events), tuple(void))
+        found.append(one)
+        progress(line(one))
+
+    with Rig(peer, size, program=program) as rig:
+        rig.operator.start()
+        idle = rig.memory()
+        for benchmark, job, options in (("B1", "create", {}), ("B5", "change", {"image": NEXT_IMAGE})):
+            mark, meter = rig.mark(), rig.meter()
+            answer = rig.load(job, size, timeout=120 + size, **options)
+            figures = {**timings(answer), **meter.figures()}
+            before, within = rig.quiet(mark)
+            measured(benchmark, figures, before, [*voided(answer, rig, within)])
+            if benchmark == "B1":
+                measured("B7", {"MB without WebApps": idle, "MB": rig.memory()}, (), [])
+        if size <= DELETED_UP_TO:
+            mark = rig.mark()
+            answer = rig.load("delete", size)
+            before, within = rig.quiet(mark)
+            measured("B2 delete", {"seconds": answer["seconds"]}, before, missing(answer))
+    return found
+
+
+def timings(answer: Mapping[str, Any]) -> dict[str, float]:
+    """Return the figures of a wave of changes."""
+    latencies = answer["latencies"]
+    return {
+        "seconds": answer["seconds"],
+        "sending": answer["sending"],
+        "WebApps per second": len(latencies) / answer["seconds"] if answer["seconds"] else 0.0,
+        "p50": percentile(latencies, 0.5),
+        "p99": percentile(latencies, 0.99),
+        "load CPU": answer["CPU"],
+    }
+
+
+def missing(answer: Mapping[str, Any]) -> list[str]:
+    """Return what did not become true, shortened."""
+    return [f"{len(answer['missing'])} not done, {answer['missing'][0]} say"] if answer["missing"] else []
+
+
+def voided(answer: Mapping[str, Any], rig: Rig, within: Sequence[AuditEvent]) -> list[str]:
+    """Return why a run counts for nothing: its end is wrong (O1), or it writes without a reason (O3)."""
+    reasons = missing(answer) + rig.differences()[:3]
+    if writes(within):
+        reasons.append(f"in the quiet window: {dict(counted(within))}")
+    return reasons
+
+
+def bare_writes(size: int, number: int, progress: Progress) -> list[Measured]:
+    """B0: write children and status of WebApps that nobody serves, so many requests at a time."""
+    found = []
+    with Rig(BARE, size * len(CONCURRENCIES)) as rig:
+        for index, concurrency in enumerate(CONCURRENCIES):
+            rig.load("create-only", size, first=index * size)
+            mark, meter = rig.mark(), rig.meter_of_servers()
+            answer = rig.load("bare", size, first=index * size, concurrency=concurrency)
+            figures = {
+                "writes per second": 5 * size / answer["seconds"],
+                "p50": percentile(answer["latencies"], 0.5),
+                "p99": percentile(answer["latencies"], 0.99),
+                "load CPU": answer["CPU"],
+                **meter.figures(),
+            }
+            sent = counted([event for event in mark.events() if event.agent == "bench" and event.verb == "patch"])
+            one = Measured("B0", BARE, size, number, f"concurrency {concurrency}", figures, sent)
+            found.append(one)
+            progress(line(one))
+    return found
+
+
+def line(one: Measured) -> str:
+    """Return a line of progress."""
+    named = " ".join(part for part in (one.benchmark, one.peer, one.case) if part)
+    shown = {name: one.figures[name] for name in list(one.figures)[:6]}
+    figures = ", ".join(f"{name} {value:.2f}" for name, value in shown.items())
+    void = f"; VOID: {'; '.join(one.void)}" if one.void else ""
+    return f"{named}, N = {one.size}, round {one.round}: {figures}{void}"

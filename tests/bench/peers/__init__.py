@@ -1,0 +1,1 @@
+"""The peers: other operators of WebApps, which make the same children and a like status."""

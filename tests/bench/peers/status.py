@@ -1,0 +1,73 @@
+"""A Deployment to a WebApp's status: Coxswain's counts and conditions, as far as a Deployment alone tells them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Thing = Mapping[str, Any]
+
+
+def status(generation: int, deployment: Thing, previous: Thing, now: str, *, up_to_date: bool) -> dict[str, Any]:
+    """Return the status of a WebApp.
+
+    Args:
+        generation: the WebApp's.
+        deployment: its Deployment as last seen.
+        previous: the status that the WebApp has.
+        now: the present time, in the form of RFC 3339 with seconds.
+        up_to_date: whether the Deployment says what this generation of the WebApp asks for.
+    """
+    counts = deployment.get("status", {})
+    return {
+        "observedGeneration": generation,
+        "conditions": [
+            _condition(generation, found, previous.get("conditions", []), now)
+            for found in _findings(ready=up_to_date and _complete(deployment), available=_available(deployment))
+        ],
+        **{name: counts.get(name, 0) for name in ("replicas", "readyReplicas", "updatedReplicas")},
+    }
+
+
+def _findings(*, ready: bool, available: bool) -> list[tuple[str, bool, str, str]]:
+    """Return type, status, reason and message of each condition."""
+    return [
+        ("Ready", True, "Ready", "everything runs as the spec says")
+        if ready
+        else ("Ready", False, "RollingOut", "pods are missing"),
+        ("Progressing", False, "Complete", "nothing is left to do")
+        if ready
+        else ("Progressing", True, "RollingOut", "pods are missing"),
+        ("Available", True, "MinimumReplicasAvailable", "enough pods serve")
+        if available
+        else ("Available", False, "MinimumReplicasUnavailable", "too few pods serve"),
+        ("Stalled", False, "NotStalled", "nothing is in the way"),
+        ("Conflicted", False, "NoConflict", "no other manager holds a field of the spec"),
+        ("Contested", False, "NotContested", "no field is taken again and again"),
+    ]
+
+
+def _complete(deployment: Thing) -> bool:
+    found, wanted = deployment.get("status", {}), deployment["spec"].get("replicas", 1)
+    observed: int = found.get("observedGeneration", 0)
+    counts = {found.get(name, 0) for name in ("updatedReplicas", "replicas", "availableReplicas")}
+    return observed >= deployment["metadata"]["generation"] and counts == {wanted}
+
+
+def _available(deployment: Thing) -> bool:
+    conditions = deployment.get("status", {}).get("conditions", [])
+    return any((found["type"], found["status"]) == ("Available", "True") for found in conditions)
+
+
+def _condition(
+    generation: int, found: tuple[str, bool, str, str], previous: Sequence[Thing], now: str
+) -> dict[str, Any]:
+    name, holds, reason, message = found
+    before = next((condition for condition in previous if condition["type"] == name), {})
+    unchanged = before.get("status") == str(holds)
+    return {
+        "type": name,
+        "status": str(holds),
+        "observedGeneration": generation,
+        "lastTransitionTime": before["lastTransitionTime"] if unchanged else now,
+        "reason": reason,
+        "message": message,
+    }

@@ -1,0 +1,100 @@
+"""Where the operator's time goes: samples of its stacks by py-spy, sorted by what the code is there for."""
+
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from signal import Signals
+
+from bench.meter import cpu_seconds
+from bench.results import COXSWAIN
+from bench.rig import QUIET_SECONDS, Rig
+from cluster.processes import clean_environment
+from cluster.progress import Progress
+
+RATE = 100
+"""Samples a second."""
+CONVERGED, RESTARTED = 500, 1000
+PARTS: Mapping[str, tuple[str, ...]] = {
+    "TLS": ("ssl.py", "asyncio/sslproto.py"),
+    "JSON": ("json/__init__.py", "json/encoder.py", "json/decoder.py", "json/scanner.py"),
+    "Kopf": ("kopf/",),
+    "deciding: store, manifests, compare, status": (
+        "coxswain/control/",
+        "coxswain/webapp/",
+        "coxswain/kube/compare.py",
+        "coxswain/kube/conflicts.py",
+        "coxswain/kube/fields.py",
+        "coxswain/kube/unions.py",
+        "coxswain/kube/observed.py",
+    ),
+    "HTTP: kubernetes.aio, aiohttp": ("kubernetes/", "aiohttp/", "yarl/", "multidict/", "coxswain/kube/"),
+    "the event loop": ("asyncio/", "selectors.py"),
+}
+"""What a frame belongs to, by its file; the innermost frame that belongs to anything decides for the sample."""
+OTHERS = "imports and others"
+WAITING = "waiting"
+
+
+def profiles(progress: Progress) -> dict[str, dict[str, float]]:
+    """Return the operator's CPU seconds by part, for B1 and B6; nothing, and why is told, where py-spy may not look."""
+    found: dict[str, dict[str, float]] = {}
+    with Rig(COXSWAIN, RESTARTED) as rig:
+        rig.operator.start()
+        with _sampled(rig, progress) as samples:
+            rig.load("create", CONVERGED)
+        found[f"B1, N = {CONVERGED}"] = samples
+        rig.load("create", RESTARTED - CONVERGED, first=CONVERGED)
+        rig.operator.stop(Signals.SIGKILL)
+        rig.operator.start(wait=False)
+        with _sampled(rig, progress) as samples:
+            rig.operator.start()
+            time.sleep(QUIET_SECONDS)
+        found[f"B6, N = {RESTARTED}"] = samples
+    return {name: samples for name, samples in found.items() if samples}
+
+
+@contextmanager
+def _sampled(rig: Rig, progress: Progress) -> Iterator[dict[str, float]]:
+    """Sample the operator's stacks meanwhile; what the caller gets is filled at the end."""
+    result: dict[str, float] = {}
+    file = rig.cluster.directory / "stacks.txt"
+    program = Path(sys.executable).with_name("py-spy")
+    command = [str(program), "record", "--pid", str(rig.pid), "--rate", str(RATE), "--format", "raw"]
+    sampler = subprocess.Popen(
+        [*command, "--output", str(file)],
+        env=clean_environment(rig.cluster.directory),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    before, started = cpu_seconds(rig.pid), time.monotonic()
+    yield result
+    used, took = cpu_seconds(rig.pid) - before, time.monotonic() - started
+    sampler.send_signal(Signals.SIGINT)
+    _, told = sampler.communicate()
+    if not file.exists():
+        progress(f"no profile: py-spy says {told.decode(errors='replace').strip()}")
+        return
+    samples = sorted_by_part(file.read_text(encoding="utf-8"))
+    total = sum(samples.values())
+    result |= {part: used * count / total for part, count in samples.items()} | {WAITING: took - used}
+
+
+def sorted_by_part(stacks: str) -> Counter[str]:
+    """Return the samples of py-spy's raw format, `outermost;...;innermost count` a line, by PARTS."""
+    found: Counter[str] = Counter()
+    for line in stacks.splitlines():
+        stack, _, count = line.rpartition(" ")
+        found[_part(stack.split(";"))] += int(count)
+    return found
+
+
+def _part(frames: list[str]) -> str:
+    for frame in reversed(frames):
+        for part, files in PARTS.items():
+            if any(file in frame for file in files):
+                return part
+    return OTHERS

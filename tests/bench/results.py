@@ -1,0 +1,134 @@
+"""What was measured, as records; and what is said of several of them."""
+
+import dataclasses
+import json
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+COXSWAIN = "coxswain"
+BARE = "bare"
+PLAIN_KOPF = "plain Kopf"
+CONTROLLER_RUNTIME = "controller-runtime"
+PEERS = (COXSWAIN, BARE, PLAIN_KOPF, CONTROLLER_RUNTIME)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One run of one benchmark."""
+
+    benchmark: str
+    """B0 to B10."""
+    peer: str
+    """One of PEERS."""
+    size: int
+    """How many WebApps there are."""
+    round: int
+    """Counted from 1; peers of one round ran one after another."""
+    case: str = ""
+    """What else tells runs apart: `concurrency 16`, `503`."""
+    figures: Mapping[str, float] = field(default_factory=dict)
+    """By name, with the unit in it: seconds unless it says otherwise."""
+    requests: Mapping[str, int] = field(default_factory=dict)
+    """What the peer asked for, as `patch deployments` or `patch webapps/status`."""
+    void: tuple[str, ...] = ()
+    """Why the run counts for nothing."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Where it was measured."""
+
+    date: str
+    kubernetes: str
+    cores: int
+    python: str
+    load_before: float
+    """The load average of the minute before."""
+
+
+@dataclass(frozen=True)
+class Results:
+    """All that one `make bench` measured, and the profile of the operator."""
+
+    machine: Machine
+    measured: Sequence[Measured]
+    profile: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Seconds of the operator's CPU by what it did, for each benchmark that was profiled."""
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Several values of one figure."""
+
+    low: float
+    median: float
+    high: float
+
+
+def spread(values: Iterable[float]) -> Spread:
+    """Return the spread of at least one value."""
+    known = list(values)
+    return Spread(min(known), statistics.median(known), max(known))
+
+
+def percentile(values: Iterable[float], share: float) -> float:
+    """Return the value that this share of them, 0 to 1, doesn't exceed; NaN without values."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(len(ordered) * share))] if ordered else float("nan")
+
+
+def ratios(measured: Iterable[Measured], figure: str, over: str) -> list[float]:
+    """Return a figure's ratios to that of the peer `over` in the same round: one for each round that both count in.
+
+    `measured` is what was measured of one benchmark, case and size.
+    """
+    rounds: dict[int, dict[str, float]] = {}
+    for each in measured:
+        if not each.void and figure in each.figures:
+            rounds.setdefault(each.round, {})["other" if each.peer == over else "own"] = each.figures[figure]
+    return [found["own"] / found["other"] for found in rounds.values() if len(found) == 2 and found["other"]]
+
+
+def chosen(
+    results: Results, benchmark: str, *, peer: str | None = None, size: int | None = None, case: str | None = None
+) -> list[Measured]:
+    """Return what was measured of one benchmark."""
+    return [
+        each
+        for each in results.measured
+        if each.benchmark == benchmark
+        and (peer is None or each.peer == peer)
+        and (size is None or each.size == size)
+        and (case is None or each.case == case)
+    ]
+
+
+def merged(
+    results: Results, measured: Iterable[Measured], profile: Mapping[str, Mapping[str, float]] | None = None
+) -> Results:
+    """Return results with further ones, which replace earlier ones of the same."""
+    found = {_identity(each): each for each in (*results.measured, *measured)}
+    return dataclasses.replace(results, measured=list(found.values()), profile={**results.profile, **(profile or {})})
+
+
+def _identity(one: Measured) -> tuple[object, ...]:
+    return one.benchmark, one.peer, one.size, one.case, one.round
+
+
+def save(results: Results, file: Path) -> None:
+    """Keep results as JSON, a line for each run, so that a diff can be read."""
+    data = dataclasses.asdict(results)
+    runs = ",\n  ".join(json.dumps(each) for each in data.pop("measured"))
+    head = json.dumps(data, indent=1)[:-2]
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(f'{head},\n "measured": [\n  {runs}\n ]\n}}\n', encoding="utf-8")
+
+
+def load(file: Path) -> Results:
+    """Return results that were kept."""
+    data: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    measured = [Measured(**{**each, "void": tuple(each["void"])}) for each in data["measured"]]
+    return Results(Machine(**data["machine"]), measured, data["profile"])

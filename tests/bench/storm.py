@@ -1,0 +1,78 @@
+"""B9: many write to one WebApp without a pause, while quiet ones are changed now and then."""
+
+import asyncio
+import itertools
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from bench.api import JSON, MERGE_PATCH, Api, path
+from bench.watcher import Place, Watcher
+from bench.webapps import IMAGE, NEXT_IMAGE
+
+PAUSE = 0.25
+"""Seconds between two changes of quiet WebApps."""
+TIMEOUT = 60.0
+_ASIDE = "aside"
+
+
+async def storm(api: Api, places: Sequence[Place], writers: int, seconds: float, *, aside: bool) -> dict[str, Any]:
+    """Have so many write to the first WebApp, and change the others in turn; return how soon these were true.
+
+    With `aside` they write to a ConfigMap that no operator looks at: what the storm costs the API server alone.
+    """
+    hot, *quiet = places
+    if aside:
+        body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": _ASIDE}}
+        await api.send("POST", path("ConfigMap", hot[0]), body, JSON)
+    async with Watcher(api) as watcher:
+        writes = [0]
+        raging = [asyncio.create_task(_rage(api, hot, number, aside, writes)) for number in range(writers)]
+        begun: dict[Place, float] = {}
+        latencies: list[float] = []
+        written: list[float] = []
+        started = time.monotonic()
+        for number in itertools.count():
+            if time.monotonic() - started > seconds:
+                break
+            await _quiet_change(api, watcher, quiet[number % len(quiet)], begun)
+            await asyncio.sleep(PAUSE)
+        took = time.monotonic() - started
+        for task in raging:
+            task.cancel()
+        await asyncio.gather(*raging, return_exceptions=True)
+        calm = time.monotonic()
+        answer = await api.accepted("PATCH", path("WebApp", *hot), {"spec": {"replicas": 1}}, MERGE_PATCH)
+        watcher.expect(hot)
+        watcher.expect_generation(hot, answer)
+        missing = await watcher.all_done(TIMEOUT)
+        latencies += [watcher.done[where] - at for where, at in begun.items() if where in watcher.done]
+        written += [watcher.written[where] - at for where, at in begun.items() if where in watcher.written]
+        return {
+            "missing": missing,
+            "latencies": latencies,
+            "written": written,
+            "writes per second": writes[0] / took,
+            "convergence": watcher.done.get(hot, calm + TIMEOUT) - calm,
+        }
+
+
+async def _quiet_change(api: Api, watcher: Watcher, where: Place, begun: dict[Place, float]) -> None:
+    image = NEXT_IMAGE if watcher.webapps[where]["spec"]["image"] == IMAGE else IMAGE
+    watcher.expect(where)
+    begun[where] = time.monotonic()
+    answer = await api.accepted("PATCH", path("WebApp", *where), {"spec": {"image": image}}, MERGE_PATCH)
+    watcher.expect_generation(where, answer)
+
+
+async def _rage(api: Api, hot: Place, writer: int, aside: bool, writes: list[int]) -> None:
+    """Write without a pause: an annotation of its own, and every tenth time the count that all share."""
+    where = path("ConfigMap", hot[0], _ASIDE) if aside else path("WebApp", *hot)
+    for number in itertools.count():
+        if number % 10 == 9 and not aside:
+            body: dict[str, Any] = {"spec": {"replicas": 1 + number // 10 % 2}}
+        else:
+            body = {"metadata": {"annotations": {f"writer-{writer}": str(number)}}}
+        # Without a precondition it may still be refused, after five conflicts inside the server.
+        status, _ = await api.send("PATCH", where, body, MERGE_PATCH)
+        writes[0] += status < 400
