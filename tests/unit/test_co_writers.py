@@ -18,6 +18,7 @@ from unit.objects import webapp
 WEB = Key("shop", "web")
 ENV = "spec.template.spec.containers[name=app].env[name={}].value"
 NOW, LATER = "2026-01-01T00:00:00Z", "2026-01-01T00:01:00Z"
+REPLICAS = 10
 
 
 def repair(field: str = "spec.replicas", manager: str = "flux", wanted: Any = 1, found: Any = 2) -> Repair:
@@ -57,7 +58,7 @@ def test_a_full_count_changes_no_more_and_costs_no_write() -> None:
     assert full["drift"][0]["count"] == COUNT_LIMIT
     more = told([repair(found=7)] * 3, full)
     assert more == full
-    assert urgency(full, more) is Urgency.NONE
+    assert urgency(full, more, REPLICAS) is Urgency.NONE
 
 
 @given(st.lists(st.builds(repair, st.sampled_from([f"f{number}" for number in range(40)]), st.sampled_from("ab"))))
@@ -186,19 +187,19 @@ def test_what_only_goes_on_is_no_news() -> None:
     before = status(webapp(), Observations([], held=[held()]), {}, NOW)
     for now in (held(), held(differs=False), held()):
         after = status(webapp(), Observations([], held=[now]), before, LATER)
-        assert (after, urgency(before, after)) == (before, Urgency.NONE)
+        assert (after, urgency(before, after, REPLICAS)) == (before, Urgency.NONE)
 
 
 def test_the_ledger_alone_waits_and_with_news_it_goes_along() -> None:
     before = told([repair()])
-    assert urgency(before, told([repair()], before)) is Urgency.DRIFT
+    assert urgency(before, told([repair()], before), REPLICAS) is Urgency.DRIFT
     moved: Any = {**told([repair()], before), "replicas": 7}
-    assert urgency(before, moved) is Urgency.DRIFT
+    assert urgency(before, moved, REPLICAS) is Urgency.DRIFT
     ready: Any = {**moved, "readyReplicas": 7}
-    assert urgency(before, ready) is Urgency.PROGRESS
+    assert urgency(before, ready, REPLICAS) is Urgency.PROGRESS
     newer: Any = {**moved, "observedGeneration": 7}
-    assert urgency(before, newer) is Urgency.NOW
-    assert urgency(before, {**before, "replicas": 7}) is Urgency.COUNTS
+    assert urgency(before, newer, REPLICAS) is Urgency.NOW
+    assert urgency(before, {**before, "replicas": 7}, REPLICAS) is Urgency.COUNTS
 
 
 def test_what_waits_for_its_status_is_kept_and_bounded() -> None:

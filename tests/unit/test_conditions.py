@@ -27,6 +27,7 @@ from unit.objects import webapp
 
 NOW, LATER = "2026-01-01T00:00:00Z", "2026-01-01T00:01:00Z"
 PORTS = [{"name": "http", "containerPort": 8080}]
+REPLICAS = 2
 
 
 def deployment(wanted: int = 2, generation: int = 1, **counts: Any) -> dict[str, Any]:
@@ -156,26 +157,31 @@ def test_a_time_changes_only_with_its_condition() -> None:
 def test_the_same_again_is_the_same_bytes() -> None:
     first = made(HEALTHY, MISSING)
     assert made(HEALTHY, MISSING, previous=first, now=LATER) == first
-    assert urgency(first, made(HEALTHY, MISSING, previous=first, now=LATER)) is Urgency.NONE
+    assert urgency(first, made(HEALTHY, MISSING, previous=first, now=LATER), REPLICAS) is Urgency.NONE
 
 
 def test_conditions_of_other_writers_are_none_of_our_business() -> None:
     ours = made(HEALTHY)
     theirs: Any = {**ours, "conditions": [{"type": "Theirs", "status": "True"}, *reversed(ours["conditions"])]}
-    assert urgency(theirs, ours) is Urgency.NONE
+    assert urgency(theirs, ours, REPLICAS) is Urgency.NONE
 
 
 def test_urgency() -> None:
     rolling = Health(Level.PROGRESSING, "RollingOut", "1 of 2")
     before = made(rolling, live=deployment(readyReplicas=1, replicas=1))
     assert (
-        urgency(before, made(rolling, previous=before, live=deployment(readyReplicas=1, replicas=2))) is Urgency.COUNTS
+        urgency(before, made(rolling, previous=before, live=deployment(readyReplicas=1, replicas=2)), REPLICAS)
+        is Urgency.COUNTS
     )
     other = Health(Level.PROGRESSING, "RollingOut", "2 of 2")
-    assert urgency(before, made(other, previous=before, live=deployment(replicas=1))) is Urgency.PROGRESS
-    assert urgency(before, made(HEALTHY, previous=before, now=LATER)) is Urgency.NOW
-    assert urgency({}, before) is Urgency.NOW
-    assert urgency(before, {**before, "observedGeneration": 2}) is Urgency.NOW
+    assert urgency(before, made(other, previous=before, live=deployment(replicas=1)), REPLICAS) is Urgency.PROGRESS
+    assert urgency(before, made(HEALTHY, previous=before, now=LATER), REPLICAS) is Urgency.NOW
+    assert urgency({}, before, REPLICAS) is Urgency.NOW
+    more: Any = {**before, "readyReplicas": 3}
+    assert urgency(before, more, REPLICAS) is Urgency.PROGRESS
+    assert urgency({**more, "readyReplicas": 2}, more, REPLICAS) is Urgency.COUNTS, "old and new pods, side by side"
+    assert urgency(more, before, REPLICAS) is Urgency.PROGRESS, "fewer than it should have"
+    assert urgency(before, {**before, "observedGeneration": 2}, REPLICAS) is Urgency.NOW
 
 
 def test_numbers_in_the_last_words_of_a_program_are_no_news() -> None:
@@ -183,9 +189,9 @@ def test_numbers_in_the_last_words_of_a_program_are_no_news() -> None:
         return Health(Level.DEGRADED, "CrashLoopBackOff", quoted(f"{pods} of 2 pods", words))
 
     before = made(crash(1, "12:00:01 panic"))
-    assert urgency(before, made(crash(1, "12:05:01 panic"), previous=before)) is Urgency.NONE
-    assert urgency(before, made(crash(1, "12:05:01 no database"), previous=before)) is Urgency.PROGRESS
-    assert urgency(before, made(crash(2, "12:05:01 panic"), previous=before)) is Urgency.PROGRESS
+    assert urgency(before, made(crash(1, "12:05:01 panic"), previous=before), REPLICAS) is Urgency.NONE
+    assert urgency(before, made(crash(1, "12:05:01 no database"), previous=before), REPLICAS) is Urgency.PROGRESS
+    assert urgency(before, made(crash(2, "12:05:01 panic"), previous=before), REPLICAS) is Urgency.PROGRESS
 
 
 @given(
@@ -200,4 +206,4 @@ def test_rules_of_every_status(healths: list[Health]) -> None:
     assert not (conditions["Ready"][0] == "True" and conditions["Progressing"][0] == "True")
     assert not (conditions["Stalled"][0] == "True" and conditions["Progressing"][0] == "True")
     assert all(found["reason"].isalnum() and found["message"] for found in result["conditions"])
-    assert urgency(result, made(*healths, previous=result, now=LATER)) is Urgency.NONE
+    assert urgency(result, made(*healths, previous=result, now=LATER), REPLICAS) is Urgency.NONE

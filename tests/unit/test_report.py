@@ -13,6 +13,7 @@ from unit.objects import observed_webapp
 from unit.server import RecordingWriter, refusal
 
 WEB = Key("shop", "web")
+SPEC = {"image": "registry.example/web:1", "replicas": 3}
 
 
 class Bench:
@@ -26,7 +27,7 @@ class Bench:
         self.reporter = Reporter(
             self.store, self.writer, StatusSettings(), clock=lambda: self.now, sweep_webapps=self.swept.append
         )
-        self.store.observe(observed_webapp(status=status()))
+        self.store.observe(observed_webapp(status=status(), spec=SPEC))
 
     def report(self, *, tentative: bool = False, **changes: Any) -> Report:
         """Report a status of the WebApp that the store has."""

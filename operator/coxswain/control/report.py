@@ -77,7 +77,7 @@ class Reporter:
         """
         previous = webapp.content.get("status", {})
         status = _only_declared(status, self._undeclared)
-        need = urgency(previous, status)
+        need = urgency(previous, status, webapp.content["spec"].get("replicas", 1))
         if tentative and previous.get("observedGeneration") == status["observedGeneration"]:
             need = min(need, Urgency.PROGRESS)
         if need is Urgency.NONE or self._without_effect.get(key) == (webapp.version, status):

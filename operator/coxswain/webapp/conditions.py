@@ -103,11 +103,16 @@ def status(webapp: WebApp, found: Observations, previous: Status, now: str) -> S
     }
 
 
-def urgency(previous: Status, wanted: Status) -> Urgency:
-    """Return how soon `wanted` must be written over `previous`, which may hold conditions of other writers."""
-    some, all_counts = ("replicas", "updatedReplicas", "drift"), (*_COUNTS, "drift")
+def urgency(previous: Status, wanted: Status, replicas: int) -> Urgency:
+    """Return how soon `wanted` must be written over `previous`, which may hold conditions of other writers.
+
+    Ready pods beyond the `replicas` that the WebApp asks for are those of two revisions side by side: no progress.
+    """
     if _said(previous) == _said(wanted):
         return Urgency.NONE
+    before, after = (min(each.get("readyReplicas", 0), replicas) for each in (previous, wanted))
+    all_counts = (*_COUNTS, "drift")
+    some = all_counts if before == after else ("replicas", "updatedReplicas", "drift")
     if _said(previous, some) == _said(wanted, some):
         return Urgency.COUNTS if previous.get("drift") == wanted.get("drift") else Urgency.DRIFT
     if _said(previous, all_counts, messages=False) == _said(wanted, all_counts, messages=False):

@@ -144,7 +144,8 @@ def condition(live: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 def _deployment(live: Mapping[str, Any]) -> Health:
     status = live.get("status", {})
     wanted = live.get("spec", {}).get("replicas", 1)
-    message = f"{ROLLING_OUT}{status.get('readyReplicas', 0)} of {wanted} pods ready"
+    # In a rollout there are old and new ones side by side: not "3 of 2".
+    message = f"{ROLLING_OUT}{min(status.get('readyReplicas', 0), wanted)} of {wanted} pods ready"
     if status.get("observedGeneration", 0) < live["metadata"].get("generation", 0):
         return Health(Level.PROGRESSING, "RollingOut", message, unobserved=True)
     progress, failure = condition(live, "Progressing"), condition(live, "ReplicaFailure")
