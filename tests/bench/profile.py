@@ -32,11 +32,13 @@ PARTS: Mapping[str, tuple[str, ...]] = {
         "coxswain/kube/observed.py",
     ),
     "HTTP: kubernetes.aio, aiohttp": ("kubernetes/", "aiohttp/", "yarl/", "multidict/", "coxswain/kube/"),
-    "the event loop": ("asyncio/", "selectors.py"),
+    "the event loop": ("asyncio/",),
 }
 """What a frame belongs to, by its file; the innermost frame that belongs to anything decides for the sample."""
 OTHERS = "imports and others"
 WAITING = "waiting"
+_ASLEEP = "select (selectors.py"
+"""A thread that has just been woken, or is about to sleep: py-spy counts it as busy while the processors are."""
 
 
 def profiles(progress: Progress) -> dict[str, dict[str, float]]:
@@ -88,7 +90,8 @@ def sorted_by_part(stacks: str) -> Counter[str]:
     found: Counter[str] = Counter()
     for line in stacks.splitlines():
         stack, _, count = line.rpartition(" ")
-        found[_part(stack.split(";"))] += int(count)
+        if _ASLEEP not in stack.rpartition(";")[2]:
+            found[_part(stack.split(";"))] += int(count)
     return found
 
 

@@ -1,0 +1,153 @@
+"""The benchmarks' own arithmetic: what counts, what is compared with what, and what the page says of it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.aims import verdicts
+from bench.drift import DRIFTS, _healed
+from bench.page import page
+from bench.profile import sorted_by_part
+from bench.results import (
+    BARE,
+    CONTROLLER_RUNTIME,
+    COXSWAIN,
+    Machine,
+    Measured,
+    Results,
+    load,
+    merged,
+    percentile,
+    ratios,
+    save,
+)
+from bench.tables import number
+from bench.webapps import children, children_template, contains, is_available, is_ready, webapp
+
+MACHINE = Machine("2026-01-01", "v1.36.3", 2, "3.11.7", 0.5)
+
+
+def converged(peer: str, seconds: float, number: int = 1, *, size: int = 500, **more: Any) -> Measured:
+    requests = {"patch deployments": size, "patch webapps/status": 2 * size, "create events": size}
+    return Measured("B1", peer, size, number, figures={"seconds": seconds}, requests=requests, **more)
+
+
+def results(*measured: Measured) -> Results:
+    return Results(MACHINE, measured)
+
+
+def test_a_ratio_is_of_one_round() -> None:
+    measured = [converged(COXSWAIN, 11), converged(BARE, 10), converged(COXSWAIN, 40, 2), converged(BARE, 20, 2)]
+    assert ratios(measured, "seconds", BARE) == [1.1, 2.0]
+
+
+def test_what_is_void_is_in_no_ratio() -> None:
+    measured = [converged(COXSWAIN, 11), converged(BARE, 10, void=("wrong",)), converged(COXSWAIN, 9, 2)]
+    assert ratios(measured, "seconds", BARE) == []
+
+
+def test_percentiles() -> None:
+    assert percentile(range(1, 101), 0.99) == 100
+    assert percentile(range(1, 101), 0.5) == 51
+    assert percentile([7.0], 0.99) == 7.0
+
+
+def test_what_is_measured_again_replaces_the_same(tmp_path: Path) -> None:
+    found = merged(
+        results(converged(COXSWAIN, 11), converged(BARE, 10)), [converged(COXSWAIN, 9)], {"B1": {"TLS": 1.0}}
+    )
+    assert [each.figures["seconds"] for each in found.measured] == [9, 10]
+    save(found, tmp_path / "kept.json")
+    assert load(tmp_path / "kept.json") == found
+
+
+@pytest.mark.parametrize(
+    ("seconds", "met"), [(11.0, "1.10 (1.10 to 1.10) | yes"), (11.2, "1.12 (1.12 to 1.12) | **no**")]
+)
+def test_an_aim_is_met_or_not(seconds: float, met: str) -> None:
+    assert met in verdicts(results(converged(COXSWAIN, seconds), converged(BARE, 10)))
+
+
+def test_a_third_status_write_misses_the_aim() -> None:
+    one = converged(COXSWAIN, 11)
+    more = Measured("B1", COXSWAIN, 500, 2, requests={**one.requests, "patch webapps/status": 1001})
+    assert "2 status writes, 0 GETs | yes" in verdicts(results(one))
+    assert "status writes, 0 GETs | **no**" in verdicts(results(one, more))
+
+
+def test_the_page_names_what_is_void() -> None:
+    text = page(results(converged(COXSWAIN, 11), converged(BARE, 10, 2, void=("3 not done",))))
+    assert "1 of 2 runs" in text
+    assert "B1 bare, N = 500, round 2: 3 not done" in text
+    assert "T / T(controller-runtime)" in text
+    assert CONTROLLER_RUNTIME in text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(3.0, "3"), (0.123, "0.12"), (12.34, "12.3"), (1234.5, "1234"), (0.0, "0")]
+)
+def test_numbers(value: float, text: str) -> None:
+    assert number(value) == text
+
+
+def test_stacks_are_sorted_by_the_innermost_frame_that_belongs_to_anything() -> None:
+    stacks = [
+        "main (coxswain/main.py:1);_run_once (asyncio/base_events.py:1);get (aiohttp/client.py:1);write (ssl.py:9) 3",
+        "main (coxswain/main.py:1);_run_once (asyncio/base_events.py:1);reconcile (coxswain/control/reconcile.py:9) 2",
+        "main (coxswain/main.py:1);<module> (attr/_make.py:7) 1",
+        "main (coxswain/main.py:1);_run_once (asyncio/base_events.py:1);select (selectors.py:468) 50",
+    ]
+    found = sorted_by_part("\n".join(stacks))
+    assert dict(found) == {"TLS": 3, "deciding: store, manifests, compare, status": 2, "imports and others": 1}
+
+
+def live(manifest: dict[str, Any], **status: int) -> dict[str, Any]:
+    return {**manifest, "metadata": {**manifest["metadata"], "generation": 2}, "status": status}
+
+
+def test_the_template_has_all_children_and_is_filled_in() -> None:
+    found = webapp("shop", "web")
+    found["metadata"] |= {"uid": "uid-1"}
+    filled = children(json.dumps(children_template()), found)
+    assert [each["kind"] for each in filled] == ["ServiceAccount", "ConfigMap", "Service", "Deployment"]
+    assert not any(placeholder in json.dumps(filled) for placeholder in ("NAME", "IMAGE", "UID"))
+    assert {each["metadata"]["ownerReferences"][0]["uid"] for each in filled} == {"uid-1"}
+    assert filled[-1]["spec"]["replicas"] == 1
+
+
+def test_available_means_rolled_out() -> None:
+    deployment = children_template()[-1]
+    counts = {"replicas": 1, "updatedReplicas": 1, "availableReplicas": 1}
+    assert is_available(live(deployment, observedGeneration=2, **counts), "IMAGE")
+    assert not is_available(live(deployment, observedGeneration=2, **counts), "another")
+    assert not is_available(live(deployment, observedGeneration=1, **counts), "IMAGE")
+    assert not is_available(live(deployment, observedGeneration=2, **{**counts, "replicas": 2}), "IMAGE")
+
+
+@pytest.mark.parametrize(("observed", "of_condition", "ready"), [(2, 2, True), (1, 2, False), (2, 1, False)])
+def test_ready_at_its_generation(observed: int, of_condition: int, ready: bool) -> None:
+    conditions = [{"type": "Ready", "status": "True", "observedGeneration": of_condition}]
+    status = {"observedGeneration": observed, "conditions": conditions}
+    assert is_ready({"metadata": {"generation": 2}, "status": status}) is ready
+
+
+def test_contains() -> None:
+    assert contains({"a": [{"b": 1, "c": 2}, 3], "d": 4}, {"a": [{"b": 1}]})
+    assert not contains({"a": [{"b": 1}]}, {"a": [{"b": 2}]})
+    assert not contains({"a": [{"b": 1}]}, {"a": [{"b": 1}, {"b": 2}]})
+    assert not contains({}, {"a": {}})
+
+
+def test_healed_is_another_object_or_the_old_value() -> None:
+    label = "app.kubernetes.io/instance"
+    before: Any = {"metadata": {"uid": "1", "resourceVersion": "5", "labels": {label: "web"}}, "spec": {"replicas": 1}}
+    drifted = {"metadata": {"uid": "1", "resourceVersion": "6", "labels": {label: "drifted"}}, "spec": {"replicas": 3}}
+    back = {**before, "metadata": {**before["metadata"], "resourceVersion": "7"}}
+    anew = {**back, "metadata": {**back["metadata"], "uid": "2"}}
+    for drift in DRIFTS:
+        assert not _healed(drift, before, 6, drifted)
+        assert not _healed(drift, before, 6, before), "news from before the drift"
+        assert not _healed(drift, before, 6, None)
+        assert _healed(drift, before, 6, anew if drift.patch is None else back)
