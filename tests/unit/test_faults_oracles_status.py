@@ -126,7 +126,7 @@ def test_what_a_list_does_not_hold_is_no_more() -> None:
     assert "there is none of services of its own" in found(run, "O5")[0]
 
 
-def test_a_list_in_pages_and_one_that_is_behind_take_nothing_away() -> None:
+def test_a_list_in_pages_one_that_is_behind_and_one_of_a_few_take_nothing_away() -> None:
     run = good()
     service = run.there["services", "web"]
     run.now += 1
@@ -135,6 +135,8 @@ def test_a_list_in_pages_and_one_that_is_behind_take_nothing_away() -> None:
     last = {"metadata": {"resourceVersion": str(run.version)}, "items": []}
     run.ask("list", "services", "", query={"continue": "more"}, answer=last)
     run.ask("list", "configmaps", "", answer={"metadata": {"resourceVersion": "1"}, "items": []})
+    chosen = {"fieldSelector": "metadata.name=NOTHING"}
+    run.ask("list", "serviceaccounts", "", query=chosen, answer=last)
     run.now += 1
     run.tell("True")
     assert found(run, "O5") == []

@@ -90,7 +90,7 @@ class Knowledge:
         return True
 
     def _take_list(self, request: Request, answer: Mapping[str, Any]) -> bool:
-        """Take in a page of a LIST; after the last one what was on none of them is no more."""
+        """Take in a page of a LIST; after the last one what was on none of them is no more, if it was asked for."""
         items = [item for item in answer.get("items") or [] if _is_object(item)]
         for item in items:
             self._keep(request.resource, item, there=True)
@@ -100,7 +100,7 @@ class Knowledge:
             self._listing[key] = (int(metadata.get("resourceVersion") or 0), set())
         version, names = self._listing.get(key, (0, set()))
         names |= {item["metadata"]["name"] for item in items}
-        if not metadata.get("continue"):
+        if not metadata.get("continue") and "fieldSelector" not in request.query:
             for name, (known, _thing) in list(self._objects[request.resource].items()):
                 if name not in names and known <= version:
                     self._put(request.resource, name, known, None)
