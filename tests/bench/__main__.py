@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from bench.large import Lengths, large
-from bench.lives import bare_writes, life
+from bench.lives import CHANGED, DELETED, bare_writes, life
 from bench.peers.build import build_controller_runtime
 from bench.profile import profiles
 from bench.quick import quick
@@ -102,7 +102,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--quick", action="store_true", help="B1 with 50 WebApps beside the bare writer, and no page")
     parser.add_argument("--only", help=f"some of {','.join(BENCHMARKS)},profile")
     parser.add_argument("--rounds", type=int, default=3, help="[%(default)s]")
-    parser.add_argument("--sizes", type=sizes, default=[100, 300, 500, 1000], help="N of B1 [100,300,500,1000]")
+    several = f"N of B1 [100,300,500,1000]; B5 is measured with {CHANGED}, a delete with {DELETED}"
+    parser.add_argument("--sizes", type=sizes, default=[100, 300, CHANGED, 1000], help=several)
     parser.add_argument("--large", type=sizes, default=[1000, 3000], help="N of B6 and B7 [1000,3000]")
     parser.add_argument("--heal", type=float, default=60.0, help="seconds of B4 [%(default)s]")
     parser.add_argument("--steady", type=float, default=660.0, help="seconds of B3: more than a resync [%(default)s]")
