@@ -69,7 +69,7 @@ def voided(answer: Mapping[str, Any], rig: Rig, within: Sequence[AuditEvent]) ->
     """Return why a run counts for nothing: its end is wrong (O1), or it writes without a reason (O3)."""
     reasons = missing(answer) + rig.differences()[:3]
     if writes(within):
-        reasons.append(f"in the quiet window: {dict(counted(within))}")
+        reasons.append(f"in the quiet window: {counted(within)}")
     return reasons
 
 

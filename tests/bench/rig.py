@@ -255,13 +255,14 @@ class Peer:
         return self._service.stop(number)
 
 
-def counted(events: Sequence[AuditEvent]) -> Counter[str]:
+def counted(events: Sequence[AuditEvent]) -> dict[str, int]:
     """Return how often what was asked for: `patch webapps/status`."""
-    return Counter(
+    names = [
         f"{event.verb} {event.resource}" + (f"/{event.subresource}" if event.subresource else "")
         for event in events
         if event.resource
-    )
+    ]
+    return dict(Counter(names))
 
 
 def writes(events: Sequence[AuditEvent]) -> int:
