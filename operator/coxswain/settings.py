@@ -44,6 +44,8 @@ class QueueSettings:
     retry_delay_limit: float = 60.0
     """The longest of these, in seconds: after an outage, or when a right or a quota is given back, nothing waits for
     longer."""
+    scout_interval: float = 5.0
+    """Seconds after which one of those that fail by the server's fault is tried, to find out whether it is over."""
 
 
 @dataclass(frozen=True)

@@ -72,15 +72,22 @@ class Api:
         return answer
 
     async def follow(self, where: str, query: str = "") -> AsyncIterator[Mapping[str, Any]]:
-        """Yield an ADDED for each object that is there, then one event of kind SYNCED, then those of a watch."""
+        """Yield an ADDED for each object that is there, then one event SYNCED, then those of watches, for ever."""
         listed = await self.accepted("GET", f"{where}?{query}")
         for item in listed["items"]:
             yield {"type": "ADDED", "object": item}
         yield {"type": "SYNCED"}
         version = listed["metadata"]["resourceVersion"]
-        async with self._session.get(
-            f"{self._url}{where}?{query}&watch=true&allowWatchBookmarks=false&resourceVersion={version}"
-        ) as answer:
+        while True:
+            async for event in self._watch(f"{where}?{query}&watch=true&resourceVersion={version}"):
+                if event["type"] == "ERROR":
+                    raise RuntimeError(f"watch of {where}: {event['object'].get('message')}")
+                version = event["object"]["metadata"]["resourceVersion"]
+                yield event
+
+    async def _watch(self, where: str) -> AsyncIterator[dict[str, Any]]:
+        """Yield the events of one watch, until the server ends it."""
+        async with self._session.get(self._url + where) as answer:
             if answer.status != 200:
                 raise RuntimeError(f"watch of {where}: {answer.status}")
             buffer = b""

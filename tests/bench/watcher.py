@@ -87,11 +87,12 @@ class Watcher:
 
     async def all_done(self, within: float) -> list[Place]:
         """Wait until nothing is awaited any more; return what still is after `within` seconds."""
-        try:
-            await asyncio.wait_for(self._nothing_awaited.wait(), within)
-        except TimeoutError:
-            return sorted(self._awaited)
-        return []
+        waiting = asyncio.create_task(self._nothing_awaited.wait())
+        done, _ = await asyncio.wait([waiting, *self._tasks], timeout=within, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()  # a watch never ends by itself, so one that did is why nothing is seen any more
+        waiting.cancel()
+        return sorted(self._awaited)
 
     async def all_gone(self, within: float) -> bool:
         """Wait until there are no WebApps and no Deployments of theirs."""

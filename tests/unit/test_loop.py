@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
@@ -12,9 +13,9 @@ from coxswain.control.loop import Loop
 from coxswain.control.reconcile import Outcome
 from coxswain.control.store import HistoryReset, Key
 from coxswain.kube.client import Client
-from coxswain.kube.errors import Ending, RequestFailed, Unreachable
+from coxswain.kube.errors import Ending, Refused, RequestFailed, Unreachable
 from coxswain.kube.kinds import KINDS, WEBAPP, Kind
-from coxswain.settings import Settings
+from coxswain.settings import QueueSettings, Settings
 from unit.objects import observed_webapp
 
 WEB, POISON = Key("shop", "web"), Key("shop", "poison")
@@ -114,6 +115,49 @@ def test_one_webapp_that_fails_holds_up_no_other(monkeypatch: pytest.MonkeyPatch
         assert loop._queue.failures(WEB) == 0
 
     during(monkeypatch, reconciler, body)
+
+
+def test_when_the_server_answers_one_again_the_others_wait_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While it doesn't, one of them is tried at a time, in turn: the delays of their own would take half a minute."""
+    keys = [Key("shop", f"web-{number}") for number in range(5)]
+    back = False
+
+    async def act() -> Outcome:
+        return Outcome() if back else await raising(Unreachable("reset"))
+
+    reconciler = Scripted(dict.fromkeys(keys, act))
+
+    async def body(loop: Loop) -> None:
+        nonlocal back
+        for key in keys:
+            loop._queue.add(key)
+        while len(reconciler.asked) < 15:
+            await asyncio.sleep(0.01)
+        assert Counter(reconciler.asked[:15]) == dict.fromkeys(keys, 3)
+        back = True
+        asked = len(reconciler.asked)
+        while len(reconciler.asked) < asked + 5:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.5)
+        assert sorted(reconciler.asked[asked:]) == keys
+
+    queue = QueueSettings(retry_delay=30, scout_interval=0.05)
+    during(monkeypatch, reconciler, body, settings=Settings(queue=queue))
+
+
+def test_trouble_of_another_sort_calls_for_no_scout(monkeypatch: pytest.MonkeyPatch) -> None:
+    conflict = Refused(409, {"reason": "Conflict", "message": "the object has been modified"})
+    reconciler = Scripted({POISON: lambda: raising(conflict)})
+
+    async def body(loop: Loop) -> None:
+        loop._queue.add(POISON)
+        while not reconciler.asked:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.5)
+        assert reconciler.asked == [POISON]
+
+    queue = QueueSettings(retry_delay=30, scout_interval=0.05)
+    during(monkeypatch, reconciler, body, settings=Settings(queue=queue))
 
 
 def test_what_is_in_hand_is_ended_before_the_end(monkeypatch: pytest.MonkeyPatch) -> None:

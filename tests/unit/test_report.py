@@ -13,7 +13,7 @@ from unit.objects import observed_webapp
 from unit.server import RecordingWriter, refusal
 
 WEB = Key("shop", "web")
-SPEC = {"image": "registry.example/web:1", "replicas": 3}
+REPLICAS = 3
 
 
 class Bench:
@@ -27,13 +27,13 @@ class Bench:
         self.reporter = Reporter(
             self.store, self.writer, StatusSettings(), clock=lambda: self.now, sweep_webapps=self.swept.append
         )
-        self.store.observe(observed_webapp(status=status(), spec=SPEC))
+        self.store.observe(observed_webapp(status=status()))
 
     def report(self, *, tentative: bool = False, **changes: Any) -> Report:
         """Report a status of the WebApp that the store has."""
         webapp = self.store.webapp(WEB)
         assert webapp is not None
-        return asyncio.run(self.reporter.report(WEB, webapp, status(**changes), tentative=tentative))
+        return asyncio.run(self.reporter.report(WEB, webapp, status(**changes), replicas=REPLICAS, tentative=tentative))
 
 
 def status(ready: str = "False", **changes: Any) -> Any:
@@ -152,7 +152,7 @@ def test_a_webapp_that_has_changed_is_not_written(bench: Bench) -> None:
     webapp = bench.store.webapp(WEB)
     assert webapp is not None
     bench.store.observe(observed_webapp(version=20, status=status()))
-    report = asyncio.run(bench.reporter.report(WEB, webapp, status(ready="True")))
+    report = asyncio.run(bench.reporter.report(WEB, webapp, status(ready="True"), replicas=REPLICAS))
     assert (report, bench.writer.sent) == (Report(again=True), [])
 
 

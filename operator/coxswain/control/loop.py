@@ -11,6 +11,7 @@ from kubernetes.aio.client import Configuration
 from coxswain.control.adoption import TakenNames
 from coxswain.control.contest import Contests
 from coxswain.control.feed import Crossing, Sign
+from coxswain.control.outage import Outage
 from coxswain.control.progress import Progress
 from coxswain.control.reconcile import Outcome, Reconciler
 from coxswain.control.report import Reporter
@@ -42,6 +43,7 @@ class Loop:
         self._queue = WorkQueue(
             retry_delay=settings.queue.retry_delay, retry_delay_limit=settings.queue.retry_delay_limit
         )
+        self._outage = Outage()
         self._feed: Crossing | None = None
         self._unwatched: set[Scope] = set()
         self._refused: set[Scope] = set()
@@ -99,6 +101,7 @@ class Loop:
         services = [
             asyncio.create_task(self._resync.run(), name="resync"),
             asyncio.create_task(self._look_after_watches(), name="progress"),
+            asyncio.create_task(self._scout(), name="scout"),
         ]
         workers = [
             asyncio.create_task(self._work(), name=f"worker {number}") for number in range(self._settings.queue.workers)
@@ -146,6 +149,12 @@ class Loop:
                 log.warning("%s; starting all watches anew", ", ".join(silent))
                 self._supervisor.restart()
 
+    async def _scout(self) -> None:
+        while True:
+            await asyncio.sleep(self._settings.queue.scout_interval)
+            if self._outage.scout is not None:
+                self._queue.add(self._outage.scout, backlog=True)
+
     def _told(self, silent: Mapping[Scope, float]) -> list[str]:
         # While Kopf is not to run, nothing can be heard.
         if self._supervisor.obstacle is not None:
@@ -182,6 +191,8 @@ class Loop:
         if error.sort is Sort.TERMINAL:
             log.error("not tried again until something changes: %s", error)
             return
+        if error.sort is Sort.TRANSIENT:
+            self._outage.met_by(key)
         at_least = (error.retry_after if isinstance(error, Refused) else None) or 0.0
         delay = self._queue.retry(key, at_least=at_least)
         expected = error.sort is Sort.CONFLICT or isinstance(error, Ending)
@@ -193,6 +204,7 @@ class Loop:
             self._queue.retry(key)
         else:
             self._queue.succeeded(key)
+        self._enqueue(set(self._outage.over_for(key)), backlog=True)
         if outcome.again:
             self._queue.add(key)
         elif outcome.after is not None:
@@ -212,6 +224,7 @@ class Loop:
         self._feed = None
         self._store.clear()
         self._queue.clear()
+        self._outage.clear()
         self._resync.start_over()
         self._supervisor.restart()
 

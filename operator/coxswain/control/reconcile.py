@@ -176,7 +176,8 @@ class Reconciler:
         report = Report()
         try:
             tentative = any(result.child.health.unobserved for result in results)
-            report = await self._reporter.report(key, observed, wanted, tentative=tentative)
+            replicas = webapp.replicas if deployment is None else deployment.content["spec"].get("replicas", 1)
+            report = await self._reporter.report(key, observed, wanted, replicas=replicas, tentative=tentative)
             if report.written or wanted.get("drift") == previous.get("drift"):
                 self._ledger.written(key)
         finally:

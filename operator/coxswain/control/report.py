@@ -66,10 +66,13 @@ class Reporter:
         for table in tables:
             table.pop(key, None)
 
-    async def report(self, key: Key, webapp: Observed, status: Status, *, tentative: bool = False) -> Report:
+    async def report(
+        self, key: Key, webapp: Observed, status: Status, *, replicas: int, tentative: bool = False
+    ) -> Report:
         """Bring the status of a WebApp, as it was observed, to the API server if and when it must be.
 
-        What is `tentative`, for a generation that was told of before, waits as progress does.
+        `replicas` are the pods that its Deployment should have. What is `tentative`, for a generation that was told of
+        before, waits as progress does.
 
         Raises:
             RequestFailed: it could not be written.
@@ -77,7 +80,7 @@ class Reporter:
         """
         previous = webapp.content.get("status", {})
         status = _only_declared(status, self._undeclared)
-        need = urgency(previous, status, webapp.content["spec"].get("replicas", 1))
+        need = urgency(previous, status, replicas)
         if tentative and previous.get("observedGeneration") == status["observedGeneration"]:
             need = min(need, Urgency.PROGRESS)
         if need is Urgency.NONE or self._without_effect.get(key) == (webapp.version, status):

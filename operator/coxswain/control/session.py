@@ -27,7 +27,7 @@ class Endless:
     """Seconds before each retry of a request, without end: at the end of them Kopf's operator would end too."""
 
     def __iter__(self) -> Iterator[float]:
-        for delay in itertools.chain((1, 1, 2, 3, 5, 8), itertools.repeat(10)):
+        for delay in itertools.chain((1, 1, 2, 3), itertools.repeat(5)):
             # The watches lose their server together; they need not all come back in the same moment.
             yield delay * random.uniform(0.75, 1)  # noqa: S311
 

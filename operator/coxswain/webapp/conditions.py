@@ -106,7 +106,7 @@ def status(webapp: WebApp, found: Observations, previous: Status, now: str) -> S
 def urgency(previous: Status, wanted: Status, replicas: int) -> Urgency:
     """Return how soon `wanted` must be written over `previous`, which may hold conditions of other writers.
 
-    Ready pods beyond the `replicas` that the WebApp asks for are those of two revisions side by side: no progress.
+    Ready pods beyond the `replicas` that the Deployment should have are of two revisions side by side: no progress.
     """
     if _said(previous) == _said(wanted):
         return Urgency.NONE
