@@ -1,4 +1,4 @@
-"""What the peers of the benchmarks tell is of the shape of coxswain's own status, or they would be measured with less."""
+"""What the peers of the benchmarks tell has the shape of coxswain's own status: they are measured with no less."""
 
 from typing import Any
 
