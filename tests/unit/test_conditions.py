@@ -179,7 +179,8 @@ def test_urgency() -> None:
     assert urgency({}, before, REPLICAS) is Urgency.NOW
     more: Any = {**before, "readyReplicas": 3}
     assert urgency(before, more, REPLICAS) is Urgency.PROGRESS
-    assert urgency({**more, "readyReplicas": 2}, more, REPLICAS) is Urgency.COUNTS, "old and new pods, side by side"
+    fewer: Any = {**before, "readyReplicas": 2}
+    assert urgency(fewer, more, REPLICAS) is Urgency.COUNTS, "old and new pods, side by side"
     assert urgency(more, before, REPLICAS) is Urgency.PROGRESS, "fewer than it should have"
     assert urgency(before, {**before, "observedGeneration": 2}, REPLICAS) is Urgency.NOW
 
