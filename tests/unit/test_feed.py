@@ -46,16 +46,41 @@ def bring(crossing: Crossing, versions: range) -> None:
         crossing.event(WEBAPP, "MODIFIED", raw_webapp(version=version))
 
 
+def run_once(loop: asyncio.AbstractEventLoop) -> None:
+    """Let all be taken that has come, and what that brings."""
+    for _ in range(4):
+        loop.run_until_complete(asyncio.sleep(0))
+
+
+def test_one_that_fails_holds_up_no_other() -> None:
+    loop = Wakes()
+    failures: list[str] = []
+    loop.set_exception_handler(lambda _, context: failures.append(str(context["exception"])))
+
+    def fail(*_: object) -> None:
+        raise ValueError("a defect")
+
+    try:
+        taken = Taken(loop)
+        crossing = Crossing(loop, event=taken._event, started_over=fail, alive=taken._alive)
+        crossing.started_over(WEBAPP, None)
+        bring(crossing, range(1, 3))
+        run_once(loop)
+        assert (taken.versions, failures) == ([1, 2], ["a defect"])
+    finally:
+        loop.close()
+
+
 def test_all_that_comes_while_the_loop_sleeps_wakes_it_once() -> None:
     loop = Wakes()
     try:
         taken = Taken(loop)
         bring(taken.crossing, range(1, 51))
         taken.crossing.alive(WEBAPP, None, Sign.BOOKMARK)
-        loop.run_until_complete(asyncio.sleep(0))
+        run_once(loop)
         assert (taken.versions, taken.signs, loop.woken) == (list(range(1, 51)), [Sign.BOOKMARK], 1)
         bring(taken.crossing, range(51, 53))
-        loop.run_until_complete(asyncio.sleep(0))
+        run_once(loop)
         assert (taken.versions[50:], loop.woken) == ([51, 52], 2)
     finally:
         loop.close()
@@ -96,8 +121,7 @@ def test_what_comes_when_all_has_just_been_taken_wakes_the_loop_again() -> None:
         taken = Taken(loop)
         taken.crossing._waiting = Late()
         bring(taken.crossing, range(1, 2))
-        loop.run_until_complete(asyncio.sleep(0))
-        loop.run_until_complete(asyncio.sleep(0))
+        run_once(loop)
         assert (taken.versions, loop.woken) == ([1, 2], 2)
     finally:
         loop.close()

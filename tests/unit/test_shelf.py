@@ -1,12 +1,16 @@
 """The shelf: a table of objects, most of them packed, that behaves like a dict of them."""
 
+import sys
+from typing import Any
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from coxswain.control.shelf import Shelf
 from coxswain.kube.kinds import DEPLOYMENT
 from coxswain.kube.observed import Observed, observe
-from unit.objects import observed_child
+from coxswain.webapp.children import desired
+from unit.objects import observed_child, webapp
 
 PLACES = st.integers(0, 5)
 STEPS = st.lists(st.tuples(st.sampled_from(["put", "get", "remove"]), PLACES), max_size=40)
@@ -54,6 +58,23 @@ def test_what_was_looked_at_of_late_stays_as_it_is() -> None:
     found = shelf.get(2)
     assert found == second
     assert found is not second
+
+
+def memory(value: Any) -> int:
+    """Bytes of a value and all that is in it."""
+    inside = [*value.keys(), *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else []
+    return sys.getsizeof(value) + sum(map(memory, inside))
+
+
+def test_packed_takes_a_fraction() -> None:
+    shelf = Shelf[int](DEPLOYMENT, recent=0)
+    manifest = desired(webapp(ports=[{"name": "http", "containerPort": 8080}], config={"A": "1"}))[-1]
+    metadata = {**manifest["metadata"], "uid": "child-1", "resourceVersion": "1"}
+    observed = observe(DEPLOYMENT, {**manifest, "metadata": metadata})
+    shelf.put(1, observed)
+    packed, as_dicts = len(shelf._packed[1]), memory(observed.content)
+    print(f"a Deployment: {as_dicts} bytes as dicts, {packed} packed")
+    assert as_dicts > 3 * packed
 
 
 @given(STEPS)

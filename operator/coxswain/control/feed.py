@@ -88,4 +88,5 @@ class Crossing:
         self._called = False  # first: what is put in from here on calls again
         while self._waiting:
             take, arguments = self._waiting.popleft()
-            take(self, *arguments)
+            # Each a call of its own: one that fails holds up no other.
+            self._main.call_soon(take, self, *arguments)

@@ -20,7 +20,7 @@ WORKERS = 16
 
 
 async def bring_about(api: Api, template: str, webapp: Mapping[str, Any], *, changed: bool = False) -> None:
-    """Write the children of a WebApp, and its status; if it was `changed`, its Deployment alone."""
+    """Write the children of a WebApp; if it was `changed`, its Deployment alone."""
     for manifest in children(template, webapp):
         if not changed or manifest["kind"] == "Deployment":
             await apply(api, manifest)
