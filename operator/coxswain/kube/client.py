@@ -129,15 +129,11 @@ class Client:
         writing = method != "GET"
         async with self._throttle.turn(writing=writing):
             try:
-                method, url, headers, sent, _ = await self._api.param_serialize(
-                    method,
-                    path,
-                    query_params=list(query),
-                    header_params=headers,
-                    body=body,
-                    auth_settings=["BearerToken"],
+                # Without the body, which it would copy to turn the library's models into JSON: ours has none.
+                method, url, headers, _, _ = await self._api.param_serialize(
+                    method, path, query_params=list(query), header_params=headers, auth_settings=["BearerToken"]
                 )
-                response = await self._api.call_api(method, url, headers, sent, _request_timeout=self._timeout)
+                response = await self._api.call_api(method, url, headers, body, _request_timeout=self._timeout)
                 payload = await response.read()
             except (aiohttp.ClientError, TimeoutError, OSError) as error:
                 raise Unreachable(f"{method} {path}: {str(error) or type(error).__name__}") from error

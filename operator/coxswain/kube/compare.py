@@ -82,6 +82,10 @@ def _applied(desired: Manifest) -> Manifest:
 
 def _compare(path: Path, wanted: Any, live: Any, owned: Fields | None, spelled: list[Fields]) -> Iterator[Difference]:
     """Compare at a place; `owned` is None where nothing is ours, and `spelled` is what all managers' entries say."""
+    if isinstance(wanted, str | int | float | None):
+        if owned is None or wanted != live:
+            yield Difference(path, wanted, live)
+        return
     granular = any(fields.keys() - {"."} for fields in spelled)
     if isinstance(wanted, Mapping) and granular and (wanted or owned is not None):
         yield from _compare_map(path, wanted, live if isinstance(live, Mapping) else _ABSENT, owned or _ABSENT, spelled)

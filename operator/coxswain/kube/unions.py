@@ -33,6 +33,8 @@ def rivals_in_map(path: Path, wanted: Mapping[str, Any], live: Mapping[str, Any]
         alone = wanted.get("type") == "Recreate" and "rollingUpdate" in live
         return {"type": ((*path, "f:rollingUpdate"),)} if alone else {}
     members = _members(path, wanted, live)
+    if not members:
+        return {}
     others = [key for key in live if key in members and key not in wanted]
     if not others:
         return {}
