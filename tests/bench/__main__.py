@@ -11,7 +11,7 @@ import platform
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -54,7 +54,11 @@ def _measure(options: argparse.Namespace) -> None:
     if unknown := only - {*BENCHMARKS, "profile"}:
         sys.exit(f"there is no {', '.join(sorted(unknown))}: --only takes {', '.join(BENCHMARKS)} and profile")
     kept = load(RESULTS) if options.only and RESULTS.exists() else None
-    results = Results(_this_machine(), kept.measured if kept else [], kept.profile if kept else {})
+    machine = _this_machine()
+    if kept is not None:
+        # Of a run in several parts, the load is that before the first: later ones begin right after the one before.
+        machine = replace(machine, load_before=kept.machine.load_before)
+    results = Results(machine, kept.measured if kept else [], kept.profile if kept else {})
     program = build_controller_runtime(_say) if "B1" in only else None
     planned = list(_tasks(options, only, program))
     began = time.monotonic()

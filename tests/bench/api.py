@@ -1,5 +1,6 @@
 """Requests as bare as Python has them: aiohttp and JSON, no cache, no retry."""
 
+import asyncio
 import base64
 import json
 import ssl
@@ -16,6 +17,10 @@ from coxswain.kube.kinds import KINDS
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
 APPLY = "application/apply-patch+yaml"
+
+PASSING = (429, 500, 503)
+"""How an API server that has just started answers for a while."""
+PAUSE = 0.2
 
 CHILDREN = "labelSelector=coxswain.dev%2Fwebapp"
 
@@ -73,7 +78,11 @@ class Api:
 
     async def follow(self, where: str, query: str = "") -> AsyncIterator[Mapping[str, Any]]:
         """Yield an ADDED for each object that is there, then one event SYNCED, then those of watches, for ever."""
-        listed = await self.accepted("GET", f"{where}?{query}")
+        while (found := await self.send("GET", f"{where}?{query}"))[0] in PASSING:
+            await asyncio.sleep(PAUSE)
+        status, listed = found
+        if status >= 400:
+            raise RuntimeError(f"list of {where}: {status} {listed.get('message')}")
         for item in listed["items"]:
             yield {"type": "ADDED", "object": item}
         yield {"type": "SYNCED"}
@@ -88,6 +97,9 @@ class Api:
     async def _watch(self, where: str) -> AsyncIterator[dict[str, Any]]:
         """Yield the events of one watch, until the server ends it."""
         async with self._session.get(self._url + where) as answer:
+            if answer.status in PASSING:
+                await asyncio.sleep(PAUSE)
+                return
             if answer.status != 200:
                 raise RuntimeError(f"watch of {where}: {answer.status}")
             buffer = b""

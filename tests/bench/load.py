@@ -145,7 +145,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--image", default=NEXT_IMAGE, help="[%(default)s]")
     parser.add_argument("--children", type=Path, help="of bare: their manifests, as JSON with placeholders")
     parser.add_argument("--concurrency", type=int, default=CONCURRENCY, help="of bare and storm [%(default)s]")
-    parser.add_argument("--aside", action="store_true", help="of storm: write to an object that no operator looks at")
+    parser.add_argument("--aside", action="store_true", help="of storm: write to a twin that no operator looks at")
     parser.add_argument("--pause", type=float, default=1.0, help="of edit: seconds between two [%(default)s]")
     parser.add_argument("--seconds", type=float, default=60.0, help="of heal and storm: how long [%(default)s]")
     parser.add_argument("--timeout", type=float, default=300.0, help="seconds until all must be true [%(default)s]")

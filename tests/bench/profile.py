@@ -14,6 +14,7 @@ from bench.results import COXSWAIN
 from bench.rig import QUIET_SECONDS, Rig
 from cluster.processes import clean_environment
 from cluster.progress import Progress
+from cluster.readiness import wait_until
 
 RATE = 100
 """Samples a second."""
@@ -35,7 +36,10 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "the event loop": ("asyncio/",),
 }
 """What a frame belongs to, by its file; the innermost frame that belongs to anything decides for the sample."""
-OTHERS = "imports and others"
+OTHERS = "others"
+IMPORTS = "imports"
+"""Of a start: what it used before it could be sampled."""
+START_SECONDS = 30.0
 WAITING = "waiting"
 _ASLEEP = "select (selectors.py"
 """A thread that has just been woken, or is about to sleep: py-spy counts it as busy while the processors are."""
@@ -51,11 +55,15 @@ def profiles(progress: Progress) -> dict[str, dict[str, float]]:
         found[f"B1, N = {CONVERGED}"] = samples
         rig.load("create", RESTARTED - CONVERGED, first=CONVERGED)
         rig.operator.stop(Signals.SIGKILL)
+        log = rig.cluster.directory / "logs" / "operator.log"
+        length = log.stat().st_size
         rig.operator.start(wait=False)
+        wait_until("the imports", lambda: "probes at" in log.read_text(encoding="utf-8")[length:], [], START_SECONDS)
+        imports = cpu_seconds(rig.pid)
         with _sampled(rig, progress) as samples:
             rig.operator.start()
             time.sleep(QUIET_SECONDS)
-        found[f"B6, N = {RESTARTED}"] = samples
+        found[f"B6, N = {RESTARTED}"] = {IMPORTS: imports} | samples if samples else {}
     return {name: samples for name, samples in found.items() if samples}
 
 

@@ -15,7 +15,7 @@ import yaml
 
 from bench.meter import Meter, memory
 from bench.results import BARE, COXSWAIN, PLAIN_KOPF
-from bench.webapps import NAMESPACES, children, children_template, contains, is_available, is_ready
+from bench.webapps import NAMESPACES, aside_definition, children, children_template, contains, is_available, is_ready
 from cluster import AuditEvent, AuditLog, ControlPlane
 from cluster.clients import direct_session
 from cluster.operator_process import OperatorProcess
@@ -24,6 +24,7 @@ from cluster.readiness import wait_until
 from coxswain.kube.kinds import WEBAPP, kind_of
 
 ROOT = Path(__file__).parents[2]
+CRD = ROOT / "crds" / "webapps.yaml"
 PODS_PER_NODE = 900
 SETTLE_SECONDS = 2.0
 QUIET_SECONDS = 10.0
@@ -60,7 +61,7 @@ class Rig:
         self.peer = peer
         self._nodes = nodes_for(size)
         self._program = program
-        self.cluster = ControlPlane(fsync=True, nodes=self._nodes, manifests=[ROOT / "crds" / "webapps.yaml"])
+        self.cluster = ControlPlane(fsync=True, nodes=self._nodes, manifests=[CRD])
 
     def __enter__(self) -> Self:
         self.cluster.__enter__()
@@ -112,6 +113,12 @@ class Rig:
         """Have the operator go through what another kubeconfig names, a proxy say, from its next start on."""
         self.operator.stop()
         self.operator = self._make_peer(kubeconfig)
+
+    def add_twin(self) -> None:
+        """Have the API server serve a twin of the WebApp's kind, which no operator looks at."""
+        twin = aside_definition(yaml.safe_load(CRD.read_text(encoding="utf-8")))
+        self.cluster.kubectl("create", "-f", "-", input=yaml.safe_dump(twin))
+        self.cluster.kubectl("wait", "--for=condition=Established", "--timeout=30s", f"crd/{twin['metadata']['name']}")
 
     @property
     def program(self) -> str:

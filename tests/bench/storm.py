@@ -8,26 +8,28 @@ from typing import Any
 
 from bench.api import JSON, MERGE_PATCH, Api, path
 from bench.watcher import Place, Watcher
-from bench.webapps import IMAGE, NEXT_IMAGE
+from bench.webapps import ASIDE_GROUP, IMAGE, NEXT_IMAGE, webapp
+from coxswain.webapp.spec import GROUP
 
 PAUSE = 0.25
 """Seconds between two changes of quiet WebApps."""
 TIMEOUT = 60.0
-_ASIDE = "aside"
 
 
 async def storm(api: Api, places: Sequence[Place], writers: int, seconds: float, *, aside: bool) -> dict[str, Any]:
     """Have so many write to the first WebApp, and change the others in turn; return how soon these were true.
 
-    With `aside` they write to a ConfigMap that no operator looks at: what the storm costs the API server alone.
+    With `aside` they write to a twin of it that no operator looks at: what the storm costs the API server alone.
     """
     hot, *quiet = places
+    stormed = path("WebApp", *hot)
     if aside:
-        body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": _ASIDE}}
-        await api.send("POST", path("ConfigMap", hot[0]), body, JSON)
+        stormed = _aside(stormed)
+        twin = webapp(*hot) | {"apiVersion": f"{ASIDE_GROUP}/v1"}
+        await api.send("POST", _aside(path("WebApp", hot[0])), twin, JSON)
     async with Watcher(api) as watcher:
         writes = [0]
-        raging = [asyncio.create_task(_rage(api, hot, number, aside, writes)) for number in range(writers)]
+        raging = [asyncio.create_task(_rage(api, stormed, number, writes)) for number in range(writers)]
         begun: dict[Place, float] = {}
         latencies: list[float] = []
         written: list[float] = []
@@ -65,11 +67,14 @@ async def _quiet_change(api: Api, watcher: Watcher, where: Place, begun: dict[Pl
     watcher.expect_generation(where, answer)
 
 
-async def _rage(api: Api, hot: Place, writer: int, aside: bool, writes: list[int]) -> None:
+def _aside(where: str) -> str:
+    return where.replace(GROUP, ASIDE_GROUP)
+
+
+async def _rage(api: Api, where: str, writer: int, writes: list[int]) -> None:
     """Write without a pause: an annotation of its own, and every tenth time the count that all share."""
-    where = path("ConfigMap", hot[0], _ASIDE) if aside else path("WebApp", *hot)
     for number in itertools.count():
-        if number % 10 == 9 and not aside:
+        if number % 10 == 9:
             body: dict[str, Any] = {"spec": {"replicas": 1 + number // 10 % 2}}
         else:
             body = {"metadata": {"annotations": {f"writer-{writer}": str(number)}}}

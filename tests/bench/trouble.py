@@ -22,13 +22,15 @@ STORM_SECONDS = 20.0
 EDITS = 5
 OUTAGE_SIZE = 300
 HERD_SECONDS = 10.0
+RETURN_SECONDS = 180.0
 OUTAGES = ("stopped", "503", "429")
 
 
 def storms(number: int, progress: Progress) -> list[Measured]:
-    """B9: so many writers on one WebApp, with 99 quiet ones; and as many aside, for what they cost the servers."""
+    """B9: so many writers on one WebApp, with 99 quiet ones; and on a twin of it, for what they cost the servers."""
     found = []
     with Rig(COXSWAIN, STORMED) as rig:
+        rig.add_twin()
         rig.operator.start()
         rig.load("create", STORMED)
         for writers in WRITERS:
@@ -81,10 +83,12 @@ def outage(case: str, number: int, seconds: float, progress: Progress) -> list[M
         mark = rig.mark()
         back = end()
         answer = rig.loaded(load)
+        _wait_for_pods(rig)
         events, within = rig.quiet(mark)
+        ready = "seconds until Ready" if case != "stopped" else "with the controllers' own return"
         figures = {
             "seconds until written": max(answer["written"], default=0.0) - back,
-            "seconds until Ready": max(answer["done"], default=0.0) - back,
+            ready: max(answer["done"], default=0.0) - back,
             "exits": float(rig.operator.pid != pid),
             **herd(events),
         }
@@ -92,6 +96,13 @@ def outage(case: str, number: int, seconds: float, progress: Progress) -> list[M
         one = Measured("B10", COXSWAIN, OUTAGE_SIZE, number, case, figures, counted(events), tuple(wrong))
         progress(line(one))
         return [one]
+
+
+def _wait_for_pods(rig: Rig) -> None:
+    """Wait until all is as it should be, or the time is up: controllers and nodes that were cut off come back too."""
+    deadline = time.monotonic() + RETURN_SECONDS
+    while rig.differences() and time.monotonic() < deadline:
+        time.sleep(3)
 
 
 def _stopping(rig: Rig) -> tuple[Callable[[], None], Callable[[], float], Path]:

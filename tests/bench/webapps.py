@@ -11,6 +11,8 @@ from coxswain.webapp.children import desired
 NAMESPACES = tuple(f"bench-{number}" for number in range(10))
 IMAGE = "registry.example/shop:1"
 NEXT_IMAGE = "registry.example/shop:2"
+ASIDE_GROUP = "aside.example"
+"""A group with a twin of the WebApp, schema and rules and all, that no operator looks at."""
 CONDITIONS = ("Ready", "Progressing", "Available", "Stalled", "Conflicted", "Contested")
 
 
@@ -30,6 +32,17 @@ def webapp(namespace: str, name: str, image: str = IMAGE) -> dict[str, Any]:
             "ports": [{"name": "http", "containerPort": 8080}],
             "config": {"GREETING": "hello"},
         },
+    }
+
+
+def aside_definition(definition: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the definition of the twin, given the WebApp's."""
+    spec = definition["spec"]
+    names = {key: value for key, value in spec["names"].items() if key not in ("shortNames", "categories")}
+    return {
+        **definition,
+        "metadata": {"name": f"{spec['names']['plural']}.{ASIDE_GROUP}"},
+        "spec": {**spec, "group": ASIDE_GROUP, "names": names},
     }
 
 

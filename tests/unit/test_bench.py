@@ -100,7 +100,7 @@ def test_stacks_are_sorted_by_the_innermost_frame_that_belongs_to_anything() -> 
         "main (coxswain/main.py:1);_run_once (asyncio/base_events.py:1);select (selectors.py:468) 50",
     ]
     found = sorted_by_part("\n".join(stacks))
-    assert dict(found) == {"TLS": 3, "deciding: store, manifests, compare, status": 2, "imports and others": 1}
+    assert dict(found) == {"TLS": 3, "deciding: store, manifests, compare, status": 2, "others": 1}
 
 
 def live(manifest: dict[str, Any], **status: int) -> dict[str, Any]:
