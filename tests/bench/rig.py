@@ -26,6 +26,9 @@ from coxswain.kube.kinds import WEBAPP, kind_of
 ROOT = Path(__file__).parents[2]
 CRD = ROOT / "crds" / "webapps.yaml"
 PODS_PER_NODE = 900
+PATIENT_WITH_NODES = "--node-monitor-grace-period=1h"
+"""Pods of a node that is not heard of are marked as not ready, and only a kubelet would tell that they are again: the
+fake nodes have none, and an outage silences them all."""
 SETTLE_SECONDS = 2.0
 QUIET_SECONDS = 10.0
 READS = ("get", "list", "watch")
@@ -61,7 +64,9 @@ class Rig:
         self.peer = peer
         self._nodes = nodes_for(size)
         self._program = program
-        self.cluster = ControlPlane(fsync=True, nodes=self._nodes, manifests=[CRD])
+        self.cluster = ControlPlane(
+            fsync=True, nodes=self._nodes, manifests=[CRD], controller_manager_flags=[PATIENT_WITH_NODES]
+        )
 
     def __enter__(self) -> Self:
         self.cluster.__enter__()
