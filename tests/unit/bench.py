@@ -46,6 +46,10 @@ class Bench:
         self.now = 0.0
         self.time = datetime(2026, 1, 1, tzinfo=UTC)
         self.swept: list[str] = []
+        self.restart()
+
+    def restart(self) -> None:
+        """Make another reconciler, which remembers nothing."""
         reporter = Reporter(
             self.store, self.writer, StatusSettings(), clock=lambda: self.now, sweep_webapps=self.swept.append
         )

@@ -84,8 +84,8 @@ class FakeApi:
         return await self.lists.get(kind, self.list)(request)
 
     async def list(self, request: web.Request) -> web.Response:
-        """Answer a LIST."""
-        items = list(self.objects[SERVED[request.path]].values())
+        """Answer a LIST; the field selector that there may be matches nothing."""
+        items = [] if "fieldSelector" in request.query else list(self.objects[SERVED[request.path]].values())
         return web.json_response({"metadata": {"resourceVersion": str(self.version)}, "items": items})
 
     async def watch(self, request: web.Request) -> web.StreamResponse:

@@ -45,6 +45,10 @@ class Scripted:
     def __init__(self, acts: dict[Key, Callable[[], Coroutine[Any, Any, Outcome]]]) -> None:
         self.acts = acts
         self.asked: list[Key] = []
+        self.started_over = 0
+
+    def start_over(self) -> None:
+        self.started_over += 1
 
     async def reconcile(self, key: Key, *, failures: int) -> Outcome:
         assert failures >= 0
@@ -249,6 +253,7 @@ def test_history_that_runs_backwards_drops_everything_and_watches_anew(monkeypat
             await asyncio.sleep(0.01)
         assert len(loop._queue) == 0
         assert loop._store.begin_sweep(WEBAPP, None).newest_before == 10
+        assert reconciler.started_over
 
     during(monkeypatch, reconciler, body)
 

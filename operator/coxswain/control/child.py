@@ -8,6 +8,7 @@ from coxswain.control.adoption import TakenNames, foreign, is_released, to_relea
 from coxswain.control.attempts import Attempts
 from coxswain.control.contest import Contests
 from coxswain.control.finding import healthy, listed, refusal, shown
+from coxswain.control.freshness import Freshness
 from coxswain.control.reached import Reached
 from coxswain.control.replacement import Replacements
 from coxswain.control.result import Correction, Result
@@ -42,11 +43,14 @@ log = logging.getLogger(__name__)
 class ChildWriter:
     """Brings single children about."""
 
-    def __init__(self, store: Store, writer: Writer, contests: Contests, taken: TakenNames) -> None:
+    def __init__(
+        self, store: Store, writer: Writer, contests: Contests, taken: TakenNames, freshness: Freshness
+    ) -> None:
         self._store = store
         self._writer = writer
         self._contests = contests
         self._taken = taken
+        self._freshness = freshness
         self._replacements = Replacements(writer)
         self._attempts = Attempts()
         self._reached = Reached()
@@ -105,13 +109,15 @@ class ChildWriter:
                 if error.status != 409:
                     raise
                 # The store doesn't know of it, yet its name is taken: look whose it is.
-                if await self._is_behind(webapp):
+                # Nor may the WebApp be what it says, and its manifests of the present.
+                if await self._freshness.is_behind(webapp):
                     raise
                 found = await self._writer.look(manifest)
                 self._taken.take_in(webapp, found)
         return await self._update(webapp, scaled(manifest, webapp, found, self._store), found)
 
     async def _made(self, webapp: WebApp, manifest: Manifest) -> Result:
+        await self._freshness.before_a_write(webapp)
         created = await self._writer.create(manifest)
         self._store.answer(created, None)
         self._reached.note(webapp, _object(manifest))
@@ -154,6 +160,7 @@ class ChildWriter:
         live = _ours(webapp, observed)
         if found.remedy is Remedy.BY_HAND or any(each.differs for each in planned.left):
             return Result(_child(manifest, _immutable(webapp, manifest, found)), live, left=planned.left)
+        await self._freshness.before_a_write(webapp)
         try:
             await self._replacements.delete(webapp, manifest, observed, found)
         except Refused as error:
@@ -187,6 +194,7 @@ class ChildWriter:
             if not adopting
         )
         foreign = [each.difference.text for each in corrections if each.is_foreign]
+        await self._freshness.before_a_write(webapp)
         try:
             count = count_to_keep(planned.manifest, observed)
             if count is not None:
@@ -206,7 +214,7 @@ class ChildWriter:
                 self._taken.take_in(webapp, now)
                 if now.generation != observed.generation or not now.generation:
                     self._contests.refused(_key(webapp), _object(manifest), foreign)
-                await self._is_behind(webapp)
+                await self._freshness.is_behind(webapp)
             raise
         self._taken.answered(webapp, answer, observed)
         self._reached.note(webapp, _object(manifest), [each.difference.text for each in planned.left])
@@ -231,18 +239,10 @@ class ChildWriter:
     async def _release(self, webapp: WebApp, observed: Observed) -> Observed:
         if not to_release(webapp, observed):
             return observed
+        await self._freshness.before_a_write(webapp)
         answer = await self._writer.release(observed, is_released(webapp, observed))
         self._store.answer(answer, observed)
         return answer
-
-    async def _is_behind(self, webapp: WebApp) -> bool:
-        """Tell whether the WebApp has changed since; the store knows then.
-
-        Where a child is not what the store says, the WebApp may not be either, and its manifests are of the past.
-        """
-        found = await self._writer.look_at_webapp(webapp)
-        self._store.observe(found)
-        return (found.uid, found.content["metadata"]["generation"]) != (webapp.uid, webapp.generation)
 
     def _outcome(self, webapp: WebApp, manifest: Manifest, answer: Observed, before: Observed | None) -> Plan:
         """Return what would be done next about a child that was just applied."""

@@ -223,6 +223,7 @@ class Loop:
         # Late news of the watches that are about to end must not reach the store.
         self._feed = None
         self._store.clear()
+        self._reconciler.start_over()
         self._queue.clear()
         self._outage.clear()
         self._resync.start_over()

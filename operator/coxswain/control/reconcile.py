@@ -11,6 +11,7 @@ from datetime import datetime
 from coxswain.control.adoption import TakenNames
 from coxswain.control.child import ChildWriter
 from coxswain.control.contest import Contests
+from coxswain.control.freshness import Freshness
 from coxswain.control.ledger import Ledger, conflicts, repairs
 from coxswain.control.news import news
 from coxswain.control.report import Report, Reporter
@@ -69,7 +70,8 @@ class Reconciler:
         self._reporter = reporter
         self._contests = contests
         self._taken = taken
-        self._children = ChildWriter(store, writer, contests, taken)
+        self._freshness = Freshness(store, writer)
+        self._children = ChildWriter(store, writer, contests, taken, self._freshness)
         self._ledger = Ledger()
         self._removed: set[str] = set()
 
@@ -79,6 +81,10 @@ class Reconciler:
         self._contests.look_again()
         self._reporter.look_again()
         self._removed.clear()
+
+    def start_over(self) -> None:
+        """Trust no WebApp of the store before it was looked at: history ran backwards."""
+        self._freshness.start_over()
 
     async def reconcile(self, key: Key, *, failures: int) -> Outcome:
         """Reconcile a WebApp that has failed so many times in a row.
@@ -92,6 +98,7 @@ class Reconciler:
             # No WebApp in the store never means delete, and what foreground deletion takes is not made anew.
             self._reporter.forget(key)
             self._children.forget(key)
+            self._freshness.forget(key)
             self._contests.forget(key)
             self._ledger.written(key)
             return Outcome()
@@ -131,6 +138,7 @@ class Reconciler:
             if (child.kind.kind, child.name) in wanted or not _removable(webapp, child) or child.uid in self._removed:
                 continue
             if child.kind is SERVICE or rolled_out:
+                await self._freshness.before_a_write(webapp)
                 await self._remove(child)
 
     async def _remove(self, child: Observed) -> None:

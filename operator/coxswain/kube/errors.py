@@ -39,6 +39,15 @@ class Undecodable(RequestFailed):
     """An answer that is no JSON object."""
 
 
+class OutOfDate(RequestFailed):
+    """Not sent: what it was decided on is of the past."""
+
+    @property
+    def sort(self) -> Sort:
+        """The present is known, or its news is on the way."""
+        return Sort.CONFLICT
+
+
 @dataclass(frozen=True)
 class Cause:
     """One cause of a refusal, as the API server names it."""

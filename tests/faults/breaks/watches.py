@@ -11,6 +11,7 @@ import coxswain.control.watch as watching
 from coxswain.control import session
 from coxswain.control.child import ChildWriter
 from coxswain.control.feed import Crossing
+from coxswain.control.freshness import Freshness
 from coxswain.control.loop import Loop
 from coxswain.control.progress import Progress
 from coxswain.control.resync import Resync
@@ -168,6 +169,14 @@ def counts_events() -> None:
         self._store._replace(observed.kind, place, self._store.get(observed.kind, place), None)
 
     _put(Loop, _take=count)
+
+
+@broken("the first write for a WebApp is decided on the store alone, however old its WebApp is")
+def trusts_its_first_list() -> None:
+    async def unasked(*_: object) -> None:
+        return
+
+    _put(Freshness, before_a_write=unasked)
 
 
 @broken("a start applies everything, without a comparison")

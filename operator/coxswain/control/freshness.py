@@ -1,0 +1,64 @@
+"""Freshness: whether the store's WebApp is the present one, where something may have been done for a later one.
+
+Watches catch up in any order. After a start, where those of the children are ahead, a WebApp of the past would be
+brought about over what its present asked for; of which generation the operator before this one knew, nobody tells. So
+the first write for a WebApp that someone has worked on waits for a look at it: a GET without a resourceVersion is
+answered with the most recent state, whatever the watches say
+(https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions).
+"""
+
+from coxswain.control.store import Key, Store
+from coxswain.kube.apply import Writer
+from coxswain.kube.errors import OutOfDate, Refused
+from coxswain.kube.kinds import CHILDREN
+from coxswain.webapp.spec import WebApp
+
+
+class Freshness:
+    """Which WebApps this process has looked at, or was the first to work on."""
+
+    def __init__(self, store: Store, writer: Writer) -> None:
+        self._store = store
+        self._writer = writer
+        self._uids: dict[Key, str] = {}
+
+    async def before_a_write(self, webapp: WebApp) -> None:
+        """Look at a WebApp before the first write for it, unless nobody has worked on it yet.
+
+        Raises:
+            OutOfDate: it has changed or is gone; if it has changed, the store knows it now.
+            RequestFailed: it could not be looked at.
+        """
+        key = Key(webapp.namespace, webapp.name)
+        if self._uids.get(key) == webapp.uid:
+            return
+        if self._was_worked_on(key):
+            try:
+                behind = await self.is_behind(webapp)
+            except Refused as error:
+                if error.status != 404:
+                    raise
+                raise OutOfDate(f"WebApp {key} is gone, and its DELETED is on the way") from error
+            if behind:
+                raise OutOfDate(f"WebApp {key} has changed since generation {webapp.generation}")
+        self._uids[key] = webapp.uid
+
+    async def is_behind(self, webapp: WebApp) -> bool:
+        """Tell whether a WebApp has changed since; the store knows then."""
+        found = await self._writer.look_at_webapp(webapp)
+        self._store.observe(found)
+        self._uids[Key(found.namespace, found.name)] = found.uid
+        return (found.uid, found.content["metadata"]["generation"]) != (webapp.uid, webapp.generation)
+
+    def forget(self, key: Key) -> None:
+        """Forget a WebApp that is gone."""
+        self._uids.pop(key, None)
+
+    def start_over(self) -> None:
+        """Forget all: history ran backwards, and everything is listed anew."""
+        self._uids.clear()
+
+    def _was_worked_on(self, key: Key) -> bool:
+        observed = self._store.webapp(key)
+        told = observed is not None and observed.content["status"].get("observedGeneration", 0) > 0
+        return told or bool(self._store.objects_of(key, *CHILDREN))
