@@ -39,6 +39,12 @@ def test_a_restart_costs_a_converged_webapp_nothing(scene: Scene, number: Signal
     assert {resource for _, resource in requests} == STEADY
     assert {verb for verb, _ in requests} == {"list", "watch"}
     assert all(count <= 2 for count in requests.values())
+    listed = [event for event in events if event.verb == "list"]
+    versions = Counter(
+        event.resource for event in listed if "fieldSelector=metadata.name=NOTHING" in unquote(event.uri)
+    )
+    assert versions == Counter(STEADY), "Kopf's LIST, of which only the version is used"
+    assert Counter(event.resource for event in listed) == versions + versions, "and the sweep's"
     # Of other kinds only ours are read: the rest of the cluster is none of the operator's business. An autoscaler that
     # someone made for a Deployment of ours bears no mark.
     unfiltered = [event for event in events if "labelSelector=coxswain.dev/webapp" not in unquote(event.uri)]

@@ -32,7 +32,7 @@ class Feed(Protocol):
     """Takes what the watches bring; unable to fail, since Kopf drops the exceptions of such handlers."""
 
     def event(self, kind: Kind, change: str | None, raw: Mapping[str, Any]) -> None:
-        """Take an object: `change` is ADDED, MODIFIED, DELETED, or None for one that Kopf's LIST found."""
+        """Take an object: `change` is ADDED, MODIFIED or DELETED."""
 
     def started_over(self, kind: Kind, namespace: str | None) -> None:
         """Take that a watch now runs from a new LIST: what vanished before that, no event will tell."""

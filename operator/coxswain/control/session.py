@@ -19,6 +19,8 @@ from coxswain.kube.kinds import KINDS
 from coxswain.settings import WatchSettings
 
 _BOOKMARK = b'{"type":"BOOKMARK"'
+_NOTHING = "metadata.name=NOTHING"
+"""A field selector that no object matches, since names have no capitals."""
 
 
 class Endless:
@@ -46,6 +48,10 @@ def session(
         watching = "watch" in request.url.query
         if watching:
             await pace.turn(path)
+        else:
+            # Of this LIST Kopf needs the version that its watch begins at. The objects come with the sweep after it,
+            # without a task and a memory of Kopf's for each.
+            request.url = request.url.update_query(fieldSelector=_NOTHING)
 
         def failed() -> None:
             feed.alive(*scope, Sign.FAILED)
