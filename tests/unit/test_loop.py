@@ -14,9 +14,9 @@ from coxswain.control.reconcile import Outcome
 from coxswain.control.store import HistoryReset, Key
 from coxswain.kube.client import Client
 from coxswain.kube.errors import Ending, Refused, RequestFailed, Unreachable
-from coxswain.kube.kinds import KINDS, WEBAPP, Kind
+from coxswain.kube.kinds import KINDS, SERVICE, WEBAPP, Kind
 from coxswain.settings import QueueSettings, Settings
-from unit.objects import observed_webapp
+from unit.objects import observed_child, observed_webapp
 
 WEB, POISON = Key("shop", "web"), Key("shop", "poison")
 
@@ -241,6 +241,33 @@ def test_watches_that_do_not_end_hold_nothing_up(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(supervise, "watch", stuck)
     asyncio.run(whole())
+
+
+def test_news_of_a_child_does_not_wait_for_all_who_wait_for_their_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
+    go = asyncio.Event()
+
+    async def held() -> Outcome:
+        await go.wait()
+        return Outcome()
+
+    reconciler = Scripted({POISON: held})
+    names = ["first", "second", "third"]
+
+    async def body(loop: Loop) -> None:
+        loop._queue.add(POISON)
+        while not reconciler.asked:
+            await asyncio.sleep(0.01)
+        feed = loop._feed
+        assert feed is not None
+        for name in names:
+            loop._take(feed, observed_webapp(name), False)
+        loop._take(feed, observed_child(SERVICE), False)
+        go.set()
+        while len(reconciler.asked) < 5:
+            await asyncio.sleep(0.01)
+        assert [key.name for key in reconciler.asked] == [POISON.name, "first", "web", "second", "third"]
+
+    during(monkeypatch, reconciler, body, settings=Settings(queue=QueueSettings(workers=1)))
 
 
 def test_history_that_runs_backwards_drops_everything_and_watches_anew(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 
 from coxswain.control.store import Key
-from coxswain.control.workqueue import WorkQueue
+from coxswain.control.workqueue import Lane, WorkQueue
 
 A, B, C = Key("shop", "a"), Key("shop", "b"), Key("shop", "c")
 
@@ -45,8 +45,8 @@ def test_a_key_in_hand_runs_once_more_and_not_at_the_same_time() -> None:
 def test_a_change_overtakes_the_backlog() -> None:
     async def body() -> None:
         keys = queue()
-        keys.add(A, backlog=True)
-        keys.add(B, backlog=True)
+        keys.add(A, lane=Lane.BACKLOG)
+        keys.add(B, lane=Lane.BACKLOG)
         keys.add(C)
         keys.add(B)
         assert [await keys.take() for _ in range(3)] == [C, B, A]
@@ -58,9 +58,64 @@ def test_the_backlog_does_not_hold_a_change_back() -> None:
     async def body() -> None:
         keys = queue()
         keys.add(A)
-        keys.add(A, backlog=True)
+        keys.add(A, lane=Lane.BACKLOG)
         keys.add(B)
         assert await keys.take() == A
+
+    asyncio.run(body())
+
+
+def test_what_has_changed_and_what_is_under_way_take_turns() -> None:
+    async def body() -> None:
+        keys = queue()
+        changed, under_way = ([Key(name, str(number)) for number in range(4)] for name in ("changed", "under-way"))
+        keys.add(A, Lane.BACKLOG)
+        for key in changed:
+            keys.add(key, Lane.CHANGED)
+        for key in under_way:
+            keys.add(key, Lane.UNDER_WAY)
+        taken = [await keys.take() for _ in range(8)]
+        assert taken[0::2] == changed
+        assert taken[1::2] == under_way
+        assert await keys.take() == A
+
+    asyncio.run(body())
+
+
+def test_where_nothing_is_under_way_each_turn_is_of_what_has_changed() -> None:
+    async def body() -> None:
+        keys = queue()
+        for key in (A, B):
+            keys.add(key, Lane.CHANGED)
+        assert [await keys.take(), await keys.take()] == [A, B]
+
+    asyncio.run(body())
+
+
+def test_a_key_that_waits_keeps_its_place_whatever_else_comes() -> None:
+    async def body() -> None:
+        keys = queue()
+        keys.add(A, Lane.UNDER_WAY)
+        keys.add(B, Lane.CHANGED)
+        keys.add(A, Lane.CHANGED)
+        keys.add(B, Lane.UNDER_WAY)
+        assert len(keys) == 2
+        assert [await keys.take(), await keys.take()] == [B, A]
+
+    asyncio.run(body())
+
+
+def test_what_came_for_a_key_in_hand_counts_by_the_most_urgent() -> None:
+    async def body() -> None:
+        keys = queue()
+        keys.add(A)
+        await keys.take()
+        for lane in (Lane.BACKLOG, Lane.CHANGED, Lane.UNDER_WAY):
+            keys.add(A, lane)
+        keys.add(B, Lane.CHANGED)
+        keys.done(A)
+        keys.add(C, Lane.UNDER_WAY)
+        assert [await keys.take() for _ in range(3)] == [B, C, A]
 
     asyncio.run(body())
 
@@ -159,7 +214,7 @@ def test_clear_drops_what_is_in_no_hand() -> None:
         keys.add(A)
         await keys.take()
         keys.add(A)
-        keys.add(B, backlog=True)
+        keys.add(B, lane=Lane.BACKLOG)
         keys.add_after(C, 0.01)
         keys.clear()
         keys.done(A)

@@ -18,7 +18,7 @@ from coxswain.control.report import Reporter
 from coxswain.control.resync import Resync, Scope, shown
 from coxswain.control.store import HistoryReset, Key, Store
 from coxswain.control.supervise import Supervisor
-from coxswain.control.workqueue import WorkQueue
+from coxswain.control.workqueue import Lane, WorkQueue
 from coxswain.kube.apply import Writer
 from coxswain.kube.client import Client
 from coxswain.kube.errors import Ending, Refused, RequestFailed, Sort
@@ -52,7 +52,7 @@ class Loop:
             client,
             settings.scopes,
             settings.resync_interval,
-            found=lambda keys: self._enqueue(keys, backlog=True),
+            found=lambda keys: self._enqueue(keys, Lane.BACKLOG),
             resynced=self._resynced,
             history_reset=self._start_over,
         )
@@ -153,7 +153,7 @@ class Loop:
         while True:
             await asyncio.sleep(self._settings.queue.scout_interval)
             if self._outage.scout is not None:
-                self._queue.add(self._outage.scout, backlog=True)
+                self._queue.add(self._outage.scout, Lane.BACKLOG)
 
     def _told(self, silent: Mapping[Scope, float]) -> list[str]:
         # While Kopf is not to run, nothing can be heard.
@@ -204,19 +204,19 @@ class Loop:
             self._queue.retry(key)
         else:
             self._queue.succeeded(key)
-        self._enqueue(set(self._outage.over_for(key)), backlog=True)
+        self._enqueue(set(self._outage.over_for(key)), Lane.BACKLOG)
         if outcome.again:
             self._queue.add(key)
         elif outcome.after is not None:
             self._queue.add_after(key, outcome.after)
 
-    def _enqueue(self, keys: set[Key], *, backlog: bool = False) -> None:
+    def _enqueue(self, keys: set[Key], lane: Lane) -> None:
         for key in keys:
-            self._queue.add(key, backlog=backlog)
+            self._queue.add(key, lane)
 
     def _resynced(self) -> None:
         self._reconciler.look_again()
-        self._enqueue(set(self._store.webapps()), backlog=True)
+        self._enqueue(set(self._store.webapps()), Lane.BACKLOG)
 
     def _start_over(self, reset: HistoryReset) -> None:
         log.warning("history ran backwards (%s): everything is listed and watched anew", reset)
@@ -240,11 +240,12 @@ class Loop:
     def _take(self, feed: Crossing, observed: Observed, gone: bool) -> None:
         if feed is not self._feed:
             return
+        lane = Lane.CHANGED if observed.kind is WEBAPP else Lane.UNDER_WAY
         if gone:
             place = Key(observed.namespace, observed.name)
-            self._enqueue(self._store.forget(observed.kind, place, observed.version))
+            self._enqueue(self._store.forget(observed.kind, place, observed.version), lane)
         else:
-            self._enqueue(self._store.observe(observed))
+            self._enqueue(self._store.observe(observed), lane)
 
     def _take_start(self, feed: Crossing, kind: Kind, namespace: str | None) -> None:
         if feed is self._feed:

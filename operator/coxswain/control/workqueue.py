@@ -1,15 +1,28 @@
 """The workqueue: keys, never events.
 
 A key is in it once however many events came, and in one worker's hand at a time; added while it is in hand, it runs
-once more afterwards. A person's change overtakes the backlog of a resync.
+once more afterwards. What has changed and what is under way take turns, so that in a wave of changes the first are
+brought to their end while the last wait for their beginning; both overtake the backlog of a resync.
 """
 
 import asyncio
 import random
 from collections import OrderedDict
 from collections.abc import Callable
+from enum import IntEnum
 
 from coxswain.control.store import Key
+
+
+class Lane(IntEnum):
+    """Why a key is in the queue, the most urgent first."""
+
+    CHANGED = 0
+    """Someone changed the WebApp."""
+    UNDER_WAY = 1
+    """There is news of its children, or a delay is over."""
+    BACKLOG = 2
+    """It is looked at to be sure."""
 
 
 class WorkQueue:
@@ -22,29 +35,29 @@ class WorkQueue:
         self._retry_delay = retry_delay
         self._retry_delay_limit = retry_delay_limit
         self._chance = chance
-        self._urgent: OrderedDict[Key, None] = OrderedDict()
-        self._backlog: OrderedDict[Key, None] = OrderedDict()
+        self._lanes: dict[Lane, OrderedDict[Key, None]] = {lane: OrderedDict() for lane in Lane}
+        self._taken_from = Lane.UNDER_WAY
+        """Of the two that take turns."""
         self._in_hand: set[Key] = set()
-        self._again: dict[Key, bool] = {}
+        self._again: dict[Key, Lane] = {}
         self._delayed: dict[Key, asyncio.TimerHandle] = {}
         self._failures: dict[Key, int] = {}
         self._retry_at: dict[Key, float] = {}
         self._filled = asyncio.Event()
 
     def __len__(self) -> int:
-        return len(self._urgent) + len(self._backlog)
+        return sum(map(len, self._lanes.values()))
 
-    def add(self, key: Key, *, backlog: bool = False) -> None:
-        """Put a key in: at once, or in the backlog that everything else overtakes."""
+    def add(self, key: Key, lane: Lane = Lane.UNDER_WAY) -> None:
+        """Put a key in; where it waits already it stays, unless that is the backlog."""
         if key in self._in_hand:
-            self._again[key] = self._again.get(key, True) and backlog
+            self._again[key] = min(lane, self._again.get(key, lane))
             return
         self._cancel(key)
-        if not backlog:
-            self._backlog.pop(key, None)
-            self._urgent[key] = None
-        elif key not in self._urgent:
-            self._backlog[key] = None
+        if lane is not Lane.BACKLOG:
+            self._lanes[Lane.BACKLOG].pop(key, None)
+        if not any(key in waiting for waiting in self._lanes.values()):
+            self._lanes[lane][key] = None
         self._filled.set()
 
     def add_after(self, key: Key, delay: float) -> None:
@@ -77,7 +90,7 @@ class WorkQueue:
     def overtake(self) -> None:
         """Put every key in that waits for its retry: what it failed for may be over."""
         for key in [key for key in self._delayed if key in self._retry_at]:
-            self.add(key, backlog=True)
+            self.add(key, Lane.BACKLOG)
 
     def failures(self, key: Key) -> int:
         """Return how often in a row a key has failed."""
@@ -90,10 +103,14 @@ class WorkQueue:
 
     async def take(self) -> Key:
         """Wait for a key and take it in hand."""
-        while not (self._urgent or self._backlog):
+        while not len(self):
             self._filled.clear()
             await self._filled.wait()
-        key, _ = (self._urgent or self._backlog).popitem(last=False)
+        turns = (Lane.CHANGED, Lane.UNDER_WAY) if self._taken_from is Lane.UNDER_WAY else (Lane.UNDER_WAY, Lane.CHANGED)
+        lane = next(lane for lane in (*turns, Lane.BACKLOG) if self._lanes[lane])
+        if lane is not Lane.BACKLOG:
+            self._taken_from = lane
+        key, _ = self._lanes[lane].popitem(last=False)
         self._in_hand.add(key)
         return key
 
@@ -101,13 +118,15 @@ class WorkQueue:
         """Give a key back."""
         self._in_hand.discard(key)
         if key in self._again:
-            self.add(key, backlog=self._again.pop(key))
+            self.add(key, self._again.pop(key))
 
     def clear(self) -> None:
         """Drop all keys that are in no hand, and those that would come later."""
         for handle in self._delayed.values():
             handle.cancel()
-        for table in (self._urgent, self._backlog, self._again, self._delayed, self._failures, self._retry_at):
+        for lane in self._lanes.values():
+            lane.clear()
+        for table in (self._again, self._delayed, self._failures, self._retry_at):
             table.clear()
 
     def _due(self, key: Key) -> None:
