@@ -33,6 +33,8 @@ STORM = Storm(
     ),
     table=120,
 )
+LAST = edited("deployments", {"spec": {"replicas": 5}})
+"""After which the WebApp is written no more: a change of that would have the Deployment applied, drift or not."""
 
 
 @pytest.mark.fault(
@@ -43,7 +45,7 @@ STORM = Storm(
 )
 @pytest.mark.ci
 def test_storm(case: Case) -> None:
-    played = case((*CREATED, STORM, Settle()), reference=waiting(case, CREATED, 2))
+    played = case((*CREATED, STORM, LAST, Settle()), reference=waiting(case, CREATED, 2))
     print(*played.told, sep="\n")
 
 
