@@ -117,12 +117,11 @@ def per_webapp(measured: Sequence[Measured], count: Callable[[Measured], int]) -
 
 
 def rows_of(results: Results, benchmark: str, names: Sequence[str], *, label: str = "case") -> str:
-    """Return a table of coxswain's, or the bare writer's, figures: a row for each size and case."""
-    found = counting(chosen(results, benchmark))
+    """Return a table of coxswain's figures, where there are none of the bare writer's: a row for each size and case."""
+    found = counting(chosen(results, benchmark, peer=COXSWAIN)) or counting(chosen(results, benchmark, peer=BARE))
     places: dict[tuple[int, str], list[Measured]] = {}
     for each in found:
-        if each.peer in (COXSWAIN, BARE):
-            places.setdefault((each.size, each.case), []).append(each)
+        places.setdefault((each.size, each.case), []).append(each)
     rows = [
         [case or f"N = {size}", *(figure(measured, name) for name in names)]
         for (size, case), measured in sorted(places.items(), key=lambda item: (item[0][0], _natural(item[0][1])))

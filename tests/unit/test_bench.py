@@ -23,7 +23,7 @@ from bench.results import (
     ratios,
     save,
 )
-from bench.tables import number
+from bench.tables import number, rows_of
 from bench.webapps import children, children_template, contains, is_available, is_ready, webapp
 
 MACHINE = Machine("2026-01-01", "v1.36.3", 2, "3.11.7", 0.5)
@@ -151,3 +151,13 @@ def test_healed_is_another_object_or_the_old_value() -> None:
         assert not _healed(drift, before, 6, before), "news from before the drift"
         assert not _healed(drift, before, 6, None)
         assert _healed(drift, before, 6, anew if drift.patch is None else back)
+
+
+def test_a_table_of_one_peer_never_mixes_two() -> None:
+    found = results(
+        Measured("B7", COXSWAIN, 100, 1, figures={"MB": 90.0}),
+        Measured("B7", BARE, 100, 1, figures={"MB": 40.0}),
+        Measured("B0", BARE, 100, 1, figures={"p50": 3.0}),
+    )
+    assert "| N = 100 | 90 |" in rows_of(found, "B7", ("MB",))
+    assert "| N = 100 | 3 |" in rows_of(found, "B0", ("p50",))
