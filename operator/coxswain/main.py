@@ -12,10 +12,12 @@ from aiohttp import web
 from kubernetes.aio.client import Configuration
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
+from coxswain.control.kopf_thread import KopfThread
 from coxswain.control.loop import Loop
 from coxswain.kube.client import Client
 from coxswain.kube.connection import NoConnection, connection
 from coxswain.kube.throttle import Throttle
+from coxswain.kube.transport import HttpTransport
 from coxswain.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -47,9 +49,12 @@ async def run(settings: Settings) -> None:
 
     configuration = await connect()
     throttle = Throttle(in_flight=settings.requests_in_flight, pause_limit=settings.retry_after_limit)
-    client = Client(configuration, throttle, timeout=settings.request_timeout, page_size=settings.watch.page_size)
+    client = Client(
+        HttpTransport(configuration), throttle, timeout=settings.request_timeout, page_size=settings.watch.page_size
+    )
+    watches = KopfThread(connect, settings.scopes, settings.watch)
     try:
-        loop = Loop(settings, client, connect)
+        loop = Loop(settings, client, watches.run)
         async with _probes(settings.listen, lambda: loop.dead, lambda: loop.missing):
             where = ", ".join(settings.namespaces) or "the cluster"
             log.info("serving %s at %s", where, configuration.host)

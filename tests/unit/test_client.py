@@ -13,6 +13,7 @@ from coxswain.kube.connection import authorization, connection
 from coxswain.kube.errors import Ending, Refused, Sort
 from coxswain.kube.kinds import SERVICE, WEBAPP
 from coxswain.kube.throttle import Throttle
+from coxswain.kube.transport import HttpTransport
 from unit.fake_api import FakeApi, serving, until, written_kubeconfig
 
 MANIFEST = {"metadata": {"namespace": "shop", "name": "web"}}
@@ -22,7 +23,7 @@ MANIFEST = {"metadata": {"namespace": "shop", "name": "web"}}
 async def client_of(api: FakeApi, in_flight: int = 8, pause_limit: float = 5) -> AsyncIterator[Client]:
     """A client without jitter."""
     throttle = Throttle(in_flight=in_flight, pause_limit=pause_limit, chance=lambda: 0.0)
-    client = Client(api.connection(), throttle, timeout=10, page_size=2)
+    client = Client(HttpTransport(api.connection()), throttle, timeout=10, page_size=2)
     try:
         yield client
     finally:
@@ -168,7 +169,7 @@ def test_a_401_has_the_token_read_again_at_once(tmp_path: Path) -> None:
             (tmp_path / "token").write_text("first")
             kubeconfig = written_kubeconfig(tmp_path, api.host)
             made = await connection(kubeconfig, None, token_interval=3600)
-            client = Client(made, Throttle(in_flight=1, pause_limit=1), timeout=10, page_size=2)
+            client = Client(HttpTransport(made), Throttle(in_flight=1, pause_limit=1), timeout=10, page_size=2)
             with pytest.raises(Refused) as refused:
                 await client.missing_kinds()
             assert (refused.value.status, refused.value.sort) == (401, Sort.TRANSIENT)

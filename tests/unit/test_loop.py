@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from coxswain.control import supervise
+from coxswain.control.feed import Feed
 from coxswain.control.loop import Loop
 from coxswain.control.reconcile import Outcome
 from coxswain.control.store import HistoryReset, Key
@@ -70,19 +70,15 @@ def during(
     `runs` are the kinds whose watches start in each run of Kopf but the last; each of these runs ends by itself.
     """
 
-    async def watch(*arguments: Any) -> None:
-        feed, stop = arguments[-2:]
+    async def watches(feed: Feed, stop: asyncio.Event) -> None:
         kinds = runs.pop(0) if runs else KINDS
         for kind in kinds:
             feed.started_over(kind, None)
         if kinds is KINDS:
             await stop.wait()
 
-    async def connect() -> Any:
-        return None
-
     async def whole() -> None:
-        loop = Loop(settings, client or Empty(), connect)
+        loop = Loop(settings, client or Empty(), watches)
         monkeypatch.setattr(loop, "_reconciler", reconciler)
         stop = asyncio.Event()
         running = asyncio.create_task(loop.run(stop))
@@ -93,7 +89,6 @@ def during(
             stop.set()
             await running
 
-    monkeypatch.setattr(supervise, "watch", watch)
     asyncio.run(whole())
 
 
@@ -219,17 +214,14 @@ def test_the_end_comes_in_time_and_between_writes_if_it_can(monkeypatch: pytest.
     assert (seconds >= 0.8) is stubborn
 
 
-def test_watches_that_do_not_end_hold_nothing_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def stuck(*arguments: Any) -> None:
+def test_watches_that_do_not_end_hold_nothing_up() -> None:
+    async def stuck(feed: Feed, _: asyncio.Event) -> None:
         for kind in KINDS:
-            arguments[-2].started_over(kind, None)
+            feed.started_over(kind, None)
         await asyncio.sleep(3)
 
-    async def connect() -> Any:
-        return None
-
     async def whole() -> None:
-        loop = Loop(Settings(drain_timeout=0.5), Empty(), connect)
+        loop = Loop(Settings(drain_timeout=0.5), Empty(), stuck)
         stop = asyncio.Event()
         running = asyncio.create_task(loop.run(stop))
         async with asyncio.timeout(20):
@@ -239,7 +231,6 @@ def test_watches_that_do_not_end_hold_nothing_up(monkeypatch: pytest.MonkeyPatch
         async with asyncio.timeout(1.5):
             await running
 
-    monkeypatch.setattr(supervise, "watch", stuck)
     asyncio.run(whole())
 
 

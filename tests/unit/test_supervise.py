@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from coxswain.control import supervise as module
+from coxswain.control import kopf_thread
+from coxswain.control.feed import Feed
+from coxswain.control.kopf_thread import KopfThread
 from coxswain.control.supervise import Supervisor
 from coxswain.kube.client import Client
 from coxswain.kube.errors import Unreachable
@@ -31,32 +33,26 @@ class Discovery(Client):
 class Bench:
     """A supervisor over watches that the test scripts."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, answers: list[list[Kind] | Exception] | None = None) -> None:
-        self.runs: list[str] = []
+    def __init__(self, answers: list[list[Kind] | Exception] | None = None) -> None:
+        self.runs = 0
         self.ends: list[Exception | None] = []
-        self.started = threading.Semaphore(0)
-        monkeypatch.setattr(module, "watch", self._watch)
         settings = WatchSettings(restart_backoff=0.01, restart_backoff_limit=0.02)
-        self.supervisor = Supervisor(Discovery(answers or []), self._connect, [None], settings, _NoFeed)  # type: ignore[arg-type]
+        self.supervisor = Supervisor(Discovery(answers or []), self._watches, settings, _NoFeed)  # type: ignore[arg-type]
 
-    async def _connect(self) -> Any:
-        return None
-
-    async def _watch(self, *arguments: Any) -> None:
+    async def _watches(self, _: Feed, stop: asyncio.Event) -> None:
         """Run until told to stop, or end at once as the script says."""
-        self.runs.append(threading.current_thread().name)
-        self.started.release()
+        self.runs += 1
         if self.ends:
             error = self.ends.pop(0)
             if error is not None:
                 raise error
             return
-        await arguments[-1].wait()
+        await stop.wait()
 
     async def runs_of(self, count: int) -> None:
         """Wait until the watches were started so often."""
         async with asyncio.timeout(10):
-            while len(self.runs) < count:
+            while self.runs < count:
                 await asyncio.sleep(0.01)
 
 
@@ -76,29 +72,19 @@ def during(bench: Bench, body: Callable[[], Coroutine[Any, Any, None]]) -> None:
     asyncio.run(whole())
 
 
-def test_watches_run_in_a_thread_of_their_own_and_end_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = Bench(monkeypatch)
+def test_whatever_ends_the_watches_they_are_started_again() -> None:
+    bench = Bench()
+    bench.ends = [RuntimeError("ERROR 500"), None, ValueError("a line that is no JSON")]
 
     async def body() -> None:
-        await bench.runs_of(1)
-        assert bench.runs == ["kopf"]
+        await bench.runs_of(4)
         assert bench.supervisor.obstacle is None
 
     during(bench, body)
 
 
-def test_whatever_ends_the_watches_they_are_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = Bench(monkeypatch)
-    bench.ends = [RuntimeError("ERROR 500"), None, asyncio.CancelledError()]  # type: ignore[list-item]
-
-    async def body() -> None:
-        await bench.runs_of(4)
-
-    during(bench, body)
-
-
-def test_a_restart_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = Bench(monkeypatch)
+def test_a_restart_that_is_asked_for() -> None:
+    bench = Bench()
 
     async def body() -> None:
         await bench.runs_of(1)
@@ -109,7 +95,7 @@ def test_a_restart_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_nothing_is_watched_while_a_kind_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = Bench(monkeypatch, [[WEBAPP], Unreachable("refused"), [WEBAPP], []])
+    bench = Bench([[WEBAPP], Unreachable("refused"), [WEBAPP], []])
     obstacles: list[str | None] = []
     pause = bench.supervisor._pause
 
@@ -126,3 +112,69 @@ def test_nothing_is_watched_while_a_kind_is_missing(monkeypatch: pytest.MonkeyPa
     assert len(obstacles) == 3
     assert "webapps.coxswain.dev: install the CRDs" in str(obstacles[0])
     assert "discovery failed: refused" in str(obstacles[1])
+
+
+def kopf_run(
+    monkeypatch: pytest.MonkeyPatch, watch: Callable[..., Coroutine[Any, Any, None]], connect: Any = None
+) -> Callable[[asyncio.Event], Coroutine[Any, Any, None]]:
+    """Return a run of Kopf's thread, with `watch` in the place of Kopf."""
+    monkeypatch.setattr(kopf_thread, "watch", watch)
+
+    async def connected() -> Any:
+        return None
+
+    thread = KopfThread(connect or connected, [None], WatchSettings())
+    return lambda stop: thread.run(_NoFeed(), stop)  # type: ignore[arg-type]
+
+
+def test_kopf_runs_in_a_thread_of_its_own_and_ends_when_it_is_told_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    names: list[str] = []
+
+    async def watch(*arguments: Any) -> None:
+        names.append(threading.current_thread().name)
+        await arguments[-1].wait()
+
+    async def whole() -> None:
+        stop = asyncio.Event()
+        running = asyncio.create_task(kopf_run(monkeypatch, watch)(stop))
+        async with asyncio.timeout(10):
+            while not names:
+                await asyncio.sleep(0.01)
+            stop.set()
+            await running
+
+    asyncio.run(whole())
+    assert names == ["kopf"]
+
+
+def test_a_stop_that_comes_before_kopf_has_begun_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """K18: a restart between two starts was dropped, and all news with it for three minutes."""
+    connecting, told = threading.Event(), threading.Event()
+
+    async def slow() -> Any:
+        connecting.set()
+        await asyncio.to_thread(told.wait)
+
+    async def watch(*arguments: Any) -> None:
+        await arguments[-1].wait()
+
+    async def whole() -> None:
+        stop = asyncio.Event()
+        running = asyncio.create_task(kopf_run(monkeypatch, watch, slow)(stop))
+        async with asyncio.timeout(10):
+            await asyncio.to_thread(connecting.wait)
+            stop.set()
+            await asyncio.sleep(0.05)
+            told.set()
+            await running
+
+    asyncio.run(whole())
+
+
+@pytest.mark.parametrize("error", [RuntimeError("ERROR 500"), asyncio.CancelledError(), SystemExit(1)])
+def test_whatever_ends_kopf_is_raised_as_an_error(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    async def watch(*_: Any) -> None:
+        raise error
+
+    with pytest.raises(RuntimeError):
+        asyncio.run(kopf_run(monkeypatch, watch)(asyncio.Event()))

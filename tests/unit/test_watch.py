@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 
 from coxswain.control.feed import Sign
+from coxswain.control.kopf_thread import KopfThread
 from coxswain.control.loop import Loop
 from coxswain.control.supervise import Supervisor
 from coxswain.kube.client import Client
 from coxswain.kube.connection import connection
 from coxswain.kube.kinds import KINDS, POD, SERVICE, WEBAPP, Kind
 from coxswain.kube.throttle import Throttle
+from coxswain.kube.transport import HttpTransport
 from coxswain.settings import Settings, WatchSettings
 from unit.fake_api import FakeApi, serving, until, written_kubeconfig
 
@@ -54,8 +56,10 @@ class Bench:
     def __init__(self, api: FakeApi) -> None:
         self.api = api
         self.feeds: list[Recording] = []
-        self.client = Client(api.connection(), Throttle(in_flight=8, pause_limit=1), timeout=5, page_size=500)
-        self.supervisor = Supervisor(self.client, self._connect, [None], QUICK, self._feed)
+        self.client = Client(
+            HttpTransport(api.connection()), Throttle(in_flight=8, pause_limit=1), timeout=5, page_size=500
+        )
+        self.supervisor = Supervisor(self.client, KopfThread(self._connect, [None], QUICK).run, QUICK, self._feed)
 
     async def _connect(self) -> Any:
         return self.api.connection()
@@ -143,8 +147,10 @@ async def looping(api: FakeApi, settings: Settings, patience: float = 5) -> Asyn
     async def connect() -> Any:
         return api.connection()
 
-    client = Client(api.connection(), Throttle(in_flight=8, pause_limit=1), timeout=patience, page_size=500)
-    loop = Loop(settings, client, connect)
+    client = Client(
+        HttpTransport(api.connection()), Throttle(in_flight=8, pause_limit=1), timeout=patience, page_size=500
+    )
+    loop = Loop(settings, client, KopfThread(connect, [None], settings.watch).run)
     stop = asyncio.Event()
     running = asyncio.create_task(loop.run(stop))
     try:
@@ -228,14 +234,16 @@ def test_a_token_that_was_rotated_reaches_a_watch_that_is_opened_later(tmp_path:
             async def connect() -> Any:
                 return await connection(kubeconfig, None, token_interval=3600)
 
-            client = Client(await connect(), Throttle(in_flight=8, pause_limit=1), timeout=5, page_size=500)
+            client = Client(
+                HttpTransport(await connect()), Throttle(in_flight=8, pause_limit=1), timeout=5, page_size=500
+            )
             feeds: list[Recording] = []
 
             def new_feed() -> Recording:
                 feeds.append(Recording())
                 return feeds[-1]
 
-            supervisor = Supervisor(client, connect, [None], QUICK, new_feed)
+            supervisor = Supervisor(client, KopfThread(connect, [None], QUICK).run, QUICK, new_feed)
             running = asyncio.create_task(supervisor.run())
             await until(lambda: feeds and len(feeds[0].starts) == len(KINDS))
             api.token = "second"

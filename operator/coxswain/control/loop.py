@@ -2,11 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
-
-from kubernetes.aio.client import Configuration
 
 from coxswain.control.adoption import TakenNames
 from coxswain.control.contest import Contests
@@ -17,7 +15,7 @@ from coxswain.control.reconcile import Outcome, Reconciler
 from coxswain.control.report import Reporter
 from coxswain.control.resync import Resync, Scope, shown
 from coxswain.control.store import HistoryReset, Key, Store
-from coxswain.control.supervise import Supervisor
+from coxswain.control.supervise import Supervisor, Watches
 from coxswain.control.workqueue import Lane, WorkQueue
 from coxswain.kube.apply import Writer
 from coxswain.kube.client import Client
@@ -34,8 +32,15 @@ log = logging.getLogger(__name__)
 class Loop:
     """One operator's loop."""
 
-    def __init__(self, settings: Settings, client: Client, connect: Callable[[], Awaitable[Configuration]]) -> None:
-        """Work with `client`; `connect` makes a connection for each start of the watches."""
+    def __init__(
+        self,
+        settings: Settings,
+        client: Client,
+        watches: Watches,
+        *,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        """Work with `client`; `watches` is started anew whenever it ends, `now` gives the time of day in UTC."""
         clock = asyncio.get_running_loop().time
         self._settings = settings
         self._client = client
@@ -72,9 +77,9 @@ class Loop:
             reporter=reporter,
             contests=Contests(settings.contest, clock),
             taken=TakenNames(self._store, writer, interval=settings.taken_name_interval, clock=clock),
-            clock=lambda: datetime.now(UTC),
+            clock=now,
         )
-        self._supervisor = Supervisor(client, connect, settings.scopes, settings.watch, self._new_feed)
+        self._supervisor = Supervisor(client, watches, settings.watch, self._new_feed)
         self._in_hand: set[asyncio.Task[None]] = set()
         self._progress = Progress(
             [(kind, namespace) for kind in KINDS for namespace in settings.scopes],

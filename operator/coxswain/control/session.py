@@ -13,9 +13,9 @@ import aiohttp
 from kubernetes.aio.client import Configuration
 
 from coxswain.control.feed import Feed, Sign
-from coxswain.kube.client import USER_AGENT
 from coxswain.kube.connection import authorization, doubt, tls
 from coxswain.kube.kinds import KINDS
+from coxswain.kube.transport import USER_AGENT
 from coxswain.settings import WatchSettings
 
 _BOOKMARK = b'{"type":"BOOKMARK"'

@@ -1,47 +1,40 @@
-"""Supervision: Kopf in a thread and event loop of its own, started again whenever it ends.
-
-When its operator ends Kopf cancels every task of its loop, and in the main thread it would take the signals. So it gets
-a thread; the main loop owns signals, store, queue and HTTP.
-"""
+"""Supervision: the watches are started again whenever they end, and ended when they are to start anew."""
 
 import asyncio
 import contextlib
 import logging
-import threading
-from collections.abc import Awaitable, Callable, Sequence
-
-from kubernetes.aio.client import Configuration
+from collections.abc import Awaitable, Callable
 
 from coxswain.control.feed import Feed
-from coxswain.control.watch import watch
 from coxswain.kube.client import Client
 from coxswain.kube.errors import RequestFailed
 from coxswain.settings import WatchSettings
 
 log = logging.getLogger(__name__)
 
+Watches = Callable[[Feed, asyncio.Event], Awaitable[None]]
+"""Runs all watches until the event is set, handing over to the feed; raises what ended them before that."""
+
 _SOUND_SECONDS = 60.0
-"""A run of Kopf that lasted so long is no failed start: the next one is not put off for it."""
+"""A run of the watches that lasted so long is no failed start: the next one is not put off for it."""
 
 
 class Supervisor:
-    """Keeps Kopf running while every kind that it is to watch is served."""
+    """Keeps the watches running while every kind that is to be watched is served."""
 
     def __init__(
         self,
         client: Client,
-        connect: Callable[[], Awaitable[Configuration]],
-        scopes: Sequence[str | None],
+        watches: Watches,
         settings: WatchSettings,
         new_feed: Callable[[], Feed],
     ) -> None:
-        """Ask discovery through `client`; `connect` and `new_feed` make a connection and a feed for each start."""
+        """Ask discovery through `client`; start `watches` with a feed of its own each time."""
         self._client = client
-        self._connect = connect
-        self._scopes = scopes
+        self._watches = watches
         self._settings = settings
         self._new_feed = new_feed
-        self._stop: Callable[[], None] | None = None
+        self._run_stop: asyncio.Event | None = None
         self._stopping = asyncio.Event()
         self.obstacle: str | None = "the watches have not been started"
         """Why nothing is watched now, for readiness."""
@@ -67,12 +60,12 @@ class Supervisor:
             delay = min(delay * 2, self._settings.restart_backoff_limit)
 
     def restart(self) -> None:
-        """End the present run of Kopf, so that a new one starts."""
-        if self._stop is not None:
-            self._stop()
+        """End the present run of the watches, so that a new one starts."""
+        if self._run_stop is not None:
+            self._run_stop.set()
 
     def stop(self) -> None:
-        """End supervision, and Kopf with it."""
+        """End supervision, and the watches with it."""
         self._stopping.set()
         self.restart()
 
@@ -98,38 +91,15 @@ class Supervisor:
             async with asyncio.timeout(seconds):
                 await self._stopping.wait()
 
-    async def _watch(self) -> BaseException | None:
-        """Run Kopf once, in a thread; return what ended it, or None if it was told to end."""
-        main = asyncio.get_running_loop()
-        ended: asyncio.Future[BaseException | None] = main.create_future()
-        feed = self._new_feed()
-
-        async def body() -> None:
-            stop = asyncio.Event()
-            kopf_loop = asyncio.get_running_loop()
-
-            def request_stop() -> None:
-                # Kopf may have ended by itself a moment ago.
-                if not kopf_loop.is_closed():
-                    kopf_loop.call_soon_threadsafe(stop.set)
-
-            self._stop = request_stop
-            if self._stopping.is_set():
-                return
-            await watch(await self._connect(), self._scopes, self._settings, feed, stop)
-
-        def thread() -> None:
-            error: BaseException | None = None
-            try:
-                asyncio.run(body())
-            # Whatever ends Kopf, CancelledError included, must end this run and not the operator.
-            except BaseException as caught:  # noqa: BLE001
-                error = caught
-            if not main.is_closed():
-                main.call_soon_threadsafe(lambda: None if ended.done() else ended.set_result(error))
-
-        threading.Thread(target=thread, name="kopf", daemon=True).start()
+    async def _watch(self) -> Exception | None:
+        """Run the watches once; return what ended them, or None if they were told to end."""
+        # Before anything else: a restart that is asked for from here on ends this run, however early it comes.
+        self._run_stop = asyncio.Event()
         try:
-            return await ended
+            await self._watches(self._new_feed(), self._run_stop)
+        # Whatever ends the watches must end this run and not the operator.
+        except Exception as error:  # noqa: BLE001
+            return error
         finally:
-            self._stop = None
+            self._run_stop = None
+        return None

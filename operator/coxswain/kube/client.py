@@ -1,18 +1,13 @@
-"""Requests, on `kubernetes.aio`: JSON in, JSON out, and errors of three sorts."""
+"""Requests to the API server: JSON in, JSON out, and errors of three sorts."""
 
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
-import aiohttp
-from kubernetes.aio.client import ApiClient, Configuration
-
-from coxswain.kube.connection import doubt
-from coxswain.kube.errors import Refused, Undecodable, Unreachable
+from coxswain.kube.errors import Refused, Undecodable
 from coxswain.kube.kinds import KINDS, Kind
 from coxswain.kube.throttle import Throttle
-
-USER_AGENT = "coxswain"
+from coxswain.kube.transport import Transport
 
 _JSON = "application/json"
 _APPLY = "application/apply-patch+yaml"
@@ -22,18 +17,16 @@ _JSON_PATCH = "application/json-patch+json"
 class Client:
     """Sends requests to the API server; never retries: the workqueue does."""
 
-    def __init__(self, configuration: Configuration, throttle: Throttle, *, timeout: float, page_size: int) -> None:
+    def __init__(self, transport: Transport, throttle: Throttle, *, timeout: float, page_size: int) -> None:
         """Give each request, once it has its turn, `timeout` seconds."""
-        self._configuration = configuration
+        self._transport = transport
         self._throttle = throttle
-        self._api = ApiClient(configuration)
-        self._api.user_agent = USER_AGENT
-        self._timeout = aiohttp.ClientTimeout(total=timeout)
+        self._timeout = timeout
         self._page_size = page_size
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._api.close()
+        await self._transport.close()
 
     def end(self) -> None:
         """Send nothing any more: `Ending` is what requests fail with. Those under way go on."""
@@ -128,21 +121,15 @@ class Client:
         headers = {"Accept": _JSON, **({"Content-Type": content_type} if content_type else {})}
         writing = method != "GET"
         async with self._throttle.turn(writing=writing):
-            try:
-                # Without the body, which it would copy to turn the library's models into JSON: ours has none.
-                method, url, headers, _, _ = await self._api.param_serialize(
-                    method, path, query_params=list(query), header_params=headers, auth_settings=["BearerToken"]
-                )
-                response = await self._api.call_api(method, url, headers, body, _request_timeout=self._timeout)
-                payload = await response.read()
-            except (aiohttp.ClientError, TimeoutError, OSError) as error:
-                raise Unreachable(f"{method} {path}: {str(error) or type(error).__name__}") from error
+            answer = await self._transport.send(
+                method, path, query=query, headers=headers, body=body, seconds=self._timeout
+            )
         try:
-            return _decoded(response.status, payload, response.getheader("Retry-After"))
+            return _decoded(answer.status, answer.payload, answer.retry_after)
         except Refused as error:
             self._throttle.refused(error, writing=writing)
             if error.status == 401:
-                doubt(self._configuration)
+                self._transport.doubt_credentials()
             raise
 
 

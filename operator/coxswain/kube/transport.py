@@ -1,0 +1,98 @@
+"""The HTTP boundary: one request sent, one answer received.
+
+Everything above it is free of sockets, so the simulation puts a model of the API server in its place.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import aiohttp
+from kubernetes.aio.client import ApiClient, Configuration
+
+from coxswain.kube.connection import doubt
+from coxswain.kube.errors import Unreachable
+
+USER_AGENT = "coxswain"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An HTTP response, its body undecoded."""
+
+    status: int
+    payload: bytes
+    retry_after: str | None = None
+    """The header of that name."""
+
+
+class Transport(Protocol):
+    """Sends requests to the API server."""
+
+    async def send(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Sequence[tuple[str, str]],
+        headers: Mapping[str, str],
+        body: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None,
+        seconds: float,
+    ) -> Answer:
+        """Send one request and return the answer, whatever its status.
+
+        Raises:
+            Unreachable: no answer came within `seconds`.
+        """
+
+    def doubt_credentials(self) -> None:
+        """Read the credentials again before the next request: they were not accepted."""
+
+    async def close(self) -> None:
+        """Close the connections."""
+
+
+class HttpTransport:
+    """Requests over `kubernetes.aio`."""
+
+    def __init__(self, configuration: Configuration) -> None:
+        """Connect as the configuration says."""
+        self._configuration = configuration
+        self._api = ApiClient(configuration)
+        self._api.user_agent = USER_AGENT
+
+    async def send(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Sequence[tuple[str, str]],
+        headers: Mapping[str, str],
+        body: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None,
+        seconds: float,
+    ) -> Answer:
+        """Send one request.
+
+        Raises:
+            Unreachable: no answer came within `seconds`.
+        """
+        try:
+            # Without the body, which it would copy to turn the library's models into JSON: ours has none.
+            method, url, sent, _, _ = await self._api.param_serialize(
+                method, path, query_params=list(query), header_params=dict(headers), auth_settings=["BearerToken"]
+            )
+            response = await self._api.call_api(
+                method, url, sent, body, _request_timeout=aiohttp.ClientTimeout(total=seconds)
+            )
+            payload = await response.read()
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise Unreachable(f"{method} {path}: {str(error) or type(error).__name__}") from error
+        return Answer(response.status, payload, response.getheader("Retry-After"))
+
+    def doubt_credentials(self) -> None:
+        """Read the credentials again before the next request."""
+        doubt(self._configuration)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._api.close()
