@@ -101,3 +101,10 @@ class Bench:
         webapp = self.store.webapp(WEB)
         assert webapp is not None
         return {found["type"]: (found["status"], found["reason"]) for found in webapp.content["status"]["conditions"]}
+
+    def message(self, condition: str) -> str:
+        """The message of a condition."""
+        webapp = self.store.webapp(WEB)
+        assert webapp is not None
+        conditions = webapp.content["status"]["conditions"]
+        return next(str(found["message"]) for found in conditions if found["type"] == condition)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from coxswain.kube.conflicts import plan
 from coxswain.kube.fields import Path, is_key
-from coxswain.webapp.policy import Policy, is_identity, policy_of
+from coxswain.webapp.policy import Policy, enforces_all, is_identity, policy_of, unknown_policies
 from unit.objects import webapp
 from unit.ownership import OURS, ConflictError, Model, Owner, leaves
 from unit.planning import (
@@ -167,3 +167,26 @@ def test_a_refusal_of_the_model_is_one_of_the_api_server() -> None:
     model.update(KUBECTL, {IMAGE: "other:1"})
     with pytest.raises(ConflictError):
         model.apply(OURS, leaves(DEPLOYMENT), force=False)
+
+
+UNKNOWN = [
+    ({"policy": "Observe"}, "Observe (spec.conflicts)"),
+    (
+        {"rules": [{"kind": "Deployment", "path": "spec.replicas", "policy": "Observe"}]},
+        "Observe (the rule for Deployment spec.replicas)",
+    ),
+]
+
+
+@pytest.mark.parametrize(("conflicts", "told"), UNKNOWN, ids=["the whole", "a rule"])
+def test_a_policy_that_this_version_does_not_know_counts_as_halt_and_is_told(conflicts: Any, told: str) -> None:
+    """A newer CRD may have more policies (K22)."""
+    app = webapp(conflicts=conflicts)
+    assert policy_of(app, "Deployment", "spec.replicas") is Policy.HALT
+    assert not enforces_all(app)
+    assert told in unknown_policies(app)
+
+
+def test_the_policies_of_today_need_no_such_sentence() -> None:
+    assert unknown_policies(webapp()) == ""
+    assert [unknown_policies(webapp(conflicts={"policy": policy.value})) for policy in Policy] == [""] * 3

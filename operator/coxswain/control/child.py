@@ -34,7 +34,7 @@ from coxswain.webapp.health import (
     replaced,
 )
 from coxswain.webapp.immutable import Obstacle, Remedy, command, in_place, obstacle
-from coxswain.webapp.policy import Policy, enforces_all, policy_of, within
+from coxswain.webapp.policy import Policy, enforces_all, policy_of, unknown_policies, within
 from coxswain.webapp.spec import Manifest, WebApp
 
 log = logging.getLogger(__name__)
@@ -132,7 +132,7 @@ class ChildWriter:
             return Result(_child(manifest, state), live)
         planned = self._plan(webapp, manifest, observed)
         if planned.halted:
-            state = halted(shown(planned.halted))
+            state = halted(shown(planned.halted), unknown_policies(webapp))
             return Result(_child(manifest, state), live, left=(*planned.halted, *planned.left))
         found = obstacle(comparable(manifest), observed.content, adopting=live is None)
         if found is None or found.is_left_alone([each.difference.text for each in planned.left if each.contested]):

@@ -14,7 +14,7 @@ from coxswain.webapp.children.service import url
 from coxswain.webapp.co_writers import Conflict, Repair, conflicts, drift
 from coxswain.webapp.health import HEALTHY, Child, Level, condition
 from coxswain.webapp.identity import MANAGED_BY, WEBAPP_LABEL
-from coxswain.webapp.policy import Policy
+from coxswain.webapp.policy import Policy, unknown_policies
 from coxswain.webapp.quote import without_numbers
 from coxswain.webapp.spec import ChildStatus, Condition, ConflictStatus, Status, WebApp
 
@@ -85,7 +85,7 @@ def status(webapp: WebApp, found: Observations, previous: Status, now: str) -> S
         PROGRESSING: _progressing(webapp, children),
         AVAILABLE: _available(live),
         STALLED: _stalled(children),
-        CONFLICTED: _conflicted(conflicted),
+        CONFLICTED: _conflicted(conflicted, unknown_policies(webapp)),
         CONTESTED: _contested(found.held),
     }
     address = url(webapp)
@@ -172,14 +172,15 @@ def _stalled(children: Sequence[Child]) -> _Finding:
     return _Finding("True", stalled.health.reason, _sentence(stalled))
 
 
-def _conflicted(conflicted: Sequence[ConflictStatus]) -> _Finding:
+def _conflicted(conflicted: Sequence[ConflictStatus], unknown: str) -> _Finding:
+    more = f"; {unknown}" if unknown else ""
     if not conflicted:
-        return _Finding("False", "NoConflict", "no other manager holds a field of the spec")
+        return _Finding("False", "NoConflict", "no other manager holds a field of the spec" + more)
     reason = "Halted" if any(entry["policy"] == Policy.HALT for entry in conflicted) else "Yielded"
     return _Finding(
         "True",
         reason,
-        _listed([f"{entry['object']} {entry['field']} is held by {entry['manager']}" for entry in conflicted]),
+        _listed([f"{entry['object']} {entry['field']} is held by {entry['manager']}" for entry in conflicted]) + more,
     )
 
 

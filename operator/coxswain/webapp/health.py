@@ -113,10 +113,13 @@ def rejected(message: str) -> Health:
     return Health(Level.DEGRADED, "Rejected", message, stalled=True)
 
 
-def halted(fields: str) -> Health:
-    """Return the health of a child that isn't written, as the policy of a field that another manager holds is Halt."""
+def halted(fields: str, unknown: str = "") -> Health:
+    """Return the health of a child that isn't written, as the policy of a field that another manager holds is Halt.
+
+    `unknown` is a sentence about policies that only count as Halt.
+    """
     message = f"nothing is written to it while another manager holds {fields}: the policy of its conflicts is Halt"
-    return Health(Level.DEGRADED, "Halted", message, stalled=True)
+    return Health(Level.DEGRADED, "Halted", message + (f"; {unknown}" if unknown else ""), stalled=True)
 
 
 def contested(fields: str) -> Health:

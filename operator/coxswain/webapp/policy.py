@@ -3,6 +3,7 @@
 from enum import StrEnum
 
 from coxswain.webapp.identity import REPLICAS_ANNOTATION, standard_labels
+from coxswain.webapp.quote import abridged
 from coxswain.webapp.spec import WebApp
 
 
@@ -17,6 +18,9 @@ class Policy(StrEnum):
     """Nothing is written to that object until a person has decided."""
 
 
+_NAMED = 3
+
+
 def within(place: str, path: str) -> bool:
     """Tell whether a place, as a person writes it, is at `path` or inside of it."""
     return place == path or (place.startswith(path) and place[len(path)] in ".[")
@@ -29,8 +33,8 @@ def policy_of(webapp: WebApp, kind: str, field: str) -> Policy:
     conflicts = webapp.spec.get("conflicts", {})
     rules = [rule for rule in conflicts.get("rules", []) if rule["kind"] == kind and within(field, rule["path"])]
     if rules:
-        return Policy(max(rules, key=lambda rule: len(rule["path"]))["policy"])
-    return Policy(conflicts.get("policy", Policy.ENFORCE))
+        return _known(max(rules, key=lambda rule: len(rule["path"]))["policy"])
+    return _known(conflicts.get("policy", Policy.ENFORCE))
 
 
 def enforces_all(webapp: WebApp) -> bool:
@@ -38,6 +42,24 @@ def enforces_all(webapp: WebApp) -> bool:
     conflicts = webapp.spec.get("conflicts", {})
     policies = [conflicts.get("policy", Policy.ENFORCE), *(rule["policy"] for rule in conflicts.get("rules", []))]
     return all(policy == Policy.ENFORCE for policy in policies)
+
+
+def unknown_policies(webapp: WebApp) -> str:
+    """Return a sentence about the policies that this version does not know, such as those of a newer CRD; or nothing.
+
+    They count as Halt: it is the only policy that neither takes a field from its owner nor gives it away.
+    """
+    conflicts = webapp.spec.get("conflicts", {})
+    said = {"spec.conflicts": conflicts.get("policy", Policy.ENFORCE)}
+    for rule in conflicts.get("rules", []):
+        said[f"the rule for {rule['kind']} {rule['path']}"] = rule["policy"]
+    unknown = [f"{abridged(str(policy))} ({place})" for place, policy in said.items() if _is_unknown(policy)]
+    if not unknown:
+        return ""
+    return (
+        f"this version of coxswain does not know the policy {', '.join(unknown[:_NAMED])} and treats it as Halt; "
+        "upgrade coxswain or choose Enforce, Yield or Halt"
+    )
 
 
 def is_identity(kind: str, field: str) -> bool:
@@ -50,3 +72,11 @@ def is_identity(kind: str, field: str) -> bool:
         return True
     labels = ("metadata.labels", "spec.template.metadata.labels")
     return any(field == f"{where}[{name}]" for where in labels for name in standard_labels(""))
+
+
+def _known(policy: object) -> Policy:
+    return Policy.HALT if _is_unknown(policy) else Policy(policy)
+
+
+def _is_unknown(policy: object) -> bool:
+    return policy not in list(Policy)
