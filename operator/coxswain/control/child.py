@@ -1,6 +1,7 @@
 """One child: compared, created or applied, and its health told."""
 
 import logging
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -44,8 +45,15 @@ class ChildWriter:
     """Brings single children about."""
 
     def __init__(
-        self, store: Store, writer: Writer, contests: Contests, taken: TakenNames, freshness: Freshness
+        self,
+        store: Store,
+        writer: Writer,
+        contests: Contests,
+        taken: TakenNames,
+        freshness: Freshness,
+        replicas_unknown: Callable[[str], bool],
     ) -> None:
+        self._replicas_unknown = replicas_unknown
         self._store = store
         self._writer = writer
         self._contests = contests
@@ -78,7 +86,7 @@ class ChildWriter:
         """
         place = _place(manifest)
         observed = self._store.get(*place)
-        manifest = scaled(manifest, webapp, observed, self._store)
+        manifest = self._scaled(webapp, manifest, observed)
         if webapp.paused:
             return self._paused(webapp, manifest, observed)
         try:
@@ -97,6 +105,10 @@ class ChildWriter:
             log.warning("%s %s can't be written: %s", *_named(manifest), error)
             return Result(_child(manifest, refused), _ours(webapp, live), retry=not refused.stalled)
 
+    def _scaled(self, webapp: WebApp, manifest: Manifest, observed: Observed | None) -> Manifest:
+        unknown = self._replicas_unknown(webapp.namespace)
+        return scaled(manifest, webapp, observed, self._store, unknown=unknown)
+
     async def _create(self, webapp: WebApp, manifest: Manifest) -> Result:
         known = self._attempts.known(manifest, None)
         if known is not None and known.refused is not None:
@@ -114,7 +126,7 @@ class ChildWriter:
                     raise
                 found = await self._writer.look(manifest)
                 self._taken.take_in(webapp, found)
-        return await self._update(webapp, scaled(manifest, webapp, found, self._store), found)
+        return await self._update(webapp, self._scaled(webapp, manifest, found), found)
 
     async def _made(self, webapp: WebApp, manifest: Manifest) -> Result:
         await self._freshness.before_a_write(webapp)

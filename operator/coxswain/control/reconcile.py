@@ -61,8 +61,12 @@ class Reconciler:
         contests: Contests,
         taken: TakenNames,
         clock: Callable[[], datetime],
+        replicas_unknown: Callable[[str], bool] = lambda _: False,
     ) -> None:
-        """Reconcile what the store has; `clock` gives the time of day, in UTC."""
+        """Reconcile what the store has; `clock` gives the time of day, in UTC.
+
+        `replicas_unknown` tells whether the store may lack autoscalers of a namespace.
+        """
         self._clock = clock
         self._store = store
         self._writer = writer
@@ -71,7 +75,7 @@ class Reconciler:
         self._contests = contests
         self._taken = taken
         self._freshness = Freshness(store, writer)
-        self._children = ChildWriter(store, writer, contests, taken, self._freshness)
+        self._children = ChildWriter(store, writer, contests, taken, self._freshness, replicas_unknown)
         self._ledger = Ledger()
         self._removed: set[str] = set()
 

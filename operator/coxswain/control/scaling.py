@@ -18,10 +18,18 @@ _ANNOTATIONS = ("f:metadata", "f:annotations")
 _NOTE = (*_ANNOTATIONS, f"f:{REPLICAS_ANNOTATION}")
 
 
-def scaled(manifest: Manifest, webapp: WebApp, live: Observed | None, store: Store) -> Manifest:
+def scaled(
+    manifest: Manifest,
+    webapp: WebApp,
+    live: Observed | None,
+    store: Store,
+    *,
+    unknown: bool = False,  # noqa: ARG001 - K28 decides on it
+) -> Manifest:
     """Return a child's manifest, of those that are `desired`, with the replicas that it should name as the Deployment.
 
-    `live` is the very object that the manifest will be compared with: an autoscaler may scale it at any time.
+    `live` is the very object that the manifest will be compared with: an autoscaler may scale it at any time. With
+    `unknown` the store may lack the autoscalers of the namespace.
     """
     if manifest["kind"] != DEPLOYMENT.kind:
         return manifest
