@@ -75,7 +75,7 @@ def is_identity(kind: str, field: str) -> bool:
 
 
 def _known(policy: object) -> Policy:
-    return Policy.HALT if _is_unknown(policy) else Policy(policy)
+    return next((known for known in Policy if known == policy), Policy.HALT)
 
 
 def _is_unknown(policy: object) -> bool:
