@@ -102,7 +102,7 @@ class Bench:
         assert webapp is not None
         return {found["type"]: (found["status"], found["reason"]) for found in webapp.content["status"]["conditions"]}
 
-    def message(self, condition: str) -> str:
+    def message_of(self, condition: str) -> str:
         """The message of a condition."""
         webapp = self.store.webapp(WEB)
         assert webapp is not None

@@ -30,4 +30,4 @@ def test_a_policy_that_this_version_does_not_know_halts_and_says_so(bench: Bench
     assert bench.conditions()["Conflicted"] == ("True", "Halted")
     assert bench.conditions()["Stalled"] == ("True", "Halted")
     for condition in ("Conflicted", "Stalled"):
-        assert "does not know the policy Observe (spec.conflicts)" in bench.message(condition)
+        assert "does not know the policy Observe (spec.conflicts)" in bench.message_of(condition)

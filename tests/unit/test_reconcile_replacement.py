@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 
 from coxswain.kube.compare import Entry
+from coxswain.kube.errors import Refused, Unreachable
 from coxswain.kube.kinds import CONFIG_MAP, DEPLOYMENT, Kind
 from coxswain.kube.observed import Observed
 from unit.bench import WEB, Bench
+from unit.server import refusal
 
 
 @pytest.fixture
@@ -144,3 +146,108 @@ def test_a_deployment_is_not_replaced_again_and_again(bench: Bench) -> None:
         bench.run()
     assert removed == 5
     assert bench.conditions()["Ready"] == ("False", "Contested")
+
+
+AUTOSCALED = {"coxswain.dev/replicas": "kept=7,spec=1"}
+
+
+def autoscaled_with_another_selector(bench: Bench) -> Observed:
+    """Put a Deployment of seven replicas into the store, which must be replaced around its pods."""
+    live = bench.store.get(DEPLOYMENT, WEB)
+    assert live is not None
+    assert live.owned is not None
+    note: dict[str, Any] = {"f:annotations": {f"f:{next(iter(AUTOSCALED))}": {}}}
+    spec = {**live.content["spec"], "replicas": 7, "selector": {"matchLabels": {"app": "web"}}}
+    content = {**live.content, "metadata": {**live.content["metadata"], "annotations": AUTOSCALED}, "spec": spec}
+    owned = {**live.owned, "f:metadata": {**live.owned["f:metadata"], **note}}
+    bench.writer.version += 100
+    other = dataclasses.replace(live, version=bench.writer.version, owned=owned, content=content)
+    bench.store.observe(other)
+    return other
+
+
+def replicas_of(bench: Bench) -> Any:
+    made = bench.store.get(DEPLOYMENT, WEB)
+    return made and made.content["spec"]["replicas"]
+
+
+def test_the_count_survives_a_lost_answer(bench: Bench) -> None:
+    """The DELETE was carried out and its answer was lost (K11)."""
+    bench.converge()
+    autoscaled_with_another_selector(bench)
+    bench.writer.fail("remove Deployment but not its pods", Unreachable("reset after it was sent"))
+    with pytest.raises(Unreachable):
+        bench.run()
+    bench.writer.version += 1
+    bench.store.forget(DEPLOYMENT, WEB, bench.writer.version)
+    bench.run()
+    assert (bench.writer.sent[0], replicas_of(bench)) == ("create Deployment", 7)
+    assert bench.events.told == [], "that it was deleted is no drift"
+
+
+def test_a_delete_without_an_answer_is_sent_again(bench: Bench) -> None:
+    """Whether it was carried out is unknown; its preconditions make a second one harmless (K11)."""
+    bench.converge()
+    other = autoscaled_with_another_selector(bench)
+    bench.writer.fail("remove Deployment but not its pods", Unreachable("reset before it was sent"))
+    with pytest.raises(Unreachable):
+        bench.run()
+    bench.writer.answers.clear()
+    bench.run()
+    assert bench.writer.sent == ["remove Deployment but not its pods", "status"]
+    bench.run()
+    assert bench.writer.sent == []
+    bench.store.forget(DEPLOYMENT, WEB, other.version + 1)
+    bench.writer.version += 10
+    bench.run()
+    assert replicas_of(bench) == 7
+
+
+def test_an_object_that_is_going_after_an_unanswered_delete_is_waited_for(bench: Bench) -> None:
+    bench.converge()
+    other = autoscaled_with_another_selector(bench)
+    bench.writer.fail("remove Deployment but not its pods", Unreachable("reset after it was sent"))
+    with pytest.raises(Unreachable):
+        bench.run()
+    bench.writer.version += 1
+    bench.store.observe(dataclasses.replace(other, version=bench.writer.version, going=True))
+    bench.run()
+    assert bench.writer.sent == ["status"]
+    assert "is made anew" in bench.message_of("Ready")
+
+
+def test_a_refused_delete_leaves_nothing_behind(bench: Bench) -> None:
+    """The object changed meanwhile, and needs no replacement any more: its later deletion is drift (K11)."""
+    bench.converge()
+    before = bench.store.get(DEPLOYMENT, WEB)
+    other = autoscaled_with_another_selector(bench)
+    assert before is not None
+    mended = dataclasses.replace(before, version=other.version + 1)
+    bench.writer.fail("remove Deployment but not its pods", refusal(409))
+    bench.writer.answer("look Deployment", mended)
+    with pytest.raises(Refused):
+        bench.run()
+    bench.run()
+    bench.store.forget(DEPLOYMENT, WEB, other.version + 2)
+    bench.writer.version += 10
+    bench.run()
+    assert replicas_of(bench) == 1
+    assert [told.reason for told in bench.events.told] == ["DriftCorrected"]
+
+
+def test_a_replacement_that_is_needed_no_more_is_forgotten(bench: Bench) -> None:
+    """The DELETE never arrived, and the object can become as desired in place by now (K11)."""
+    bench.converge()
+    before = bench.store.get(DEPLOYMENT, WEB)
+    other = autoscaled_with_another_selector(bench)
+    bench.writer.fail("remove Deployment but not its pods", Unreachable("reset before it was sent"))
+    with pytest.raises(Unreachable):
+        bench.run()
+    assert before is not None
+    bench.store.observe(dataclasses.replace(before, version=other.version + 1))
+    bench.writer.version = other.version + 1
+    bench.run()
+    bench.store.forget(DEPLOYMENT, WEB, other.version + 2)
+    bench.writer.version += 10
+    bench.run()
+    assert replicas_of(bench) == 1

@@ -187,6 +187,7 @@ class ChildWriter:
         return Result(_child(manifest, replaced(found.field)), live, replaced=True)
 
     async def _bring(self, webapp: WebApp, manifest: Manifest, observed: Observed, planned: Plan) -> Result:
+        self._replacements.not_needed(webapp, observed)
         known = self._attempts.known(planned.manifest, observed) if planned.differences else None
         if known is not None and known.refused is not None:
             return Result(_child(manifest, known.refused), _ours(webapp, observed), left=planned.left)

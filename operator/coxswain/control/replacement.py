@@ -1,6 +1,6 @@
 """Replacement: a child that can't become as desired in place is deleted and made anew, where nobody misses it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from coxswain.control.store import Key
 from coxswain.kube.apply import Writer
@@ -19,6 +19,8 @@ class _Deleted:
     """What it should have been."""
     field: str
     """What could not be changed."""
+    answered: bool = False
+    """Whether the DELETE was answered: if it was not, it may or may not have been carried out."""
 
 
 class Replacements:
@@ -31,24 +33,33 @@ class Replacements:
     async def delete(self, webapp: WebApp, manifest: Manifest, observed: Observed, found: Obstacle) -> None:
         """Delete an object exactly as it was observed, to make it as the manifest says.
 
+        The object is noted before the request, since the answer may be lost while the object goes. An unanswered DELETE
+        is sent again: its preconditions protect any newer object.
+
         Raises:
             RequestFailed: it could not be deleted; 409 if it has changed since.
         """
+        place, deleted = (observed.kind, observed.name), _Deleted(observed, manifest, found.field)
+        noted = self._of_webapp.setdefault(Key(webapp.namespace, webapp.name), {})
+        noted[place] = deleted
         try:
             await self._writer.remove(observed, orphan=found.remedy is Remedy.REPLACE_AROUND_PODS)
         except Refused as error:
+            if error.status < 500 and error.status != 404:
+                del noted[place]
             if error.status != 404:
                 raise
-        deleted = _Deleted(observed, manifest, found.field)
-        self._of_webapp.setdefault(Key(webapp.namespace, webapp.name), {})[observed.kind, observed.name] = deleted
+        noted[place] = replace(deleted, answered=True)
 
     def under_way(self, webapp: WebApp, observed: Observed) -> str | None:
-        """Return for which field an object was deleted, if it was.
+        """Return for which field an object was deleted, if a DELETE was answered or the object is going.
 
         The answer of a DELETE has no resourceVersion: that it is gone the watch is to tell.
         """
         deleted = self._of(webapp).get((observed.kind, observed.name))
-        return deleted.field if deleted is not None and deleted.observed.uid == observed.uid else None
+        if deleted is None or deleted.observed.uid != observed.uid:
+            return None
+        return deleted.field if deleted.answered or observed.going else None
 
     def successor(self, webapp: WebApp, manifest: Manifest) -> Manifest:
         """Return the manifest to create a child with: of a Deployment with the replicas that the one before had.
@@ -68,6 +79,10 @@ class Replacements:
             "metadata": {**manifest["metadata"], "annotations": annotations},
             "spec": {**manifest["spec"], "replicas": count},
         }
+
+    def not_needed(self, webapp: WebApp, observed: Observed) -> None:
+        """Forget an unanswered DELETE of an object that is there and needs no replacement."""
+        self._of(webapp).pop((observed.kind, observed.name), None)
 
     def end(self, webapp: WebApp, created: Observed) -> bool:
         """Forget a replacement that is done; tell whether there was one."""
