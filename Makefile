@@ -11,7 +11,7 @@ FAULTS := $(BIN)/pytest tests/faults --timeout 1500 --numprocesses $(JOBS) --dis
 
 .DEFAULT_GOAL := help
 .PHONY: help check format golden test figures unit demo cluster-up cluster-down programs constraints clean sequence
-.PHONY: bench bench-quick conflict-lab semantics faults faults-proof faults-ci replay docker-engine image manifests kind-up kind-down kind-demo kind-test
+.PHONY: bench bench-quick mutants conflict-lab semantics faults faults-proof faults-ci replay docker-engine image manifests kind-up kind-down kind-demo kind-test
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -60,6 +60,9 @@ faults-ci: $(VENV)/.ready programs ## what .ci/run tries of them: about ten minu
 
 replay: $(VENV)/.ready programs ## play the script of a failed run again: SCRIPT=.faults/NAME/script.json ORACLES=O1,O3
 	$(BIN)/python -m faults.replay $(SCRIPT) $(if $(ORACLES),--oracles $(ORACLES)) --time-scale $(SCALE)
+
+mutants: $(VENV)/.ready ## small changes to the kernel, one at a time: each must be noticed by a test; ONLY=words chooses
+	$(BIN)/python -m mutation $(ONLY)
 
 conflict-lab: $(VENV)/.ready programs ## what is lost when many write to one object, by each way of writing; docs/conflicts.md
 	$(BIN)/python -m conflict_lab

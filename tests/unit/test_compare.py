@@ -137,3 +137,12 @@ def test_the_owner_of_a_difference(live: Manifest) -> None:
     others: dict[str, Any] = {"f:metadata": {"f:labels": {"f:theirs": {}}}}
     assert managers(difference, [Entry("labeller", others), Entry("kubectl-set", theirs)]) == ["kubectl-set"]
     assert managers(difference, [Entry("labeller", others)]) == []
+
+
+def test_the_merge_key_of_an_item_belongs_to_whoever_made_the_item(live: Manifest) -> None:
+    """Another manager made the container: its name is not in our entry, and that is no difference."""
+    owned = copy.deepcopy(live["metadata"]["managedFields"][0]["fieldsV1"])
+    containers = owned["f:spec"]["f:template"]["f:spec"]["f:containers"]
+    item = next(iter(containers))
+    del containers[item]["f:name"]
+    assert found(live, owned=owned) == []

@@ -103,3 +103,8 @@ def test_the_patch_is_refused_when_the_object_has_changed() -> None:
     version, fields = patch([OURS], "77")
     assert version == {"op": "replace", "path": "/metadata/resourceVersion", "value": "77"}
     assert fields == {"op": "replace", "path": "/metadata/managedFields", "value": [OURS]}
+
+
+def test_an_entry_of_the_status_is_never_released() -> None:
+    made = released([OURS, STATUS], lambda manager, _: manager == "kube-controller-manager")
+    assert STATUS in made

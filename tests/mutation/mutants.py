@@ -1,0 +1,45 @@
+"""The kept list of mutants: tests/mutation/kept/*.toml, one file an area of the kernel."""
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mutation.source import Change
+
+KEPT = Path(__file__).parent / "kept"
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One small change to the operator, and the tests that should notice it."""
+
+    name: str
+    change: Change
+    tests: tuple[str, ...]
+    """Files or node ids, below tests/; the fewer, the faster."""
+    survives: str = ""
+    """Why no test can notice it; empty for a mutant that a test must kill."""
+
+
+def kept(words: Sequence[str] = ()) -> list[Mutant]:
+    """Return the kept mutants, or those whose names or files have one of these words."""
+    found = [mutant for path in sorted(KEPT.glob("*.toml")) for mutant in _of_file(path)]
+    names = [mutant.name for mutant in found]
+    doubled = {name for name in names if names.count(name) > 1}
+    if doubled:
+        raise ValueError(f"mutants have the same name: {', '.join(sorted(doubled))}")
+    return [mutant for mutant in found if not words or any(w in f"{mutant.name} {mutant.change.file}" for w in words)]
+
+
+def _of_file(path: Path) -> list[Mutant]:
+    read = tomllib.loads(path.read_text(encoding="utf-8"))
+    return [
+        Mutant(
+            name=entry["name"],
+            change=Change(entry["file"], entry["old"], entry["new"]),
+            tests=tuple(entry.get("tests", read.get("tests", ()))),
+            survives=entry.get("survives", ""),
+        )
+        for entry in read["mutant"]
+    ]

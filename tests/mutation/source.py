@@ -1,0 +1,65 @@
+"""A copy of the operator's source with one change in it."""
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+SOURCE = Path(__file__).parents[2] / "operator"
+
+
+class NotApplicable(Exception):
+    """The text that a change replaces is not there exactly once."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """One place in the source of the operator, and its other text."""
+
+    file: str
+    """Below operator/coxswain."""
+    old: str
+    new: str
+
+    def applied(self, text: str) -> str:
+        """Return the text of the file with the change.
+
+        Raises:
+            NotApplicable: the old text is not there exactly once.
+        """
+        count = text.count(self.old)
+        if count != 1:
+            raise NotApplicable(f"{self.file}: {self.old!r} occurs {count} times, not once")
+        return text.replace(self.old, self.new)
+
+
+def check(change: Change) -> None:
+    """Check that a change can be applied to the source.
+
+    Raises:
+        NotApplicable: it cannot.
+    """
+    path = SOURCE / "coxswain" / change.file
+    if not path.is_file():
+        raise NotApplicable(f"{change.file}: there is no such file")
+    compile(change.applied(path.read_text(encoding="utf-8")), str(path), "exec")
+
+
+@contextmanager
+def changed_source(*changes: Change) -> Iterator[Path]:
+    """Yield a source root, to be put on Python's path, in which these changes are made.
+
+    Raises:
+        NotApplicable: one of them cannot be made.
+    """
+    with tempfile.TemporaryDirectory(prefix="coxswain-mutant-") as folder:
+        root = Path(folder) / "operator"
+        shutil.copytree(SOURCE, root, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+        for change in changes:
+            path = root / "coxswain" / change.file
+            if not path.is_file():
+                raise NotApplicable(f"{change.file}: there is no such file")
+            path.write_text(change.applied(path.read_text(encoding="utf-8")), encoding="utf-8")
+        yield root

@@ -1,0 +1,59 @@
+"""One trial: the chosen tests on the operator with one change."""
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from mutation.mutants import Mutant
+from mutation.source import SOURCE, changed_source
+
+ROOT = SOURCE.parent
+SECONDS = 120.0
+"""For all the tests of one mutant: a change that lets a test hang is noticed by that."""
+_TEST_SECONDS = 30
+
+_FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - (.*))?$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the tests made of one source."""
+
+    killed: bool
+    by: str = ""
+    """The test that failed first, and how; the output's end where the run itself went wrong."""
+    broken: bool = False
+    """Whether no test could be run, so that the trial proves nothing."""
+
+
+def trial(mutant: Mutant) -> Verdict:
+    """Run the tests of a mutant on the operator with its change."""
+    with changed_source(mutant.change) as source:
+        return run(source, mutant.tests)
+
+
+def run(source: Path, tests: tuple[str, ...]) -> Verdict:
+    """Run tests on an operator's source until the first fails."""
+    command = [
+        *(sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "--tb=line", "-p", "no:cacheprovider"),
+        *("-p", "no:xdist", "--timeout", str(_TEST_SECONDS), "-o", f"pythonpath={source} tests"),
+        *(f"tests/{test}" for test in tests),
+    ]
+    environment = {**os.environ, "PYTHONPATH": f"{source}:tests", "PYTHONDONTWRITEBYTECODE": "1"}
+    try:
+        done = subprocess.run(
+            command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return Verdict(killed=True, by=f"the tests did not end within {SECONDS:.0f} s")
+    if done.returncode == 0:
+        return Verdict(killed=False)
+    failed = _FAILED.search(done.stdout)
+    if done.returncode == 1 and failed is not None and not done.stdout.count("error during collection"):
+        return Verdict(killed=True, by=f"{failed[1].removeprefix('tests/')}: {(failed[2] or '')[:100]}")
+    if "Timeout" in done.stdout + done.stderr:
+        return Verdict(killed=True, by=f"a test did not end within {_TEST_SECONDS} s")
+    return Verdict(killed=False, broken=True, by=(done.stdout + done.stderr)[-600:])

@@ -1,0 +1,35 @@
+"""The pauses that the API server asks for."""
+
+import asyncio
+
+from coxswain.kube.errors import Refused
+from coxswain.kube.throttle import Throttle
+
+
+def refused(retry_after: str) -> Refused:
+    return Refused(429, {"reason": "TooManyRequests"}, retry_after=retry_after)
+
+
+def test_a_shorter_pause_does_not_end_a_longer_one() -> None:
+    async def body() -> float:
+        throttle = Throttle(in_flight=1, pause_limit=60, chance=lambda: 0.0)
+        throttle.refused(refused("0.4"), writing=True)
+        throttle.refused(refused("0.05"), writing=True)
+        clock = asyncio.get_running_loop().time
+        begun = clock()
+        async with throttle.turn(writing=True):
+            return clock() - begun
+
+    assert asyncio.run(body()) >= 0.35
+
+
+def test_a_pause_ends_within_the_limit_whatever_the_server_asks_for() -> None:
+    async def body() -> float:
+        throttle = Throttle(in_flight=1, pause_limit=0.2, chance=lambda: 1.0)
+        throttle.refused(refused("3600"), writing=False)
+        clock = asyncio.get_running_loop().time
+        begun = clock()
+        async with asyncio.timeout(10), throttle.turn(writing=False):
+            return clock() - begun
+
+    assert asyncio.run(body()) >= 0.2
