@@ -10,6 +10,7 @@ from coxswain.kube.compare import Entry
 from coxswain.kube.kinds import DEPLOYMENT, SERVICE, SERVICE_ACCOUNT, Kind, kind_of
 from coxswain.kube.observed import Controller, Observed, observe, webapp_of
 from coxswain.webapp.children import desired
+from coxswain.webapp.spec import Status
 from unit.bench import WEB, Bench
 from unit.objects import observed_autoscaler, stored
 from unit.server import refusal
@@ -53,6 +54,60 @@ def test_a_taken_name_is_looked_at_once_a_minute_and_the_message_has_the_command
     bench.now += 1
     assert bench.run() == Outcome(after=60.0)
     assert bench.writer.sent == ["look ServiceAccount"]
+
+
+def both_taken(bench: Bench) -> None:
+    """Reconcile while foreign objects bear the names of Service and Deployment, the latter looked at 5 ms later."""
+    for kind in (SERVICE, DEPLOYMENT):
+        take(bench, foreign(bench, kind))
+    theirs = bench.writer.answers["look Deployment"]
+
+    def later() -> Observed:
+        bench.now += 0.005
+        return theirs()
+
+    bench.writer.answers["look Deployment"] = later
+    bench.run()
+
+
+def test_a_name_that_becomes_due_during_a_reconcile_is_looked_at_next(bench: Bench) -> None:
+    """Between the look at the Deployment, which was not due yet, and the end of the reconcile its time passes."""
+    both_taken(bench)
+    bench.now = 60.0
+    bench.writer.fail("look Service", refusal(404))
+    del bench.writer.answers["create Service"]
+
+    async def write_status(webapp: Observed, status: Status) -> Observed:
+        bench.now += 0.01
+        return await type(bench.writer).write_status(bench.writer, webapp, status)
+
+    bench.writer.write_status = write_status  # type: ignore[method-assign]
+    outcome = bench.run()
+    assert bench.writer.sent == ["look Service", "create Service", "status"]
+    assert outcome.after == 0
+    bench.run()
+    assert bench.writer.sent == ["look Deployment"]
+
+
+@pytest.mark.parametrize("why", ["paused", "not desired", "held back", "refused", "in the store"])
+def test_an_overdue_name_that_no_reconcile_looks_at_makes_no_hot_loop(bench: Bench, why: str) -> None:
+    both_taken(bench)
+    bench.now += 1000
+    for kind in ("Service", "Deployment"):
+        bench.writer.fail(f"look {kind}", refusal(403))
+    if why == "paused":
+        bench.webapp(version=500, generation=2, paused=True)
+    elif why == "not desired":
+        bench.webapp(version=500, generation=2, ports=[])
+    elif why == "held back":
+        account = bench.store.get(SERVICE_ACCOUNT, WEB)
+        assert account is not None
+        bench.store.observe(dataclasses.replace(account, version=500, going=True))
+    elif why == "in the store":
+        for kind in (SERVICE, DEPLOYMENT):
+            bench.store.observe(dataclasses.replace(foreign(bench, kind), version=500, label="web"))
+    bench.run()
+    assert bench.run().after != 0
 
 
 def test_an_annotation_is_noticed_and_the_object_adopted(bench: Bench) -> None:

@@ -3,7 +3,7 @@
 It doesn't bear our label, so no watch tells of it: it is looked at again after a while.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from coxswain.control.store import Key, Store
@@ -92,11 +92,16 @@ class TakenNames:
         """Forget an object that the watch tells of from now on."""
         self._of_webapp.get(_key(webapp), {}).pop((found.kind, found.name), None)
 
-    def again(self, key: Key) -> float | None:
-        """Return the seconds until one of a WebApp's names should be looked at again; None without such a name."""
-        now = self._clock()
+    def again(self, key: Key, children: Iterable[tuple[str, str]]) -> float | None:
+        """Return the seconds until one of these children's names is due; 0 if one is overdue, None without one.
+
+        Pass only the kinds and names that the reconcile has looked at: an overdue name of another child would return 0
+        in each reconcile.
+        """
+        wanted, now = set(children), self._clock()
+        names = self._of_webapp.get(key, {}).items()
         return min(
-            (known.until - now for known in self._of_webapp.get(key, {}).values() if known.until > now), default=None
+            (max(0.0, known.until - now) for (kind, name), known in names if (kind.kind, name) in wanted), default=None
         )
 
     def forget(self, key: Key) -> None:

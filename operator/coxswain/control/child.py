@@ -86,9 +86,11 @@ class ChildWriter:
         """
         place = _place(manifest)
         observed = self._store.get(*place)
+        if observed is not None:
+            self._taken.drop(webapp, observed)
         manifest = self._scaled(webapp, manifest, observed)
         if webapp.paused:
-            return self._paused(webapp, manifest, observed)
+            return replace(self._paused(webapp, manifest, observed), looked=False)
         try:
             if observed is None:
                 return await self._create(webapp, manifest)
@@ -103,18 +105,18 @@ class ChildWriter:
                 sent = manifest if live is None else self._plan(webapp, manifest, live).manifest
                 self._attempts.remember(sent, live, refused)
             log.warning("%s %s can't be written: %s", *_named(manifest), error)
-            return Result(_child(manifest, refused), _ours(webapp, live), retry=not refused.stalled)
+            return Result(_child(manifest, refused), _ours(webapp, live), retry=not refused.stalled, looked=False)
 
     def _scaled(self, webapp: WebApp, manifest: Manifest, observed: Observed | None) -> Manifest:
         unknown = self._replicas_unknown(webapp.namespace)
         return scaled(manifest, webapp, observed, self._store, unknown=unknown)
 
     async def _create(self, webapp: WebApp, manifest: Manifest) -> Result:
-        known = self._attempts.known(manifest, None)
-        if known is not None and known.refused is not None:
-            return Result(_child(manifest, known.refused))
         found = await self._taken.look(webapp, manifest)
         if found is None:
+            known = self._attempts.known(manifest, None)
+            if known is not None and known.refused is not None:
+                return Result(_child(manifest, known.refused))
             try:
                 return await self._made(webapp, self._replacements.successor(webapp, manifest))
             except Refused as error:

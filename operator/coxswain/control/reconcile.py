@@ -128,7 +128,7 @@ class Reconciler:
                 child = Child(
                     manifest["kind"], manifest["metadata"]["name"], held_back(blocked, there=live is not None)
                 )
-                results.append(Result(child, live))
+                results.append(Result(child, live, looked=False))
             else:
                 results.append(await self._children.ensure(webapp, manifest, patient=patient))
         return results
@@ -203,7 +203,10 @@ class Reconciler:
             retry=retry,
             again=report.again or adopted,
             after=_sooner(
-                report.after, self._contests.again(key), self._taken.again(key), *(delay for _, delay in told)
+                report.after,
+                self._contests.again(key),
+                self._taken.again(key, [(each.child.kind, each.child.name) for each in results if each.looked]),
+                *(delay for _, delay in told),
             ),
         )
 

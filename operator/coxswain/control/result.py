@@ -45,3 +45,5 @@ class Result:
     """What others hold, and keep for now."""
     retry: bool = False
     """The write failed and may succeed later."""
+    looked: bool = True
+    """Whether its name was looked up in this reconcile if that was due."""
