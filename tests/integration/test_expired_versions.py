@@ -106,7 +106,7 @@ def test_zero_is_answered_from_the_cache_and_unset_is_not(own: ControlPlane, exp
 
 
 def test_a_server_without_streamed_lists_refuses_them(expired: Expired) -> None:
-    """So an operator for 1.31 and later can't rest on them."""
+    """So an operator can't rest on them: an administrator may have turned them off."""
     answer = expired.collection.list(
         watch="true", sendInitialEvents="true", resourceVersionMatch="NotOlderThan", allowWatchBookmarks="true"
     )

@@ -46,9 +46,30 @@ def test_what_runs_are_make_targets(workflow: dict[str, Any]) -> None:
     commands = [step["run"] for job in workflow["jobs"].values() for step in job["steps"] if "run" in step]
     assert commands
     for command in commands:
-        program, *targets = command.split()
-        assert program == "make"
-        assert set(targets) <= TARGETS, f"no such target: {command}"
+        assert command.split()[0] == "make"
+        assert _targets(command) <= TARGETS, f"no such target: {command}"
+
+
+def test_the_workflow_tries_all_that_ci_run_tries(workflow: dict[str, Any]) -> None:
+    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    tried = set().union(*(_targets(line) for line in script.splitlines() if line.startswith("make ")))
+    assert {"check", "test", "semantics", "faults-ci", "kind-test"} <= tried
+    commands = [step["run"] for job in workflow["jobs"].values() for step in job["steps"] if "run" in step]
+    assert tried - set().union(*map(_targets, commands)) == set()
+
+
+def test_the_oldest_version_that_is_promised_is_one_that_is_tried() -> None:
+    text = (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
+    tried = min(re.findall(r'kubernetes: "(\d+\.\d+)"', text))
+    for page in ("README.md", "docs/install.md"):
+        promise = re.search(r"needs\s+Kubernetes\s+(\d+\.\d+) or later", (ROOT / page).read_text(encoding="utf-8"))
+        assert promise is not None
+        assert promise[1] == tried, page
+
+
+def _targets(command: str) -> set[str]:
+    """Return the targets of a make command, without the variables that it sets."""
+    return {word for word in command.split()[1:] if "=" not in word}
 
 
 def test_rights_time_and_number_are_limited(workflow: dict[str, Any]) -> None:
