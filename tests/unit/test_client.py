@@ -137,6 +137,61 @@ def test_so_many_requests_are_under_way_and_no_more() -> None:
     asyncio.run(body())
 
 
+def test_a_request_in_a_pause_holds_no_slot() -> None:
+    """K17: reads that stood in line when the pause began gave their slots away, so writes go on."""
+
+    async def body() -> None:
+        throttle = Throttle(in_flight=2, pause_limit=60, chance=lambda: 0.0)
+        gate, started = asyncio.Event(), []
+
+        async def read(number: int) -> None:
+            async with throttle.turn(writing=False):
+                started.append(number)
+                await gate.wait()
+
+        reads = [asyncio.create_task(read(number)) for number in range(6)]
+        await until(lambda: len(started) == 2)
+        throttle.refused(Refused(429, {}, retry_after="30"), writing=False)
+        gate.set()
+        async with asyncio.timeout(5):
+            for _ in range(4):
+                async with throttle.turn(writing=True):
+                    pass
+        assert started == [0, 1]
+        throttle.end()
+        for outcome in (await asyncio.gather(*reads, return_exceptions=True))[2:]:
+            assert isinstance(outcome, Ending)
+
+    asyncio.run(body())
+
+
+def test_after_a_pause_requests_start_spread_and_within_the_slots() -> None:
+    async def body() -> None:
+        parts = iter(range(1000))
+        throttle = Throttle(in_flight=2, pause_limit=60, chance=lambda: next(parts) / 20)
+        loop = asyncio.get_running_loop()
+        begun, starts = loop.time(), []
+        under_way = most = 0
+
+        async def read() -> None:
+            nonlocal under_way, most
+            async with throttle.turn(writing=False):
+                starts.append(loop.time() - begun)
+                under_way += 1
+                most = max(most, under_way)
+                await asyncio.sleep(0)
+                under_way -= 1
+
+        throttle.refused(Refused(429, {}, retry_after="0.4"), writing=False)
+        await asyncio.gather(*(read() for _ in range(20)))
+        assert len(starts) == 20
+        assert min(starts) >= 0.4
+        assert max(starts) - min(starts) >= 0.05, "spread over a quarter of the pause"
+        assert most <= 2
+
+    asyncio.run(body())
+
+
 def test_at_the_end_what_is_under_way_goes_on_and_nothing_else_is_sent() -> None:
     async def body() -> None:
         async with serving() as api, client_of(api, in_flight=1) as client:

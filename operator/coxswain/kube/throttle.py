@@ -30,12 +30,19 @@ class Throttle:
             Ending: no request may start any more.
         """
         await self._paused(writing)
-        async with self._free:
-            # A refusal may have come while this one waited in line.
+        await self._free.acquire()
+        # A pause may begin while a request waits for its slot. It waits out the pause without the slot, so that
+        # requests that are not paused go on.
+        while self._pauses_now(writing):
+            self._free.release()
             await self._paused(writing)
+            await self._free.acquire()
+        try:
             if self._ended.is_set():
                 raise Ending("the operator is ending")
             yield
+        finally:
+            self._free.release()
 
     def refused(self, error: Refused, *, writing: bool) -> None:
         """Take in a refusal: a 429 that names a time stops what is like it, reading or writing, for so long.
@@ -52,6 +59,10 @@ class Throttle:
     def end(self) -> None:
         """Let no request start any more; those under way go on."""
         self._ended.set()
+
+    def _pauses_now(self, writing: bool) -> bool:
+        until, _ = self._pauses.get(writing, (0.0, 0.0))
+        return not self._ended.is_set() and until > asyncio.get_running_loop().time()
 
     async def _paused(self, writing: bool) -> None:
         clock = asyncio.get_running_loop().time
