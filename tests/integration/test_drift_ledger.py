@@ -15,7 +15,7 @@ NOTED_AT = ("Service/web", f"metadata.annotations[{NOTE}]")
 
 def test_wanted_found_manager_and_count(scene: Scene) -> None:
     scene.apply_ready()
-    before = corrected(scene, "Deployment", "updater")
+    before = corrected(scene, "Deployment")
     apply_as(scene, "updater", "Deployment", image(THEIRS), force=True)
     place = ("Deployment/web", IMAGE, "updater")
     entry = eventually(lambda: drift(scene).get(place), "the change is in the ledger")
@@ -23,14 +23,14 @@ def test_wanted_found_manager_and_count(scene: Scene) -> None:
     assert len(drift(scene)) == 1
     (note,) = told(scene, "DriftCorrected")
     assert f"{IMAGE} {THEIRS} to {SPEC['image']} (changed by updater)" in note
-    assert corrected(scene, "Deployment", "updater") - before == 1
+    assert corrected(scene, "Deployment") - before == 1
 
 
-def corrected(scene: Scene, kind: str, manager: str) -> float:
-    """Return how often /metrics says that changes of a manager were put back."""
+def corrected(scene: Scene, kind: str) -> float:
+    """Return how often /metrics says that fields of a kind were put back."""
     status, text = scene.operator.probe("/metrics")
     assert status == 200
-    found = re.search(rf'coxswain_drift_corrected_total{{kind="{kind}",manager="{manager}"}} (\S+)', text)
+    found = re.search(rf'coxswain_drift_corrected_total{{kind="{kind}"}} (\S+)', text)
     return float(found[1]) if found else 0.0
 
 

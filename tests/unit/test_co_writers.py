@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from prometheus_client import generate_latest
 
 from coxswain import metrics
 from coxswain.control.ledger import Ledger
@@ -213,12 +214,15 @@ def test_what_waits_for_its_status_is_kept_and_bounded() -> None:
     assert ledger.waiting(WEB) == ()
 
 
-def test_managers_in_the_metrics_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(metrics, "_managers", set())
-    counted = metrics._DRIFT_CORRECTED.labels(kind="Service", manager="others")
+def test_manager_names_make_no_time_series() -> None:
+    """S8: any tenant can invent field manager names, so /metrics counts by kind alone."""
+    ledger = Ledger()
+    counted = metrics._DRIFT_CORRECTED.labels(kind="Deployment")
     before = counted._value.get()
-    for number in range(60):
-        metrics.drift_corrected("Service", f"manager-{number}")
-    metrics.drift_corrected("Service", "manager-7")
-    assert counted._value.get() - before == 10
-    assert metrics._DRIFT_CORRECTED.labels(kind="Service", manager="manager-7")._value.get() == 2
+    ledger.add(WEB, [repair(manager=f"m-{number}") for number in range(60)])
+    assert counted._value.get() - before == 60
+    text = generate_latest().decode()
+    lines = [line for line in text.splitlines() if line.startswith("coxswain_drift_corrected_total{")]
+    assert [line.partition("}")[0] for line in lines if "Deployment" in line] == [
+        'coxswain_drift_corrected_total{kind="Deployment"'
+    ]

@@ -20,7 +20,7 @@ class Ledger:
     def add(self, key: Key, repairs: Sequence[Repair]) -> None:
         """Add what was just put back."""
         for repair in repairs:
-            drift_corrected(repair.object.partition("/")[0], repair.manager)
+            drift_corrected(repair.object.partition("/")[0])
         if repairs:
             self._repairs[key] = [*self._repairs.get(key, []), *repairs][-_WAITING:]
 
