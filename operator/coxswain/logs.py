@@ -1,4 +1,9 @@
-"""Structured logs: each line of a reconcile names its WebApp."""
+"""Structured logs: each line of a reconcile names its WebApp.
+
+Texts of the API server, of pods and of other tenants reach the log. Control characters and bidirectional marks in them
+are escaped, so that no text can forge an entry or steer a terminal. In the text form each entry is one line; the lines
+of a traceback follow it, indented.
+"""
 
 import json
 import logging
@@ -7,6 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
+
+_INDENT = "    "
 
 _webapp: ContextVar[str | None] = ContextVar("webapp", default=None)
 
@@ -41,6 +48,13 @@ def _tersely(record: logging.LogRecord) -> bool:
     return True
 
 
+def _escaped(text: str) -> str:
+    """Return a text with all characters that do not print as JSON escapes, so both forms look alike."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in text)
+
+
 def _entries(record: logging.LogRecord, message: str) -> dict[str, str]:
     webapp = _webapp.get()
     return {
@@ -54,13 +68,17 @@ def _entries(record: logging.LogRecord, message: str) -> dict[str, str]:
 
 class _Json(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        return json.dumps(_entries(record, super().format(record)), ensure_ascii=False)
+        # JSON escapes the characters below U+0020 itself; all others that do not print are none of its syntax.
+        return _escaped(json.dumps(_entries(record, super().format(record)), ensure_ascii=False))
 
 
 class _Text(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        entries = _entries(record, super().format(record))
+        entries = _entries(record, _escaped(record.getMessage()))
         message = entries.pop("message")
         time, level = entries.pop("time"), entries.pop("level")
-        named = " ".join(f"{key}={value}" for key, value in entries.items())
-        return f"{time} {level:<7} {named} {message}"
+        named = " ".join(f"{key}={_escaped(value)}" for key, value in entries.items())
+        traces = [self.formatException(record.exc_info)] if record.exc_info else []
+        traces += [self.formatStack(record.stack_info)] if record.stack_info else []
+        lines = [_INDENT + _escaped(line) for trace in traces for line in trace.splitlines()]
+        return "\n".join([f"{time} {level:<7} {named} {message}", *lines])
