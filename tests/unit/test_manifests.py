@@ -2,11 +2,12 @@
 
 import re
 import tomllib
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
 import yaml
+from kubernetes.aio.config.incluster_config import SERVICE_CERT_FILENAME, SERVICE_TOKEN_FILENAME
 
 from cluster.render import HEADER, OVERLAY, RENDERED
 from coxswain.__main__ import settings
@@ -81,7 +82,8 @@ def test_the_pod_meets_pod_security_restricted(pod: Object, container: Object) -
         "capabilities": {"drop": ["ALL"]},
         "readOnlyRootFilesystem": True,
     }
-    assert not [field for field in pod if field.startswith("host") or field == "volumes"]
+    assert not [field for field in pod if field.startswith("host")]
+    assert [volume.keys() - {"name"} for volume in pod["volumes"]] == [{"projected"}]
 
 
 def test_the_namespace_enforces_pod_security_restricted(installed: dict[tuple[str, str], Object]) -> None:
@@ -120,8 +122,22 @@ def test_requests_and_limits(container: Object) -> None:
     assert container["resources"]["limits"].keys() == {"memory"}, "a limit of CPU slows the start"
 
 
-def test_the_token_is_for_this_pod_alone(installed: dict[tuple[str, str], Object], pod: Object) -> None:
-    assert pod["automountServiceAccountToken"] is True
+def test_the_token_is_for_this_pod_alone_and_short_lived(
+    installed: dict[tuple[str, str], Object], pod: Object, container: Object
+) -> None:
+    """S10: the operator reads it where a pod's token always is, several times in its life."""
+    assert pod["automountServiceAccountToken"] is False
+    (volume,) = pod["volumes"]
+    (mount,) = container["volumeMounts"]
+    token, trust, namespace = volume["projected"]["sources"]
+    directory = PurePosixPath(mount["mountPath"])
+    assert (mount["name"], mount["readOnly"]) == (volume["name"], True)
+    assert str(directory / token["serviceAccountToken"]["path"]) == SERVICE_TOKEN_FILENAME
+    assert [str(directory / item["path"]) for item in trust["configMap"]["items"]] == [SERVICE_CERT_FILENAME]
+    assert [item["path"] for item in namespace["downwardAPI"]["items"]] == ["namespace"]
+    assert token["serviceAccountToken"]["expirationSeconds"] == 600
+    # The kubelet renews it after 80 % of its life.
+    assert Settings().token_interval < 0.2 * token["serviceAccountToken"]["expirationSeconds"] / 1.5
     account = installed["ServiceAccount", pod["serviceAccountName"]]
     assert account["automountServiceAccountToken"] is False
     (subject,) = installed["ClusterRoleBinding", "coxswain"]["subjects"]
