@@ -51,6 +51,7 @@ class ChildWriter:
         contests: Contests,
         taken: TakenNames,
         freshness: Freshness,
+        *,
         replicas_unknown: Callable[[str], bool],
     ) -> None:
         self._replicas_unknown = replicas_unknown

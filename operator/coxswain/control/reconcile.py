@@ -75,7 +75,7 @@ class Reconciler:
         self._contests = contests
         self._taken = taken
         self._freshness = Freshness(store, writer)
-        self._children = ChildWriter(store, writer, contests, taken, self._freshness, replicas_unknown)
+        self._children = ChildWriter(store, writer, contests, taken, self._freshness, replicas_unknown=replicas_unknown)
         self._ledger = Ledger()
         self._removed: set[str] = set()
 
