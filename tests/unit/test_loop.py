@@ -45,10 +45,17 @@ class Scripted:
     def __init__(self, acts: dict[Key, Callable[[], Coroutine[Any, Any, Outcome]]]) -> None:
         self.acts = acts
         self.asked: list[Key] = []
-        self.started_over = 0
+        self.started_over = self.looked_again = 0
+        self.forgotten: list[Key] = []
 
     def start_over(self) -> None:
         self.started_over += 1
+
+    def forget(self, key: Key) -> None:
+        self.forgotten.append(key)
+
+    def look_again(self) -> None:
+        self.looked_again += 1
 
     async def reconcile(self, key: Key, *, failures: int) -> Outcome:
         assert failures >= 0
@@ -142,6 +149,21 @@ def test_when_the_server_answers_one_again_the_others_wait_no_longer(monkeypatch
 
     queue = QueueSettings(retry_delay=30, scout_interval=0.05)
     during(monkeypatch, reconciler, body, settings=Settings(queue=queue))
+
+
+def test_a_retry_that_failed_is_no_end_of_an_outage(monkeypatch: pytest.MonkeyPatch) -> None:
+    """K23: a failure that a status tells of counted as a success, and all who waited were sent at once."""
+    keys = [Key("shop", f"web-{number}") for number in range(5)]
+
+    async def body(loop: Loop) -> None:
+        for key in keys:
+            loop._failed(key, Unreachable("reset"))
+        loop._follow_up(keys[0], Outcome(retry=True))
+        assert (len(loop._queue), loop._outage.scout) == (0, keys[1])
+        loop._follow_up(keys[1], Outcome())
+        assert (len(loop._queue), loop._outage.scout) == (4, None)
+
+    during(monkeypatch, Scripted({}), body, settings=Settings(queue=QueueSettings(retry_delay=30)))
 
 
 def test_trouble_of_another_sort_calls_for_no_scout(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -272,6 +294,8 @@ def test_history_that_runs_backwards_drops_everything_and_watches_anew(monkeypat
         assert len(loop._queue) == 0
         assert loop._store.begin_sweep(WEBAPP, None).newest_before == 10
         assert reconciler.started_over
+        # It began in the history that has ended.
+        assert reconciler.forgotten == [WEB]
 
     during(monkeypatch, reconciler, body)
 

@@ -40,3 +40,13 @@ def test_nothing_is_left_when_history_starts_over() -> None:
     outage.met_by(A)
     outage.clear()
     assert outage.scout is None
+
+
+def test_one_that_fails_in_another_way_lets_others_look_first() -> None:
+    outage = Outage()
+    for key in (A, B):
+        outage.met_by(key)
+    outage.still_met_by(A)
+    outage.still_met_by(C)
+    assert outage.scout == B
+    assert outage.over_for(B) == [A]

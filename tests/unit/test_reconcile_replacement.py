@@ -7,7 +7,7 @@ import pytest
 
 from coxswain.kube.compare import Entry
 from coxswain.kube.errors import Refused, Unreachable
-from coxswain.kube.kinds import CONFIG_MAP, DEPLOYMENT, Kind
+from coxswain.kube.kinds import CONFIG_MAP, DEPLOYMENT, SERVICE, SERVICE_ACCOUNT, WEBAPP, Kind
 from coxswain.kube.observed import Observed
 from unit.bench import WEB, Bench
 from unit.server import refusal
@@ -251,3 +251,47 @@ def test_a_replacement_that_is_needed_no_more_is_forgotten(bench: Bench) -> None
     bench.writer.version += 10
     bench.run()
     assert replicas_of(bench) == 1
+
+
+def test_after_a_history_reset_no_replacement_is_waited_for(bench: Bench) -> None:
+    """K12: etcd was restored to a time before the DELETE: the same object is there, and nothing will delete it."""
+    bench.converge()
+    live = bench.store.get(DEPLOYMENT, WEB)
+    assert live is not None
+    changed(bench, DEPLOYMENT, spec={**live.content["spec"], "selector": {"matchLabels": {"app": "web"}}})
+    bench.run()
+    kinds = (WEBAPP, SERVICE_ACCOUNT, CONFIG_MAP, SERVICE, DEPLOYMENT)
+    restored = [found for kind in kinds for found in bench.store.objects_of(WEB, kind)]
+    webapp = bench.store.webapp(WEB)
+    assert webapp is not None
+    bench.store.clear()
+    bench.reconciler.start_over()
+    for found in (webapp, *restored):
+        bench.store.observe(found)
+    bench.writer.answer("look WebApp", webapp)
+    bench.run()
+    assert "remove Deployment but not its pods" in bench.writer.sent
+
+
+def test_a_history_reset_leaves_no_memory(bench: Bench) -> None:
+    bench.converge()
+    bench.writer.fail("update Deployment", refusal(422))
+    bench.webapp(version=500, generation=2, image="registry.example/web:2")
+    bench.run()
+    bench.reconciler.start_over()
+    fresh = Bench()
+    for name in ("_reporter", "_contests", "_taken", "_ledger", "_removed", "_freshness", "_children"):
+        assert memory(getattr(bench.reconciler, name)) == memory(getattr(fresh.reconciler, name)), name
+
+
+def memory(thing: Any, depth: int = 3) -> Any:
+    """The tables of an object and of what it has, by their names."""
+    if isinstance(thing, (dict, set)):
+        return len(thing)
+    if depth == 0 or type(thing).__module__.partition(".")[0] != "coxswain":
+        return None
+    return {
+        name: memory(part, depth - 1)
+        for name, part in vars(thing).items()
+        if name not in ("_store", "_writer", "_settings")
+    }

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coxswain.control.store import HistoryReset, Key, Store
-from coxswain.kube.kinds import DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER, SERVICE, WEBAPP
+from coxswain.kube.kinds import CONFIG_MAP, DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER, POD, SERVICE, WEBAPP, Kind
 from unit.objects import observed_autoscaler, observed_child, observed_webapp
 
 WEB = Key("shop", "web")
@@ -25,6 +25,25 @@ def test_an_object_that_changes_its_webapp_names_both() -> None:
     store.observe(observed_child(version=10, label="web"))
     assert store.observe(observed_child(version=11, label="other")) == {WEB, Key("shop", "other")}
     assert store.objects_of(WEB, DEPLOYMENT) == []
+
+
+@pytest.mark.parametrize(("kind", "name"), [(SERVICE, "web"), (CONFIG_MAP, "web-0123456789")])
+def test_an_object_that_bears_a_childs_name_concerns_that_webapp_too(kind: Kind, name: str) -> None:
+    """K13: a Service with the label of another WebApp was in the way, and its end woke only the other one."""
+    store = Store()
+    store.observe(observed_webapp())
+    shop = Key("shop", "shop")
+    assert store.observe(observed_child(kind, name, version=20, label="shop")) == {WEB, shop}
+    assert store.objects_of(WEB, kind) == []
+    assert store.observe(observed_child(kind, name, version=21, label="shop")) == set()
+    assert store.forget(kind, Key("shop", name), 22) == {WEB, shop}
+
+
+def test_a_pod_concerns_no_namesake_and_a_webapp_that_is_not_there_is_not_looked_at() -> None:
+    store = Store()
+    assert store.observe(observed_child(SERVICE, "web", label="shop")) == {Key("shop", "shop")}
+    store.observe(observed_webapp())
+    assert store.observe(observed_child(POD, "web", label="shop")) == {Key("shop", "shop")}
 
 
 def test_an_autoscaler_is_of_the_webapp_whose_deployment_it_targets() -> None:

@@ -104,6 +104,10 @@ class TakenNames:
             (max(0.0, known.until - now) for (kind, name), known in names if (kind.kind, name) in wanted), default=None
         )
 
+    def clear(self) -> None:
+        """Forget all WebApps."""
+        self._of_webapp.clear()
+
     def forget(self, key: Key) -> None:
         """Forget all about a WebApp that is gone."""
         self._of_webapp.pop(key, None)

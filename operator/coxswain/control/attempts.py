@@ -33,6 +33,10 @@ class Attempts:
         for key, children in self._of_webapp.items():
             self._of_webapp[key] = {place: found for place, found in children.items() if found.refused is None}
 
+    def clear(self) -> None:
+        """Forget all WebApps."""
+        self._of_webapp.clear()
+
     def forget(self, key: Key) -> None:
         """Forget all about the children of a WebApp that is gone."""
         self._of_webapp.pop(key, None)

@@ -76,6 +76,11 @@ class ChildWriter:
         self._replacements.forget(key)
         self._reached.forget(key)
 
+    def clear(self) -> None:
+        """Forget all about the children of all WebApps."""
+        for memory in (self._attempts, self._taken, self._replacements, self._reached):
+            memory.clear()
+
     async def ensure(self, webapp: WebApp, manifest: Manifest, *, patient: bool) -> Result:
         """Make one child as its manifest says, with the fewest requests.
 

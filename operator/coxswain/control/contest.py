@@ -70,6 +70,10 @@ class Contests:
         remaining = [self._remaining(found) for found in self._fields.get(key, {}).values()]
         return min((seconds for seconds in remaining if seconds > 0), default=None)
 
+    def clear(self) -> None:
+        """Forget all WebApps."""
+        self._fields.clear()
+
     def forget(self, key: Key) -> None:
         """Forget all about a WebApp that is gone."""
         self._fields.pop(key, None)

@@ -28,6 +28,10 @@ class Ledger:
         """Return what no status tells of yet."""
         return tuple(self._repairs.get(key, ()))
 
+    def clear(self) -> None:
+        """Forget all WebApps."""
+        self._repairs.clear()
+
     def written(self, key: Key) -> None:
         """Forget what a status tells of now, or wouldn't tell of, or of a WebApp that is gone."""
         self._repairs.pop(key, None)

@@ -81,6 +81,8 @@ class Loop:
         )
         self._supervisor = Supervisor(client, watches, settings.watch, self._new_feed)
         self._in_hand: set[asyncio.Task[None]] = set()
+        self._histories = 0
+        """How often history started over."""
         self._progress = Progress(
             [(kind, namespace) for kind in KINDS for namespace in settings.scopes],
             silence_timeout=settings.watch.silence_timeout,
@@ -177,6 +179,7 @@ class Loop:
             await asyncio.shield(task)
 
     async def _handle(self, key: Key) -> None:
+        histories = self._histories
         with about(str(key)):
             try:
                 outcome = await self._reconciler.reconcile(key, failures=self._queue.failures(key))
@@ -190,6 +193,9 @@ class Loop:
             else:
                 self._follow_up(key, outcome)
             finally:
+                if histories != self._histories:
+                    # What it noted after everything was forgotten is about the former history.
+                    self._reconciler.forget(key)
                 self._queue.done(key)
 
     def _failed(self, key: Key, error: RequestFailed) -> None:
@@ -207,9 +213,10 @@ class Loop:
     def _follow_up(self, key: Key, outcome: Outcome) -> None:
         if outcome.retry:
             self._queue.retry(key)
+            self._outage.still_met_by(key)
         else:
             self._queue.succeeded(key)
-        self._enqueue(set(self._outage.over_for(key)), Lane.BACKLOG)
+            self._enqueue(set(self._outage.over_for(key)), Lane.BACKLOG)
         if outcome.again:
             self._queue.add(key)
         elif outcome.after is not None:
@@ -227,6 +234,7 @@ class Loop:
         log.warning("history ran backwards (%s): everything is listed and watched anew", reset)
         # Late news of the watches that are about to end must not reach the store.
         self._feed = None
+        self._histories += 1
         self._store.clear()
         self._reconciler.start_over()
         self._queue.clear()

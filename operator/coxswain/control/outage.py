@@ -23,6 +23,11 @@ class Outage:
         self._met.pop(key, None)
         self._met[key] = None
 
+    def still_met_by(self, key: Key) -> None:
+        """Note that an attempt of a key failed in some way: if the server had failed it before, others look first."""
+        if key in self._met:
+            self.met_by(key)
+
     def over_for(self, key: Key) -> list[Key]:
         """Note an attempt that succeeded; return the others that needn't wait any longer, if it had failed before."""
         if key not in self._met:

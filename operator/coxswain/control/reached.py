@@ -34,6 +34,10 @@ class Reached:
             return False
         return not any(within(field, other) or within(other, field) for other in found.left)
 
+    def clear(self) -> None:
+        """Forget all WebApps."""
+        self._of_webapp.clear()
+
     def forget(self, key: Key) -> None:
         """Forget the children of a WebApp that is gone."""
         self._of_webapp.pop(key, None)

@@ -87,8 +87,18 @@ class Reconciler:
         self._removed.clear()
 
     def start_over(self) -> None:
-        """Trust no WebApp of the store before it was looked at: history ran backwards."""
+        """Forget all WebApps: history ran backwards, and nothing that was remembered needs to be true."""
         self._freshness.start_over()
+        for memory in (self._reporter, self._children, self._contests, self._ledger, self._removed):
+            memory.clear()
+
+    def forget(self, key: Key) -> None:
+        """Forget a WebApp that is gone, or that was reconciled while history started over."""
+        self._reporter.forget(key)
+        self._children.forget(key)
+        self._freshness.forget(key)
+        self._contests.forget(key)
+        self._ledger.written(key)
 
     async def reconcile(self, key: Key, *, failures: int) -> Outcome:
         """Reconcile a WebApp that has failed so many times in a row.
@@ -100,11 +110,7 @@ class Reconciler:
         observed = self._store.webapp(key)
         if observed is None or observed.going:
             # No WebApp in the store never means delete, and what foreground deletion takes is not made anew.
-            self._reporter.forget(key)
-            self._children.forget(key)
-            self._freshness.forget(key)
-            self._contests.forget(key)
-            self._ledger.written(key)
+            self.forget(key)
             return Outcome()
         webapp = webapp_of(observed)
         try:

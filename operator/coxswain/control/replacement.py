@@ -88,6 +88,10 @@ class Replacements:
         """Forget a replacement that is done; tell whether there was one."""
         return self._of(webapp).pop((created.kind, created.name), None) is not None
 
+    def clear(self) -> None:
+        """Forget all WebApps."""
+        self._of_webapp.clear()
+
     def forget(self, key: Key) -> None:
         """Forget all about a WebApp that is gone."""
         self._of_webapp.pop(key, None)

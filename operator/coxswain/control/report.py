@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import cast
+from typing import Any, cast
 
 from coxswain.control.store import Key, Store
 from coxswain.kube.apply import Writer
@@ -62,9 +62,24 @@ class Reporter:
 
     def forget(self, key: Key) -> None:
         """Forget all about a WebApp that is gone."""
-        tables = (self._written, self._drift_written, self._waiting, self._stale, self._conflicts, self._without_effect)
-        for table in tables:
+        for table in self._tables:
             table.pop(key, None)
+
+    def clear(self) -> None:
+        """Forget all WebApps."""
+        for table in self._tables:
+            table.clear()
+
+    @property
+    def _tables(self) -> tuple[dict[Key, Any], ...]:
+        return (
+            self._written,
+            self._drift_written,
+            self._waiting,
+            self._stale,
+            self._conflicts,
+            self._without_effect,
+        )
 
     async def report(
         self, key: Key, webapp: Observed, status: Status, *, replicas: int, tentative: bool = False

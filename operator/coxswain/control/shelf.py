@@ -35,6 +35,9 @@ class Shelf(Generic[_Place]):
         yield from list(self._packed)
         yield from list(self._recent)
 
+    def __contains__(self, place: object) -> bool:
+        return place in self._recent or place in self._packed
+
     def get(self, place: _Place) -> Observed | None:
         """Return an object."""
         found = self._recent.get(place)

@@ -198,11 +198,19 @@ class Store:
                 self._of_webapp.setdefault(key, set()).add((kind, place))
         # Much of what controllers write is not kept: a ReplicaSet's status, an autoscaler's metrics. Another version
         # of a WebApp is news all the same: its status may have been refused for the one before.
-        return old ^ new if kind is not WEBAPP and _same(before, after) else old | new
+        if kind is not WEBAPP and _same(before, after):
+            return old ^ new
+        known = self._entries.get(WEBAPP, ())
+        return old | new | {key for key in _namesakes(before, after) if key in known}
 
 
 def _in_scope(sweep: Sweep, places: Iterable[Key]) -> list[Key]:
     return [place for place in places if sweep.namespace in (None, place.namespace)]
+
+
+def _namesakes(*objects: Observed | None) -> set[Key]:
+    """Return the WebApps whose children's names objects bear: whatever their labels, they may be in the way."""
+    return {Key(each.namespace, each.namesake) for each in objects if each is not None and each.namesake is not None}
 
 
 def _same(before: Observed | None, after: Observed | None) -> bool:

@@ -21,6 +21,7 @@ from coxswain.kube.kinds import (
     WEBAPP,
     Kind,
 )
+from coxswain.webapp.children.configmap import CONFIG_HASH
 from coxswain.webapp.identity import ADOPT_ANNOTATION, WEBAPP_LABEL
 from coxswain.webapp.pods import REVISION, TEMPLATE_HASH
 from coxswain.webapp.spec import GROUP, KIND, Manifest, WebApp
@@ -84,6 +85,13 @@ class Observed:
         if self.controller is not None and self.controller.kind == KIND:
             names.add(self.controller.name)
         return names
+
+    @property
+    def namesake(self) -> str | None:
+        """The name of the WebApp that would have a child of this kind and name, if it is of a child's kind."""
+        if self.kind is CONFIG_MAP:
+            return CONFIG_HASH.sub("", self.name)
+        return self.name if self.kind in CHILDREN else None
 
     @property
     def generation(self) -> int:

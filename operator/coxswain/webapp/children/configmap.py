@@ -5,9 +5,13 @@ Pods of the old revision keep the ConfigMap they started with, and a change of t
 
 import hashlib
 import json
+import re
 
 from coxswain.webapp.identity import metadata
 from coxswain.webapp.spec import Manifest, WebApp
+
+CONFIG_HASH = re.compile(r"-[0-9a-f]{10}$")
+"""The end of a ConfigMap's name, after the WebApp's."""
 
 
 def config_map(webapp: WebApp) -> Manifest | None:
