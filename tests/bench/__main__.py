@@ -8,6 +8,7 @@ import argparse
 import datetime
 import os
 import platform
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -64,7 +65,7 @@ def _measure(options: argparse.Namespace) -> None:
     began = time.monotonic()
     for number, task in enumerate(planned, start=1):
         _say(f"[{number}/{len(planned)}, {(time.monotonic() - began) / 60:.0f} min] {task.name}")
-        results = merged(results, task.run())
+        results = merged(results, [replace(each, commit=commit(), date=machine.date) for each in task.run()])
         save(results, RESULTS)
     if not options.only or "profile" in only:
         results = merged(results, (), profiles(_say))
@@ -119,6 +120,14 @@ def _this_machine() -> Machine:
     today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
     version = platform.python_version()
     return Machine(today, str(KUBERNETES.version), os.cpu_count() or 1, version, os.getloadavg()[0])
+
+
+def commit() -> str:
+    """Return the commit that is checked out, marked where files differ from it; empty outside of a checkout."""
+    described = subprocess.run(
+        ["git", "describe", "--always", "--dirty", "--exclude=*"], capture_output=True, text=True, check=False
+    )
+    return described.stdout.strip()
 
 
 def _say(line: str) -> None:

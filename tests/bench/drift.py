@@ -111,12 +111,13 @@ async def _one(api: Api, children: Children, drift: Drift, webapp: tuple[str, st
     place = children.of(drift.kind, webapp)
     before = children.found[place]
     version = 0
+    # Before the edit is sent: the operator may have answered it before its sender hears that it was stored.
+    begun = time.monotonic()
     if drift.patch is None:
         await api.accepted("DELETE", path(*place))
     else:
         answer = await api.accepted("PATCH", path(*place) + "?fieldManager=someone", drift.patch, MERGE_PATCH)
         version = int(answer["metadata"]["resourceVersion"])
-    begun = time.monotonic()
     async with children.changed:
         back = children.changed.wait_for(lambda: _healed(drift, before, version, children.found.get(place)))
         try:

@@ -19,7 +19,7 @@ def page(results: Results) -> str:
     rounds = max((each.round for each in results.measured), default=0)
     about = ABOUT.format(cores=results.machine.cores, rounds=rounds, void=len(void), all=len(results.measured))
     parts = [
-        f"{_machine(results.machine)}\n\n{about}",
+        f"{_machine(results.machine)}{_commits(results)}\n\n{about}",
         f"## What was aimed at\n\n{verdicts(results)}",
         (
             "## B1: until all is true\n\nN WebApps are created, 16 at a time, by another process, which watches from"
@@ -74,6 +74,12 @@ def _machine(machine: Machine) -> str:
         f"Measured on {machine.date} with Kubernetes {machine.kubernetes} and Python {machine.python}, at a load of"
         f" {machine.load_before:.1f} in the minute before."
     )
+
+
+def _commits(results: Results) -> str:
+    """Return which commits were measured, and when."""
+    found = sorted({f"{each.commit} ({each.date})" for each in results.measured if each.commit})
+    return f" Commits: {', '.join(found)}." if found else ""
 
 
 def _profile(results: Results) -> str:

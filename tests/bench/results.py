@@ -35,6 +35,10 @@ class Measured:
     """What the peer asked for, as `patch deployments` or `patch webapps/status`."""
     void: tuple[str, ...] = ()
     """Why the run counts for nothing."""
+    commit: str = ""
+    """The commit of the project that was measured."""
+    date: str = ""
+    """The day of the run."""
 
 
 @dataclass(frozen=True)

@@ -64,10 +64,45 @@ def test_what_is_measured_again_replaces_the_same(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "met"), [(11.0, "1.10 (1.10 to 1.10) | yes"), (11.2, "1.12 (1.12 to 1.12) | **no**")]
+    ("seconds", "met"), [(11.0, "N = 500: 1.10 (1.10 to 1.10) | yes"), (11.2, "N = 500: 1.12 (1.12 to 1.12) | **no**")]
 )
 def test_an_aim_is_met_or_not(seconds: float, met: str) -> None:
     assert met in verdicts(results(converged(COXSWAIN, seconds), converged(BARE, 10)))
+
+
+def test_an_aim_is_judged_by_its_worst_size() -> None:
+    found = [
+        converged(COXSWAIN, 10),
+        converged(BARE, 10),
+        converged(COXSWAIN, 30, size=1000),
+        converged(BARE, 20, size=1000),
+    ]
+    assert "N = 500: 1.00 (1.00 to 1.00), N = 1000: 1.50 (1.50 to 1.50) | **no**" in verdicts(results(*found))
+
+
+def outage_of(case: str, **figures: float) -> Measured:
+    return Measured("B10", COXSWAIN, 100, 1, case=case, figures=figures)
+
+
+def test_a_figure_that_is_missing_is_no_aim_that_was_met() -> None:
+    whole = {"exits": 0.0, "seconds until written": 2.0, "seconds until Ready": 3.0}
+    assert "seconds until Ready 3 | yes |" in verdicts(results(outage_of("503", **whole)))
+    part = {name: value for name, value in whole.items() if name != "seconds until Ready"}
+    found = verdicts(results(outage_of("503", **whole), outage_of("stopped", **part)))
+    assert "seconds until Ready 3, seconds until Ready of stopped not measured |  |" in found
+    late = outage_of("429", **{**whole, "seconds until written": 20.0})
+    assert "of stopped not measured | **no** |" in verdicts(results(late, outage_of("stopped", **part)))
+
+
+def storm_of(case: str, seconds: float) -> Measured:
+    return Measured("B9", COXSWAIN, 100, 1, case=case, figures={"p99 until written": seconds})
+
+
+@pytest.mark.parametrize(("seconds", "met"), [(0.14, "yes"), (0.16, "**no**")])
+def test_a_storm_is_judged_against_none(seconds: float, met: str) -> None:
+    measured = [storm_of("0 writers", 0.1), storm_of("16 writers", seconds), storm_of("64 writers", 5.0)]
+    found = verdicts(results(*measured, storm_of("16 writers aside", 0.3)))
+    assert f"64 writers: 50.0 | {met} |" in found
 
 
 def test_a_third_status_write_misses_the_aim() -> None:
