@@ -46,6 +46,7 @@ class Bench:
         self.now = 0.0
         self.time = datetime(2026, 1, 1, tzinfo=UTC)
         self.swept: list[str] = []
+        self.replicas_unknown = False
         self.restart()
 
     def restart(self) -> None:
@@ -61,6 +62,7 @@ class Bench:
             contests=Contests(ContestSettings(), lambda: self.now),
             taken=TakenNames(self.store, self.writer, interval=60.0, clock=lambda: self.now),
             clock=lambda: self.time,
+            replicas_unknown=lambda _: self.replicas_unknown,
         )
 
     def webapp(self, *, version: int = 10, generation: int = 1, uid: str = "uid-1", **spec: Any) -> Observed:

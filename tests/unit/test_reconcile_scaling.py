@@ -66,6 +66,12 @@ class Autoscaled(Bench):
         manifest = self.writer.manifests["Deployment"]
         return manifest["spec"].get("replicas"), manifest["metadata"].get("annotations", {}).get(NOTE)
 
+    def status(self) -> Any:
+        """Return the status of the WebApp."""
+        observed = self.store.webapp(WEB)
+        assert observed is not None
+        return observed.content["status"]
+
     def reasons(self) -> list[str]:
         found = [occurrence.reason for occurrence in self.events.told]
         self.events.told.clear()
@@ -172,3 +178,73 @@ def test_a_deployment_that_the_store_lost_is_handed_over_as_it_is(bench: Autosca
     bench.writer.answer("look Deployment", dataclasses.replace(live, version=bench.writer.version, content=content))
     assert bench.applied()[-2:] == ["look Deployment", "update Deployment"]
     assert bench.says() == (None, "autoscaled")
+
+
+def test_while_autoscalers_are_unknown_a_count_of_others_is_left_alone(bench: Autoscaled) -> None:
+    """The watch of autoscalers is silent, so one that came is not in the store (K28)."""
+    bench.replicas_unknown = True
+    bench.scale(5)
+    assert bench.applied() == []
+    assert "drift" not in bench.status()
+    bench.replicas_unknown = False
+    bench.come()
+    assert bench.applied() == ["update Deployment"]
+    assert bench.says() == (None, "autoscaled")
+
+
+def test_when_they_are_known_again_and_there_is_none_the_count_is_drift(bench: Autoscaled) -> None:
+    bench.replicas_unknown = True
+    bench.scale(5)
+    bench.applied()
+    bench.replicas_unknown = False
+    assert bench.applied() == ["update Deployment"]
+    assert bench.says() == (2, None)
+    assert bench.reasons() == ["DriftCorrected"]
+
+
+@pytest.mark.parametrize("scaled", [True, False])
+def test_while_autoscalers_are_unknown_the_note_stays(bench: Autoscaled, scaled: bool) -> None:
+    """The store says that the autoscaler is gone, but the watch may be behind (K28)."""
+    bench.come()
+    bench.applied()
+    if scaled:
+        bench.scale(5)
+        bench.applied()
+    bench.replicas_unknown = True
+    bench.go()
+    assert bench.applied() == []
+    bench.webapp(version=bench.writer.version + 1, generation=2, replicas=3, image="registry.example/web:2")
+    assert bench.applied() == ["update Deployment"]
+    assert bench.says() == (None, "autoscaled")
+    bench.replicas_unknown = False
+    bench.webapp(version=bench.writer.version + 1, generation=3, replicas=2)
+    bench.applied()
+    assert bench.says() == ((5, "kept=5,spec=2") if scaled else (2, None))
+
+
+def test_while_autoscalers_are_unknown_nothing_is_handed_over(bench: Autoscaled) -> None:
+    bench.replicas_unknown = True
+    bench.come()
+    assert bench.applied() == []
+
+
+def test_while_autoscalers_are_unknown_a_count_that_is_ours_follows_the_spec(bench: Autoscaled) -> None:
+    bench.replicas_unknown = True
+    bench.webapp(version=bench.writer.version + 1, generation=2, replicas=3)
+    assert bench.applied() == ["update Deployment"]
+    assert bench.says() == (3, None)
+
+
+def test_a_replacement_while_autoscalers_are_unknown_keeps_the_count(bench: Autoscaled) -> None:
+    bench.replicas_unknown = True
+    bench.scale(5)
+    live = bench.deployment
+    bench.writer.version += 1
+    spec = {**live.content["spec"], "selector": {"matchLabels": {"app": "web"}}}
+    bench.store.observe(dataclasses.replace(live, version=bench.writer.version, content={**live.content, "spec": spec}))
+    assert bench.applied() == ["remove Deployment but not its pods"]
+    bench.writer.version += 1
+    bench.store.forget(DEPLOYMENT, WEB, bench.writer.version)
+    assert bench.applied() == ["create Deployment"]
+    assert bench.deployment.content["spec"]["replicas"] == 5
+    assert bench.applied() == []

@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 from coxswain.control.store import Key
 from coxswain.kube.apply import Writer
 from coxswain.kube.errors import Refused
-from coxswain.kube.kinds import Kind, kind_of
+from coxswain.kube.kinds import DEPLOYMENT, Kind, kind_of
 from coxswain.kube.observed import Observed
 from coxswain.webapp.identity import REPLICAS_ANNOTATION
 from coxswain.webapp.immutable import Obstacle, Remedy
+from coxswain.webapp.scaling import AUTOSCALED
 from coxswain.webapp.spec import Manifest, WebApp
 
 
@@ -67,11 +68,13 @@ class Replacements:
         Its pods are there and go over to the new one, and so does the note on whose the count is.
         """
         deleted = self._of(webapp).get((kind_of(manifest), manifest["metadata"]["name"]))
-        if deleted is None:
+        if deleted is None or manifest["kind"] != DEPLOYMENT.kind:
             return manifest
         note = deleted.manifest["metadata"].get("annotations", {}).get(REPLICAS_ANNOTATION)
-        if note is None:
+        if note is None and "replicas" in deleted.manifest["spec"]:
             return manifest
+        # Without count and note it was unknown whether an autoscaler has the field: that is found out later.
+        note = note or AUTOSCALED
         annotations = {**manifest["metadata"].get("annotations", {}), REPLICAS_ANNOTATION: note}
         count = deleted.manifest["spec"].get("replicas", deleted.observed.content["spec"].get("replicas", 1))
         return {

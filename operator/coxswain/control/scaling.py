@@ -10,7 +10,7 @@ from coxswain.kube.kinds import DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER
 from coxswain.kube.observed import Observed
 from coxswain.webapp.children.deployment import deployment
 from coxswain.webapp.identity import REPLICAS_ANNOTATION
-from coxswain.webapp.scaling import Scaling, scaling
+from coxswain.webapp.scaling import AUTOSCALED, Scaling, scaling
 from coxswain.webapp.spec import Manifest, WebApp
 
 _REPLICAS = ("f:spec", "f:replicas")
@@ -24,7 +24,7 @@ def scaled(
     live: Observed | None,
     store: Store,
     *,
-    unknown: bool = False,  # noqa: ARG001 - K28 decides on it
+    unknown: bool = False,
 ) -> Manifest:
     """Return a child's manifest, of those that are `desired`, with the replicas that it should name as the Deployment.
 
@@ -34,13 +34,16 @@ def scaled(
     if manifest["kind"] != DEPLOYMENT.kind:
         return manifest
     ours = live if live is not None and (live.is_child_of(webapp) or live.is_adoptable_by(webapp)) else None
-    autoscalers = store.objects_of(Key(webapp.namespace, webapp.name), HORIZONTAL_POD_AUTOSCALER)
-    said = scaling(
-        webapp.replicas,
-        None if ours is None else _count(ours),
-        None if ours is None else _note(ours),
-        autoscaled=bool(autoscalers),
-    )
+    if ours is None:
+        said = Scaling(webapp.replicas)
+    elif unknown and (_note(ours) == AUTOSCALED or not owns(ours.owned or {}, _REPLICAS)):
+        # An autoscaler may have the field, and whose it is now must not depend on what the watch has missed. If it is
+        # ours without that note, nobody else has changed it since, and a new spec.replicas is followed.
+        said = Scaling(_count(ours) if owns(ours.owned or {}, _REPLICAS) else None, _note(ours))
+    else:
+        autoscalers = store.objects_of(Key(webapp.namespace, webapp.name), HORIZONTAL_POD_AUTOSCALER)
+        autoscaled = bool(autoscalers) and not unknown
+        said = scaling(webapp.replicas, _count(ours), _note(ours), autoscaled=autoscaled)
     return manifest if said == Scaling(webapp.replicas) else deployment(webapp, said)
 
 
