@@ -72,6 +72,7 @@ local needs_people = {
   InvalidImageName = true,
   ErrImageNeverPull = true,
   Forbidden = true,
+  AdmissionDenied = true,
 }
 
 if ready.status == "False" and needs_people[ready.reason] then

@@ -99,7 +99,7 @@ def test_an_operator_killed_between_the_two_writes_of_the_hand_over(scene: Scene
     counts = Counts(scene)
     with refusing_the_note(scene):
         scene.create(autoscaler())
-        eventually(lambda: scene.condition("Stalled").get("status") == "True", "the second write was refused")
+        scene.not_ready("AdmissionDenied")
         assert owners(scene) == {"coxswain", "coxswain-replicas"}
         scene.operator.stop(SIGKILL)
         assert note(scene) is None

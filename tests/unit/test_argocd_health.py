@@ -76,6 +76,7 @@ EXPECTED: Mapping[str, str] = {
     "name taken": "Degraded",
     "rejected": "Degraded",
     "forbidden": "Degraded",
+    "denied": "Degraded",
     "no answer": "Progressing",
     "differs while paused": "Progressing",
     "halted": "Degraded",

@@ -12,6 +12,24 @@ def refused(status: int, message: str = "", **details: Any) -> Refused:
     return Refused(status, {"reason": "Some", "message": message, "details": details})
 
 
+POLICY = "services \"web\" is forbidden: ValidatingAdmissionPolicy 'x' with binding 'y' denied request: spec.x: no"
+WEBHOOK = 'admission webhook "deny.example.com" denied the request: policy default not found'
+
+
+@pytest.mark.parametrize("status", [400, 403, 404, 409, 413, 422])
+@pytest.mark.parametrize("message", [POLICY, WEBHOOK, 'admission webhook "x" denied the request without explanation'])
+def test_a_denial_by_admission_is_transient_whatever_its_code(status: int, message: str) -> None:
+    error = refused(status, message, causes=[{"message": message}])
+    assert error.by_admission
+    assert error.sort is Sort.TRANSIENT
+
+
+@pytest.mark.parametrize("text", [POLICY, WEBHOOK])
+def test_an_object_that_quotes_a_denial_is_refused_for_good(text: str) -> None:
+    quoted = refused(422, f'Service "web" is invalid: spec.x: Invalid value: {text!r}', causes=[{"field": "spec.x"}])
+    assert quoted.sort is Sort.TERMINAL
+
+
 @pytest.mark.parametrize(
     ("error", "sort"),
     [

@@ -6,7 +6,7 @@ from coxswain.kube.compare import Difference
 from coxswain.kube.conflicts import Held, Plan
 from coxswain.kube.errors import Refused, Sort
 from coxswain.kube.observed import Observed
-from coxswain.webapp.health import Health, contested, health, held, not_written, rejected
+from coxswain.webapp.health import Health, contested, denied, health, held, not_written, rejected
 
 _NAMED_DIFFERENCES = 5
 
@@ -17,6 +17,8 @@ def refusal(error: Refused, *, patient: bool) -> Health | None:
         return rejected(error.message)
     if error.sort is Sort.CONFLICT or error.namespace_terminating:
         return None
+    if error.by_admission:
+        return denied(error.message)
     if error.status == 403 or not patient:
         return not_written(error.reason or "WriteFailed", error.message)
     return None

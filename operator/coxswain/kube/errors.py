@@ -87,6 +87,15 @@ class Refused(RequestFailed):
         return self.status == 403 and any(cause.reason == "NamespaceTerminating" for cause in self.causes)
 
     @property
+    def by_admission(self) -> bool:
+        """Whether a ValidatingAdmissionPolicy or an admission webhook denied the request.
+
+        Either chooses the status code, and a webhook the reason too. So the message decides, which the API server
+        begins in a way of its own. The causes of a policy name no field.
+        """
+        return bool(_DENIED.search(self.message)) and not any(cause.field for cause in self.causes)
+
+    @property
     def field_conflicts(self) -> tuple[Cause, ...]:
         """Fields that another manager holds, if that is why an apply without force was refused.
 
@@ -106,6 +115,14 @@ class Refused(RequestFailed):
         return self.status == 422 and any(cause.field == "metadata.uid" for cause in self.causes)
 
 
+_DENIED = re.compile(
+    r"""^admission\ webhook\ "[^"]*"\ denied\ the\ request
+    |AdmissionPolicy\ '[^']*'\ with\ binding\ '[^']*'\ denied\ request:
+    """,
+    re.VERBOSE,
+)
+
+
 def _seconds(*values: object) -> float | None:
     """Return the first that is a number of seconds; a date, which HTTP allows too, the API server never sends."""
     for value in values:
@@ -121,9 +138,12 @@ def _seconds(*values: object) -> float | None:
 def sort_of(error: Refused) -> Sort:
     """Decide what follows from a refusal.
 
-    403 is transient: rights, quotas and policies change without an event that would tell. A 500 for a manifest that
-    can't be typed (two items with one merge key) will be a 500 for ever.
+    403 is transient: rights and quotas change without an event that would tell, and so do admission policies and
+    webhooks, whatever their code. A 500 for a manifest that can't be typed (two items with one merge key) will be a
+    500 for ever.
     """
+    if error.by_admission:
+        return Sort.TRANSIENT
     if error.status in (404, 409) or error.another_uid:
         return Sort.CONFLICT
     if error.status in (400, 405, 406, 413, 415, 422):

@@ -113,6 +113,11 @@ def rejected(message: str) -> Health:
     return Health(Level.DEGRADED, "Rejected", message, stalled=True)
 
 
+def denied(message: str) -> Health:
+    """Return the health of a child whose write an admission policy or webhook of the cluster denies."""
+    return Health(Level.DEGRADED, "AdmissionDenied", f"{message}; coxswain retries the write with backoff")
+
+
 def halted(fields: str, unknown: str = "") -> Health:
     """Return the health of a child that isn't written, as the policy of a field that another manager holds is Halt.
 

@@ -79,7 +79,7 @@ def tries_again_what_is_refused() -> None:
 
     async def again(self: Reconciler, key: Any, observed: Any, webapp: Any, children: Any) -> Outcome:
         outcome = await tell(self, key, observed, webapp, children)
-        refused = any(result.child.health.reason == "Rejected" for result in children)
+        refused = any(result.child.health.reason in ("Rejected", "AdmissionDenied") for result in children)
         return replace(outcome, again=outcome.again or refused)
 
     Reconciler._bring_about = forgetful  # type: ignore[method-assign]
