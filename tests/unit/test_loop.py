@@ -318,3 +318,22 @@ def test_it_is_not_ready_while_a_watch_has_not_started(monkeypatch: pytest.Monke
     runs: list[Sequence[Kind]] = []
     during(monkeypatch, Scripted({}), body, runs)
     assert missing
+
+
+def test_a_retry_waits_for_as_long_as_the_server_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    times: list[float] = []
+
+    async def busy() -> Outcome:
+        times.append(asyncio.get_running_loop().time())
+        raise Refused(503, {"reason": "ServiceUnavailable"}, retry_after="0.5")
+
+    reconciler = Scripted({POISON: busy})
+
+    async def body(loop: Loop) -> None:
+        loop._queue.add(POISON)
+        while len(times) < 2:
+            await asyncio.sleep(0.01)
+        assert times[1] - times[0] >= 0.5
+
+    queue = QueueSettings(retry_delay=0.01, scout_interval=30)
+    during(monkeypatch, reconciler, body, settings=Settings(queue=queue))
