@@ -15,7 +15,7 @@ SECONDS = 120.0
 """For all the tests of one mutant: a change that lets a test hang is noticed by that."""
 _TEST_SECONDS = 30
 
-_FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - (.*))?$", re.MULTILINE)
+_FAILED = re.compile(r"^(?:FAILED|ERROR) (tests/.+?)(?: - (.*))?$", re.MULTILINE)
 
 
 @dataclass(frozen=True)

@@ -309,3 +309,18 @@ def test_sweeps_at_any_time_and_any_news_before_and_after_end_at_the_newest(
         _take(store, change)
     found = store.get(DEPLOYMENT, WEB)
     assert (found.uid if found else None) == life[-1].uid
+
+
+def test_the_same_version_again_is_no_news() -> None:
+    store = Store()
+    store.observe(observed_webapp(version=10))
+    assert store.observe(observed_webapp(version=10)) == set()
+
+
+def test_a_listed_webapp_of_the_same_version_that_reads_differently_is_news() -> None:
+    """The CRD has other defaults now: the server fills them in when it reads."""
+    store = Store()
+    store.observe(observed_webapp(version=10))
+    read_anew = observed_webapp(version=10, spec={"image": "registry.example/web:1", "replicas": 1})
+    assert store.listed(read_anew, 20) == {WEB}
+    assert store.webapp(WEB) == read_anew

@@ -221,3 +221,30 @@ def test_clear_drops_what_is_in_no_hand() -> None:
         assert (len(keys), keys._delayed) == (0, {})
 
     asyncio.run(body())
+
+
+def test_a_key_that_changed_while_it_was_processed_comes_before_the_backlog() -> None:
+    async def body() -> None:
+        keys = queue()
+        keys.add(A)
+        await keys.take()
+        keys.add(B, lane=Lane.BACKLOG)
+        keys.add(A, lane=Lane.CHANGED)
+        keys.done(A)
+        assert await keys.take() == A
+
+    asyncio.run(body())
+
+
+def test_a_key_that_was_cleared_does_not_come_later() -> None:
+    async def body() -> None:
+        errors: list[object] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: errors.append(context))
+        keys = queue()
+        keys.add_after(A, 0.01)
+        keys.clear()
+        keys.add_after(B, 0.02)
+        assert await keys.take() == B
+        assert (len(keys), errors) == (0, [])
+
+    asyncio.run(body())
