@@ -29,9 +29,15 @@ LEAST_SECONDS = {
 }
 """Settings that shrink with the scale, and what they never shrink below, whatever the scale. Others stay."""
 
-FIXED_SECONDS = {"progress_interval": 0.3, "counts_interval": 0.6, "drift_interval": 0.6}
-"""For how long mere progress, or what was put back, waits before it is written: less than the quiet after which a run
-counts as settled."""
+FIXED_SECONDS = {
+    "progress_interval": 0.3,
+    "counts_interval": 0.6,
+    "surge_interval": 0.9,
+    "settle_interval": 0.9,
+    "drift_interval": 0.6,
+}
+"""For how long mere progress, a first count, or what was put back, waits for its write: less than the quiet after
+which a run counts as settled."""
 
 
 @dataclass(frozen=True)

@@ -195,7 +195,7 @@ def test_the_ledger_alone_waits_and_with_news_it_goes_along() -> None:
     before = told([repair()])
     assert urgency(before, told([repair()], before), REPLICAS) is Urgency.DRIFT
     moved: Any = {**told([repair()], before), "replicas": 7}
-    assert urgency(before, moved, REPLICAS) is Urgency.DRIFT
+    assert urgency(before, moved, REPLICAS) is Urgency.COUNTS
     ready: Any = {**moved, "readyReplicas": 7}
     assert urgency(before, ready, REPLICAS) is Urgency.PROGRESS
     newer: Any = {**moved, "observedGeneration": 7}

@@ -14,7 +14,7 @@ from coxswain.control.contest import Contests
 from coxswain.control.freshness import Freshness
 from coxswain.control.ledger import Ledger, conflicts, repairs
 from coxswain.control.news import news
-from coxswain.control.report import Report, Reporter
+from coxswain.control.report import Deployed, Report, Reporter
 from coxswain.control.result import Result
 from coxswain.control.store import Key, Store
 from coxswain.kube.apply import Writer
@@ -23,8 +23,8 @@ from coxswain.kube.events import Recorder
 from coxswain.kube.kinds import CONFIG_MAP, DEPLOYMENT, POD, REPLICA_SET, SERVICE, SERVICE_ACCOUNT
 from coxswain.kube.observed import Observed, webapp_of
 from coxswain.webapp.children import desired
-from coxswain.webapp.conditions import Observations, status
-from coxswain.webapp.health import Child, Level, held_back
+from coxswain.webapp.conditions import Observations, status, worst
+from coxswain.webapp.health import Child, Level, held_back, is_complete
 from coxswain.webapp.pods import diagnosis, explained
 from coxswain.webapp.spec import WebApp
 
@@ -193,9 +193,7 @@ class Reconciler:
         wanted = status(webapp, found, previous, now.strftime("%Y-%m-%dT%H:%M:%SZ"))
         report = Report()
         try:
-            tentative = any(result.child.health.unobserved for result in results)
-            replicas = webapp.replicas if deployment is None else deployment.content["spec"].get("replicas", 1)
-            report = await self._reporter.report(key, observed, wanted, replicas=replicas, tentative=tentative)
+            report = await self._reporter.report(key, observed, wanted, _deployed(webapp, results))
             if report.written or wanted.get("drift") == previous.get("drift"):
                 self._ledger.written(key)
         finally:
@@ -215,6 +213,20 @@ class Reconciler:
                 *(delay for _, delay in told),
             ),
         )
+
+
+def _deployed(webapp: WebApp, results: Sequence[Result]) -> Deployed:
+    """Return what the urgency of a status depends on."""
+    found = next((result for result in results if result.child.kind == DEPLOYMENT.kind and result.live), None)
+    if found is None or found.live is None:
+        return Deployed(webapp.replicas)
+    live, health = found.live.content, found.child.health
+    unobserved = live.get("status", {}).get("observedGeneration", 0) if is_complete(live) else 0
+    return Deployed(
+        live["spec"].get("replicas", 1),
+        unobserved if health.unobserved else None,
+        health.uncounted and not webapp.paused and worst([result.child for result in results]) is found.child,
+    )
 
 
 def _blocked(results: Sequence[Result]) -> str | None:

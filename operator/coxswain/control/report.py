@@ -11,7 +11,7 @@ from coxswain.kube.apply import Writer
 from coxswain.kube.errors import Refused, Sort
 from coxswain.kube.observed import Observed
 from coxswain.settings import StatusSettings
-from coxswain.webapp.conditions import Urgency, urgency
+from coxswain.webapp.conditions import COUNTS, Urgency, urgency
 from coxswain.webapp.spec import Status
 
 log = logging.getLogger(__name__)
@@ -28,6 +28,19 @@ class Report:
     """It waits: come back after so many seconds."""
     undeclared: tuple[str, ...] = ()
     """Fields of the status that the CRD hasn't, just learned of: it is written without them from now on."""
+
+
+@dataclass(frozen=True)
+class Deployed:
+    """What the urgency of a status depends on: the Deployment, as its controller sees it."""
+
+    replicas: int = 1
+    """The pods that it should have."""
+    unobserved: int | None = None
+    """The generation that its controller has observed, if there is a newer one while nothing is known to be missing;
+    0 if something is missing, and None if the controller has observed the present one."""
+    uncounted: bool = False
+    """Whether the status says nothing but that the controller has not counted a pod of the present spec yet."""
 
 
 class Reporter:
@@ -48,9 +61,8 @@ class Reporter:
         self._settings = settings
         self._clock = clock
         self._sweep_webapps = sweep_webapps
-        self._written: dict[Key, float] = {}
         self._drift_written: dict[Key, float] = {}
-        self._waiting: dict[Key, dict[Urgency, float]] = {}
+        self._waiting: dict[Key, dict[tuple[str, int], float]] = {}
         self._stale: dict[Key, tuple[int, float]] = {}
         self._conflicts: dict[Key, tuple[int, float]] = {}
         self._without_effect: dict[Key, tuple[int, Status]] = {}
@@ -73,7 +85,6 @@ class Reporter:
     @property
     def _tables(self) -> tuple[dict[Key, Any], ...]:
         return (
-            self._written,
             self._drift_written,
             self._waiting,
             self._stale,
@@ -81,13 +92,8 @@ class Reporter:
             self._without_effect,
         )
 
-    async def report(
-        self, key: Key, webapp: Observed, status: Status, *, replicas: int, tentative: bool = False
-    ) -> Report:
+    async def report(self, key: Key, webapp: Observed, status: Status, deployed: Deployed) -> Report:
         """Bring the status of a WebApp, as it was observed, to the API server if and when it must be.
-
-        `replicas` are the pods that its Deployment should have. What is `tentative`, for a generation that was told of
-        before, waits as progress does.
 
         Raises:
             RequestFailed: it could not be written.
@@ -95,30 +101,56 @@ class Reporter:
         """
         previous = webapp.content.get("status", {})
         status = _only_declared(status, self._undeclared)
-        need = urgency(previous, status, replicas)
-        if tentative and previous.get("observedGeneration") == status["observedGeneration"]:
-            need = min(need, Urgency.PROGRESS)
+        need = urgency(previous, status, deployed.replicas)
         if need is Urgency.NONE or self._without_effect.get(key) == (webapp.version, status):
             self._waiting.pop(key, None)
             self._conflicts.pop(key, None)
             return Report()
         if not self._store.is_latest(webapp):
             return Report(again=True)
-        wait = max(self._wait(key, need), self._wait_for_news(key, webapp), self._wait_for_a_pause(key))
+        wait = max(
+            self._wait(key, need, previous, status, deployed),
+            self._wait_for_news(key, webapp),
+            self._wait_for_a_pause(key),
+        )
         if wait > 0:
             return Report(after=wait)
         return await self._write(key, webapp, status)
 
-    def _wait(self, key: Key, need: Urgency) -> float:
-        """Return the seconds until a status of this urgency should be written."""
-        if need is Urgency.NOW:
-            return 0
+    def _wait(self, key: Key, need: Urgency, previous: Status, status: Status, deployed: Deployed) -> float:
+        """Return the seconds until a status of this urgency should be written: until its first deadline."""
         now = self._clock()
-        if need is Urgency.DRIFT:
-            return self._drift_written.get(key, -inf) + self._settings.drift_interval - now
-        interval = self._settings.progress_interval if need is Urgency.PROGRESS else self._settings.counts_interval
-        since = self._waiting.setdefault(key, {}).setdefault(need, now)
-        return max(since, self._written.get(key, since)) + interval - now
+        intervals = self._intervals(need, previous, status, deployed)
+        known = self._waiting.get(key, {})
+        self._waiting[key] = {name: known.get(name, now + interval) for name, interval in intervals.items()}
+        deadlines = list(self._waiting[key].values())
+        if previous.get("drift") != status.get("drift"):
+            deadlines.append(self._drift_written.get(key, -inf) + self._settings.drift_interval)
+        return min(deadlines) - now
+
+    def _intervals(
+        self, need: Urgency, previous: Status, status: Status, deployed: Deployed
+    ) -> dict[tuple[str, int], float]:
+        """Return for how long each kind of change waits for the next one, which it is written with."""
+        settings, intervals = self._settings, {}
+        if need is Urgency.NOW and previous.get("observedGeneration") != status["observedGeneration"]:
+            return {("settle", 0): settings.settle_interval} if deployed.uncounted else {("now", 0): 0.0}
+        if need is Urgency.NOW:
+            if deployed.unobserved is None:
+                return {("now", 0): 0.0}
+            # A controller that has observed another generation since is at work: it has the whole time again.
+            intervals["unobserved", deployed.unobserved] = settings.progress_interval
+        if need is Urgency.PROGRESS:
+            intervals["progress", 0] = settings.progress_interval
+        changed = [name for name in COUNTS if previous.get(name, 0) != status.get(name, 0)]
+        if (
+            changed == ["readyReplicas"]
+            and max(previous.get("readyReplicas", 0), deployed.replicas) < status["readyReplicas"]
+        ):
+            intervals["surge", 0] = settings.surge_interval
+        elif changed:
+            intervals["counts", 0] = settings.counts_interval
+        return intervals
 
     def _wait_for_news(self, key: Key, webapp: Observed) -> float:
         """Return the seconds that the watch still has to tell of the change that made a status write a conflict."""
@@ -160,7 +192,6 @@ class Reporter:
         if answer.version == webapp.version:
             self._without_effect[key] = (webapp.version, status)
         self._conflicts.pop(key, None)
-        self._written[key] = self._clock()
         if status.get("drift") != webapp.content.get("status", {}).get("drift"):
             self._drift_written[key] = self._clock()
         self._waiting.pop(key, None)

@@ -29,7 +29,8 @@ READY, PROGRESSING, AVAILABLE, STALLED, CONFLICTED, CONTESTED = TYPES = (
 
 _NAMED = 5
 
-_COUNTS = ("replicas", "readyReplicas", "updatedReplicas")
+COUNTS = ("replicas", "readyReplicas", "updatedReplicas")
+"""Fields of the status that count pods."""
 
 
 @dataclass(frozen=True)
@@ -44,10 +45,10 @@ class Urgency(IntEnum):
 
     NONE = 0
     """They say the same, numbers in what is quoted apart: the last words of a program have the time in them."""
-    COUNTS = 1
-    """Only replicas or updatedReplicas differ."""
-    DRIFT = 2
-    """The ledger of what was put back differs."""
+    DRIFT = 1
+    """Only the ledger of what was put back differs."""
+    COUNTS = 2
+    """Replicas or updatedReplicas differ too."""
     PROGRESS = 3
     """Ready pods and messages differ too: mere progress."""
     NOW = 4
@@ -111,10 +112,12 @@ def urgency(previous: Status, wanted: Status, replicas: int) -> Urgency:
     if _said(previous) == _said(wanted):
         return Urgency.NONE
     before, after = (min(each.get("readyReplicas", 0), replicas) for each in (previous, wanted))
-    all_counts = (*_COUNTS, "drift")
+    all_counts = (*COUNTS, "drift")
     some = all_counts if before == after else ("replicas", "updatedReplicas", "drift")
+    if _said(previous, ("drift",)) == _said(wanted, ("drift",)):
+        return Urgency.DRIFT
     if _said(previous, some) == _said(wanted, some):
-        return Urgency.COUNTS if previous.get("drift") == wanted.get("drift") else Urgency.DRIFT
+        return Urgency.COUNTS
     if _said(previous, all_counts, messages=False) == _said(wanted, all_counts, messages=False):
         return Urgency.PROGRESS
     return Urgency.NOW

@@ -39,6 +39,8 @@ class Health:
     stalled: bool = False
     unobserved: bool = False
     """The Deployment controller has not looked at the present spec yet: its word comes in a moment."""
+    uncounted: bool = False
+    """The Deployment controller has not counted a pod of the present spec yet."""
     for_pods: bool = False
     """Pods are what is missing: why, they may tell."""
 
@@ -155,7 +157,7 @@ def _deployment(live: Mapping[str, Any]) -> Health:
     # In a rollout there are old and new ones side by side: not "3 of 2".
     message = f"{ROLLING_OUT}{min(status.get('readyReplicas', 0), wanted)} of {wanted} pods ready"
     if status.get("observedGeneration", 0) < live["metadata"].get("generation", 0):
-        return Health(Level.PROGRESSING, "RollingOut", message, unobserved=True)
+        return Health(Level.PROGRESSING, "RollingOut", message, unobserved=True, uncounted=True)
     progress, failure = condition(live, "Progressing"), condition(live, "ReplicaFailure")
     if progress.get("reason") == "ProgressDeadlineExceeded":
         message = str(progress.get("message", ""))
@@ -163,9 +165,18 @@ def _deployment(live: Mapping[str, Any]) -> Health:
     if failure.get("status") == "True":
         reason = str(failure.get("reason", "ReplicaFailure"))
         return Health(Level.DEGRADED, reason, _of_no_pod(str(failure.get("message", ""))), for_pods=True)
-    updated = status.get("updatedReplicas", 0)
-    complete = updated == wanted == status.get("replicas", 0) == status.get("availableReplicas", 0)
-    return HEALTHY if complete else Health(Level.PROGRESSING, "RollingOut", message, for_pods=True)
+    if is_complete(live):
+        return HEALTHY
+    uncounted = status.get("updatedReplicas", 0) == 0 < wanted
+    return Health(Level.PROGRESSING, "RollingOut", message, for_pods=True, uncounted=uncounted)
+
+
+def is_complete(deployment: Mapping[str, Any]) -> bool:
+    """Tell whether all pods of a Deployment are of its newest revision and available, as far as they are counted."""
+    status = deployment.get("status", {})
+    wanted = deployment.get("spec", {}).get("replicas", 1)
+    counts = [status.get(name, 0) for name in ("updatedReplicas", "replicas", "availableReplicas")]
+    return all(count == wanted for count in counts)
 
 
 def _of_no_pod(message: str) -> str:
