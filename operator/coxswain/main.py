@@ -9,13 +9,13 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from aiohttp import web
-from kubernetes.aio.client import Configuration
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from coxswain.control.kopf_thread import KopfThread
 from coxswain.control.loop import Loop
 from coxswain.kube.client import Client
-from coxswain.kube.connection import NoConnection, connection
+from coxswain.kube.connection import Connection, connection
+from coxswain.kube.credentials import NoConnection
 from coxswain.kube.throttle import Throttle
 from coxswain.kube.transport import HttpTransport
 from coxswain.settings import Settings
@@ -44,20 +44,20 @@ async def run(settings: Settings) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, end)
 
-    async def connect() -> Configuration:
+    async def connect() -> Connection:
         return await connection(settings.kubeconfig, settings.context, token_interval=settings.token_interval)
 
-    configuration = await connect()
+    access = await connect()
     throttle = Throttle(in_flight=settings.requests_in_flight, pause_limit=settings.retry_after_limit)
     client = Client(
-        HttpTransport(configuration), throttle, timeout=settings.request_timeout, page_size=settings.watch.page_size
+        HttpTransport(access), throttle, timeout=settings.request_timeout, page_size=settings.watch.page_size
     )
     watches = KopfThread(connect, settings.scopes, settings.watch)
     try:
         loop = Loop(settings, client, watches.run)
         async with _probes(settings.listen, lambda: loop.dead, lambda: loop.missing):
             where = ", ".join(settings.namespaces) or "the cluster"
-            log.info("serving %s at %s", where, configuration.host)
+            log.info("serving %s at %s", where, access.host)
             await loop.run(stop)
     finally:
         await client.close()

@@ -22,13 +22,16 @@ class Authority:
     certificate: x509.Certificate
     key: ec.EllipticCurvePrivateKey
 
-    def issue(self, directory: Path, name: str, addresses: tuple[str, ...]) -> tuple[Path, Path]:
-        """Write `name`.crt and `name`.key for a server reached by these IP addresses and host names."""
+    def issue(
+        self, directory: Path, name: str, addresses: tuple[str, ...], *, client: bool = False
+    ) -> tuple[Path, Path]:
+        """Write `name`.crt and `name`.key for a server at these IP addresses and host names, or for a client."""
+        usage = ExtendedKeyUsageOID.CLIENT_AUTH if client else ExtendedKeyUsageOID.SERVER_AUTH
         key = ec.generate_private_key(ec.SECP256R1())
         certificate = (
             _builder(_subject(name), self.certificate.subject, key.public_key())
             .add_extension(x509.SubjectAlternativeName([_general_name(text) for text in addresses]), critical=False)
-            .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+            .add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key()), critical=False)
             .sign(self.key, hashes.SHA256())

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from aiohttp import web
-from kubernetes.aio.client import Configuration
 
+from coxswain.kube.connection import Connection, plain
 from coxswain.kube.kinds import KINDS, Kind
 from unit.objects import raw_webapp
 
@@ -39,11 +39,9 @@ class FakeApi:
         """What answers in the place of all of it."""
         self.host = ""
 
-    def connection(self) -> Configuration:
+    def connection(self) -> Connection:
         """A connection to it, without credentials."""
-        configuration = Configuration(host=self.host)
-        configuration.client_session_kwargs = {"trust_env": False}
-        return configuration
+        return plain(self.host)
 
     async def change(self, kind: Kind, change: str, name: str) -> None:
         """Let an object be ADDED, MODIFIED or DELETED."""

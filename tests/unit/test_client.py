@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
+from cluster.certificates import create_authority
 from coxswain.kube.client import Client
-from coxswain.kube.connection import authorization, connection
+from coxswain.kube.connection import connection
 from coxswain.kube.errors import Ending, Refused, Sort
 from coxswain.kube.kinds import SERVICE, WEBAPP
 from coxswain.kube.throttle import Throttle
@@ -242,15 +243,15 @@ def test_the_token_file_is_read_again_and_what_cannot_be_read_is_left(tmp_path: 
         token = tmp_path / "token"
         token.write_text("first\n")
         made = await connection(written_kubeconfig(tmp_path, "http://127.0.0.1:1"), None, token_interval=0)
-        assert await authorization(made) == "Bearer first"
+        assert await made.authorization() == "Bearer first"
         token.write_text("second")
-        assert await authorization(made) == "Bearer second"
+        assert await made.authorization() == "Bearer second"
         token.write_text("")
-        assert await authorization(made) == "Bearer second"
+        assert await made.authorization() == "Bearer second"
         token.unlink()
-        assert await authorization(made) == "Bearer second"
+        assert await made.authorization() == "Bearer second"
         token.write_text("third\n")
-        assert await authorization(made) == "Bearer third"
+        assert await made.authorization() == "Bearer third"
 
     asyncio.run(body())
 
@@ -259,18 +260,18 @@ def test_the_token_of_a_pod_is_read_again(tmp_path: Path, monkeypatch: pytest.Mo
     async def body() -> None:
         token, trust = tmp_path / "token", tmp_path / "ca.crt"
         token.write_text("first")
-        trust.write_text("ca")
+        trust.write_bytes(create_authority(tmp_path, "authority").certificate_file.read_bytes())
         module = "kubernetes.aio.config.incluster_config"
         monkeypatch.setattr(f"{module}.SERVICE_TOKEN_FILENAME", str(token))
         monkeypatch.setattr(f"{module}.SERVICE_CERT_FILENAME", str(trust))
         monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
         monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
         made = await connection(None, None, token_interval=0)
-        assert (made.host, await authorization(made)) == ("https://10.0.0.1:443", "bearer first")
+        assert (made.host, await made.authorization()) == ("https://10.0.0.1:443", "bearer first")
         token.write_text("second\n")
-        assert await authorization(made) == "bearer second"
+        assert await made.authorization() == "bearer second"
         token.write_text("")
-        assert await authorization(made) == "bearer second"
+        assert await made.authorization() == "bearer second"
 
     asyncio.run(body())
 
@@ -280,6 +281,6 @@ def test_it_is_not_read_before_it_is_time(tmp_path: Path) -> None:
         (tmp_path / "token").write_text("first")
         made = await connection(written_kubeconfig(tmp_path, "http://127.0.0.1:1"), None, token_interval=3600)
         (tmp_path / "token").write_text("second")
-        assert await authorization(made) == "Bearer first"
+        assert await made.authorization() == "Bearer first"
 
     asyncio.run(body())

@@ -8,10 +8,9 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Sequence
 
-from kubernetes.aio.client import Configuration
-
 from coxswain.control.feed import Feed
 from coxswain.control.watch import watch
+from coxswain.kube.connection import Connection
 from coxswain.settings import WatchSettings
 
 
@@ -20,7 +19,7 @@ class KopfThread:
 
     def __init__(
         self,
-        connect: Callable[[], Awaitable[Configuration]],
+        connect: Callable[[], Awaitable[Connection]],
         scopes: Sequence[str | None],
         settings: WatchSettings,
     ) -> None:

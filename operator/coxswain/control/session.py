@@ -10,10 +10,9 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import Any, cast
 
 import aiohttp
-from kubernetes.aio.client import Configuration
 
 from coxswain.control.feed import Feed, Sign
-from coxswain.kube.connection import authorization, doubt, tls
+from coxswain.kube.connection import Connection
 from coxswain.kube.kinds import KINDS
 from coxswain.kube.transport import USER_AGENT
 from coxswain.settings import WatchSettings
@@ -33,7 +32,7 @@ class Endless:
 
 
 def session(
-    connection: Configuration, scopes: Sequence[str | None], settings: WatchSettings, feed: Feed
+    connection: Connection, scopes: Sequence[str | None], settings: WatchSettings, feed: Feed
 ) -> aiohttp.ClientSession:
     """Return a session that tells the feed how the watches fare."""
     collections = {kind.path(scope): (kind, scope) for kind in KINDS for scope in scopes}
@@ -77,19 +76,11 @@ def session(
         return response
 
     base = "/" + connection.host.partition("://")[2].partition("/")[2].rstrip("/")
-    return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=0, ssl=tls(connection)),
-        headers={"User-Agent": f"{USER_AGENT}-watch"},
-        middlewares=(middleware,),
-        proxy=connection.proxy,
-        trust_env=False,
-        # A line of a watch is a whole object.
-        read_bufsize=2**20,
-    )
+    return connection.session(f"{USER_AGENT}-watch", (middleware,))
 
 
 async def _authorized(
-    connection: Configuration,
+    connection: Connection,
     request: aiohttp.ClientRequest,
     send: aiohttp.ClientHandlerType,
     failed: Callable[[], None],
@@ -100,16 +91,13 @@ async def _authorized(
     """
     delays = iter(Endless())
     while True:
-        # Asked for each request: a token of a ServiceAccount is rotated while the session lives.
-        token = await authorization(connection)
-        if token is not None:
-            request.headers["Authorization"] = token
+        # The connection adds the present token to each try.
         response = await send(request)
         if response.status != 401:
             return response
         response.release()
         failed()
-        doubt(connection)
+        connection.doubt()
         await asyncio.sleep(next(delays))
 
 

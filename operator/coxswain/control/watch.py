@@ -10,10 +10,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import kopf
-from kubernetes.aio.client import Configuration
 
 from coxswain.control.feed import Feed
 from coxswain.control.session import Endless, session
+from coxswain.kube.connection import Connection
 from coxswain.kube.kinds import KINDS, Kind
 from coxswain.settings import WatchSettings
 
@@ -46,7 +46,7 @@ class _NoEssence(kopf.DiffBaseStorage):
 
 
 async def watch(
-    connection: Configuration, scopes: Sequence[str | None], settings: WatchSettings, feed: Feed, stop: asyncio.Event
+    connection: Connection, scopes: Sequence[str | None], settings: WatchSettings, feed: Feed, stop: asyncio.Event
 ) -> None:
     """Run Kopf until `stop` is set.
 

@@ -1,117 +1,233 @@
-"""How the API server is reached: address, trust and credentials, the same for our client and for Kopf's."""
+"""How the API server is reached: address, trust, credentials and proxy, the same for our client and for Kopf's.
 
+Whom we trust and through what we go is said by the kubeconfig, not by variables of the machine.
+"""
+
+import asyncio
 import logging
+import os
 import ssl
-import time
-from collections.abc import Awaitable, Callable
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-from kubernetes.aio.client import Configuration
-from kubernetes.aio.config import ConfigException, load_incluster_config, load_kube_config
+import aiohttp
+from aiohttp.connector import Connection as Wire
+from aiohttp.tracing import Trace
+from kubernetes.aio.config import ConfigException
+
+from coxswain.kube.credentials import Access, Fixed, InCluster, Kubeconfig, NoConnection, Source, Tls, one_line
 
 log = logging.getLogger(__name__)
 
+_READ_SECONDS = 20.0
+"""A plugin has so long."""
+_RENEWAL_INTERVAL = 5.0
+"""Seconds at least between two renewals because the credentials were not accepted: each may run a plugin."""
+_OLD_CONNECTION_SECONDS = 30.0
+"""Connections with old certificates are closed so long after a rotation: requests of ours have ended by then, and
+watches are opened anew."""
 
-class NoConnection(Exception):
-    """Neither a pod's ServiceAccount nor a usable kubeconfig was found."""
 
-
-async def connection(kubeconfig: Path | None, context: str | None, *, token_interval: float) -> Configuration:
-    """Return a configuration of its own for one client; its token is read again every `token_interval` seconds.
+async def connection(kubeconfig: Path | None, context: str | None, *, token_interval: float) -> "Connection":
+    """Return a connection for one event loop; its credentials are read again every `token_interval` seconds.
 
     Raises:
-        NoConnection: with what was tried.
+        NoConnection: with what was tried, on one line.
     """
-    configuration = Configuration()
-    # Whom we trust and through what we go is said by the kubeconfig, not by variables of the machine.
-    configuration.client_session_kwargs = {"trust_env": False}
+    where = f"the kubeconfig {kubeconfig}" if kubeconfig else "a pod's ServiceAccount or kubectl's kubeconfig"
     try:
-        load = await _loaded(configuration, kubeconfig, context)
-    except (ConfigException, OSError) as error:
-        where = f"the kubeconfig {kubeconfig}" if kubeconfig else "a pod's ServiceAccount or kubectl's kubeconfig"
-        raise NoConnection(f"no way to the API server by {where}: {error}; set --kubeconfig or KUBECONFIG") from error
-    hook: Any = _Refresh(load, token_interval)
-    configuration.refresh_api_key_hook = hook
-    _stripped(configuration)
-    return configuration
+        source, access = await _first(kubeconfig, context)
+        made = Connection(source, access, interval=token_interval)
+        made.check()
+    except NoConnection:
+        raise
+    # A kubeconfig may have any content, and the library's errors for it are of many types.
+    except Exception as error:
+        raise NoConnection(f"no way to the API server by {where}: {one_line(error)}; check --kubeconfig") from error
+    return made
 
 
-async def authorization(configuration: Configuration) -> str | None:
-    """Return the present value of the Authorization header, read anew when it is time."""
-    value = await configuration.get_api_key_with_prefix("BearerToken", alias="authorization")
-    return None if value is None else str(value)
+def plain(host: str) -> "Connection":
+    """Return a connection without credentials."""
+    access = Access(host)
+    return Connection(Fixed(access), access, interval=float("inf"))
 
 
-def doubt(configuration: Configuration) -> None:
-    """Have the token read again before the next request: it was not accepted."""
-    refresh = configuration.refresh_api_key_hook
-    if isinstance(refresh, _Refresh):
-        refresh.due = 0.0
+async def _first(kubeconfig: Path | None, context: str | None) -> tuple[Source, Access]:
+    if kubeconfig is None and context is None:
+        pod = InCluster()
+        try:
+            return pod, await pod.read()
+        except ConfigException:
+            pass
+    source = Kubeconfig(kubeconfig, context)
+    async with asyncio.timeout(_READ_SECONDS):
+        return source, await source.read()
 
 
-def tls(configuration: Configuration) -> ssl.SSLContext:
+class Connection:
+    """A way to the API server that follows the rotation of each credential."""
+
+    def __init__(self, source: Source, access: Access, *, interval: float) -> None:
+        """Begin with `access`; read the source again every `interval` seconds."""
+        self._source = source
+        self._access = access
+        self._interval = interval
+        self._due = _now() + interval
+        self._renewed = float("-inf")
+        self._renew = False
+
+    @property
+    def host(self) -> str:
+        """The API server's URL."""
+        return self._access.host
+
+    @property
+    def tls(self) -> Tls:
+        """Trust and client certificate as they are now."""
+        return self._access.tls
+
+    def check(self) -> None:
+        """Raise what is wrong with CA or certificates."""
+        _context(self._access.tls)
+
+    async def authorization(self) -> str | None:
+        """Return the present Authorization header, read anew when it is time."""
+        if _now() >= self._due:
+            await self._refresh()
+        return self._access.authorization
+
+    def doubt(self) -> None:
+        """Renew the credentials before the next request: the server did not accept them, or is not trusted."""
+        self._renew = True
+        self._due = max(_now(), self._renewed + _RENEWAL_INTERVAL)
+
+    def session(
+        self, user_agent: str, middlewares: Sequence[aiohttp.ClientMiddlewareType] = ()
+    ) -> aiohttp.ClientSession:
+        """Return a session of the running event loop, with all settings of the connection."""
+
+        async def credentials(
+            request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType
+        ) -> aiohttp.ClientResponse:
+            authorization = await self.authorization()
+            if authorization is not None:
+                request.headers["Authorization"] = authorization
+            request.server_hostname = self._access.tls.server_name
+            try:
+                return await send(request)
+            except aiohttp.ClientSSLError:
+                self.doubt()
+                raise
+
+        return aiohttp.ClientSession(
+            connector=_Connector(self),
+            headers={"User-Agent": user_agent},
+            middlewares=(*middlewares, credentials),
+            proxy=self._access.proxy,
+            trust_env=False,
+            # A line of a watch is a whole object.
+            read_bufsize=2**21,
+        )
+
+    async def _refresh(self) -> None:
+        """Read the credentials again; until they can be read, and make sense, the old ones stay."""
+        renew, self._renew = self._renew, False
+        self._due = _now() + self._interval
+        if renew:
+            self._renewed = _now()
+        try:
+            async with asyncio.timeout(_READ_SECONDS):
+                access = await self._source.read(renew=renew)
+            if access.tls != self._access.tls:
+                _context(access.tls)
+        # Plugins, files and identity providers fail in any way. None of them may end a request's task, or the process.
+        except Exception as error:  # noqa: BLE001
+            log.warning("the credentials cannot be read again, the old ones stay: %s", one_line(error))
+            return
+        before, self._access = (
+            self._access,
+            Access(self._access.host, access.authorization, access.tls, self._access.proxy),
+        )
+        if access.authorization != before.authorization:
+            log.info("the token was rotated")
+        if access.tls != before.tls:
+            log.info("the CA or the client certificate was rotated")
+
+
+class _Connector(aiohttp.TCPConnector):
+    """Makes connections with the certificates of the present: for others, another pool of connections."""
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(limit=0)
+        self._connection = connection
+        self._tls: Tls | None = None
+        self._pools: list[aiohttp.TCPConnector] = []
+
+    async def connect(
+        self,
+        req: aiohttp.ClientRequest,
+        traces: list[Trace],
+        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 - aiohttp's signature
+    ) -> Wire:
+        """Return a connection of the present pool."""
+        return await self._pool().connect(req, traces, timeout)
+
+    async def close(self, *, abort_ssl: bool = False) -> None:
+        """Close all pools."""
+        for pool in self._pools:
+            await pool.close(abort_ssl=abort_ssl)
+        self._pools.clear()
+        await super().close(abort_ssl=abort_ssl)
+
+    def _pool(self) -> aiohttp.TCPConnector:
+        if self._tls != self._connection.tls:
+            for old in self._pools:
+                asyncio.get_running_loop().call_later(_OLD_CONNECTION_SECONDS, self._retire, old)
+            self._tls = self._connection.tls
+            self._pools.append(aiohttp.TCPConnector(limit=0, ssl=_context(self._tls)))
+        return self._pools[-1]
+
+    def _retire(self, pool: aiohttp.TCPConnector) -> None:
+        if pool in self._pools:
+            self._pools.remove(pool)
+            closing = asyncio.ensure_future(pool.close())
+            closing.add_done_callback(lambda done: done.cancelled() or done.exception())
+
+
+def _context(tls: Tls) -> ssl.SSLContext:
     """Return the context of TLS connections: the cluster's CA alone is trusted where one is given."""
-    context = ssl.create_default_context(cafile=configuration.ssl_ca_cert, cadata=configuration.ca_cert_data)
-    if configuration.cert_file:
-        context.load_cert_chain(configuration.cert_file, keyfile=configuration.key_file)
-    if not configuration.verify_ssl:
+    if tls.authority is not None and not tls.authority.strip():
+        raise ValueError("the CA bundle is empty")
+    # Python wants ASCII, and comments of a bundle may have more.
+    authority = tls.authority.encode("ascii", "ignore").decode() if tls.authority else None
+    context = ssl.create_default_context(cadata=authority)
+    if tls.certificate:
+        with _file_with("\n".join((tls.certificate, tls.key or ""))) as path:
+            # For a key with a password OpenSSL would ask on the terminal.
+            context.load_cert_chain(path, password="")
+    if not tls.verify:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     return context
 
 
-async def _loaded(
-    configuration: Configuration, kubeconfig: Path | None, context: str | None
-) -> Callable[[], Awaitable[None]]:
-    """Fill a configuration; return what reads its credentials again."""
-
-    async def in_cluster() -> None:
-        load_incluster_config(client_configuration=configuration, try_refresh_token=False)
-
-    if kubeconfig is None and context is None:
-        try:
-            await in_cluster()
-        except ConfigException:
-            pass
-        else:
-            return in_cluster
-    path = str(kubeconfig) if kubeconfig else None
-    loader = await load_kube_config(
-        config_file=path, context=context, client_configuration=configuration, persist_config=False
-    )
-
-    async def from_kubeconfig() -> None:
-        # Reads a tokenFile again, which the library never does by itself, and runs a plugin whose token has expired.
-        await loader.load_and_set(configuration)
-
-    return from_kubeconfig
+@contextmanager
+def _file_with(text: str) -> Iterator[str]:
+    """Name a file with this text: Python reads client certificates from files alone. On Linux it is on no disk."""
+    if hasattr(os, "memfd_create"):
+        with os.fdopen(os.memfd_create("certificate"), "wb") as memory:
+            memory.write(text.encode())
+            memory.flush()
+            yield f"/proc/self/fd/{memory.fileno()}"
+    else:
+        with tempfile.NamedTemporaryFile() as temporary:
+            temporary.write(text.encode())
+            temporary.flush()
+            yield temporary.name
 
 
-class _Refresh:
-    """Reads the credentials again when it is time; until they can be read the old ones stay."""
-
-    def __init__(self, load: Callable[[], Awaitable[None]], interval: float) -> None:
-        self._load = load
-        self._interval = interval
-        self.due = time.monotonic() + interval
-
-    async def __call__(self, configuration: Configuration) -> None:
-        if time.monotonic() < self.due:
-            return
-        self.due = time.monotonic() + self._interval
-        before = configuration.api_key.get("BearerToken")
-        try:
-            await self._load()
-        except (ConfigException, OSError) as error:
-            log.warning("the token can't be read again: %s", error)
-        _stripped(configuration)
-        if configuration.api_key.get("BearerToken") != before:
-            log.info("the token was rotated")
-
-
-def _stripped(configuration: Configuration) -> None:
-    """Remove the end of the line that a token's file may have: no header may contain it."""
-    token = configuration.api_key.get("BearerToken")
-    if token is not None:
-        configuration.api_key["BearerToken"] = token.strip()
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import aiohttp
 from kubernetes.aio.client import ApiClient, Configuration
 
-from coxswain.kube.connection import doubt
+from coxswain.kube.connection import Connection
 from coxswain.kube.errors import Unreachable
 
 USER_AGENT = "coxswain"
@@ -55,11 +55,13 @@ class Transport(Protocol):
 class HttpTransport:
     """Requests over `kubernetes.aio`."""
 
-    def __init__(self, configuration: Configuration) -> None:
-        """Connect as the configuration says."""
-        self._configuration = configuration
-        self._api = ApiClient(configuration)
+    def __init__(self, connection: Connection) -> None:
+        """Connect as the connection says."""
+        self._connection = connection
+        self._api = ApiClient(Configuration(host=connection.host))
         self._api.user_agent = USER_AGENT
+        # The library would make a session of its own, which takes CA and client certificate once and for all.
+        self._api.rest_client.pool_manager = connection.session(USER_AGENT)
 
     async def send(
         self,
@@ -79,7 +81,7 @@ class HttpTransport:
         try:
             # Without the body, which it would copy to turn the library's models into JSON: ours has none.
             method, url, sent, _, _ = await self._api.param_serialize(
-                method, path, query_params=list(query), header_params=dict(headers), auth_settings=["BearerToken"]
+                method, path, query_params=list(query), header_params=dict(headers)
             )
             response = await self._api.call_api(
                 method, url, sent, body, _request_timeout=aiohttp.ClientTimeout(total=seconds)
@@ -91,7 +93,7 @@ class HttpTransport:
 
     def doubt_credentials(self) -> None:
         """Read the credentials again before the next request."""
-        doubt(self._configuration)
+        self._connection.doubt()
 
     async def close(self) -> None:
         """Close the connections."""
