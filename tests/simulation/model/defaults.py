@@ -1,0 +1,234 @@
+"""What the API server fills in, for the manifests that the simulation sends.
+
+What is complete stays the same object.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from simulation.model.kinds import DEPLOYMENT, HPA, NAMESPACE, POD, REPLICA_SET, SERVICE, WEBAPP, Kind
+from simulation.model.schema import Json, Object, webapp
+
+_ROLLING = {"maxSurge": "25%", "maxUnavailable": "25%"}
+_CONTAINER = {
+    "terminationMessagePath": "/dev/termination-log",
+    "terminationMessagePolicy": "File",
+    "resources": {},
+}
+_POD = {
+    "restartPolicy": "Always",
+    "terminationGracePeriodSeconds": 30,
+    "dnsPolicy": "ClusterFirst",
+    "securityContext": {},
+    "schedulerName": "default-scheduler",
+}
+_PROBE = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
+_SERVICE = {"sessionAffinity": "None", "type": "ClusterIP", "internalTrafficPolicy": "Cluster"}
+_SERVICE_ALONE = {"ipFamilies": ["IPv4"], "ipFamilyPolicy": "SingleStack"}
+_HPA_METRICS = [
+    {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}}
+]
+_NAME_LABEL = "kubernetes.io/metadata.name"
+_MODE = {"defaultMode": 420}
+
+
+def filled(value: Object, defaults: Object) -> Object:
+    """Return a map with what it lacks."""
+    missing = {name: default for name, default in defaults.items() if value.get(name) is None}
+    return {**value, **missing} if missing else value
+
+
+def at(value: Object, name: str, change: Callable[[Any], Json]) -> Object:
+    """Return a map with one of its values changed, if it has it."""
+    if value.get(name) is None:
+        return value
+    changed = change(value[name])
+    return value if changed is value[name] else {**value, name: changed}
+
+
+def each(change: Callable[[Object], Object]) -> Callable[[list[Object]], list[Object]]:
+    """Return the change of all items of a list."""
+
+    def changed(items: list[Object]) -> list[Object]:
+        found = [change(item) for item in items]
+        same = all(one is other for one, other in zip(items, found, strict=True))
+        return items if same else found
+
+    return changed
+
+
+def defaulted(kind: Kind, obj: Object) -> Object:
+    """Return an object with its defaults."""
+    obj = filled(obj, {name: value for name, value in kind.empty.items() if name != "spec"})
+    change = _OF_KIND.get(kind)
+    return obj if change is None else change(obj)
+
+
+def _deployment(obj: Object) -> Object:
+    def spec(found: Object) -> Object:
+        found = filled(
+            found, {"replicas": 1, "revisionHistoryLimit": 10, "progressDeadlineSeconds": 600, "strategy": {}}
+        )
+        return at(at(found, "strategy", _strategy), "template", _template)
+
+    return at(obj, "spec", spec)
+
+
+def _strategy(found: Object) -> Object:
+    found = filled(found, {"type": "RollingUpdate"})
+    if found["type"] != "RollingUpdate":
+        return found
+    return at(filled(found, {"rollingUpdate": {}}), "rollingUpdate", lambda rolling: filled(rolling, _ROLLING))
+
+
+def _replica_set(obj: Object) -> Object:
+    return at(obj, "spec", lambda spec: at(filled(spec, {"replicas": 1}), "template", _template))
+
+
+def _template(found: Object) -> Object:
+    return at(filled(found, {"metadata": {}}), "spec", _pod_spec)
+
+
+def _pod_spec(spec: Object) -> Object:
+    spec = filled(spec, _POD)
+    if spec.get("serviceAccountName"):
+        if spec.get("serviceAccount") != spec["serviceAccountName"]:
+            spec = {**spec, "serviceAccount": spec["serviceAccountName"]}
+    elif spec.get("serviceAccount"):
+        spec = {**spec, "serviceAccountName": spec["serviceAccount"]}
+    for name in ("containers", "initContainers"):
+        spec = at(spec, name, each(_container))
+    return at(spec, "volumes", each(_volume))
+
+
+def _container(found: Object) -> Object:
+    found = filled(found, {**_CONTAINER, "imagePullPolicy": _pull_policy(found.get("image", ""))})
+    for probe in ("livenessProbe", "readinessProbe", "startupProbe"):
+        found = at(found, probe, _probe)
+    found = at(found, "ports", each(lambda port: filled(port, {"protocol": "TCP"})))
+    found = at(found, "env", each(lambda variable: at(variable, "valueFrom", _source)))
+    return at(found, "resources", _resources)
+
+
+def _pull_policy(image: str) -> str:
+    name = image.rpartition("/")[2]
+    tagged = "@" in name or (":" in name and not name.endswith(":latest"))
+    return "IfNotPresent" if tagged else "Always"
+
+
+def _probe(found: Object) -> Object:
+    found = filled(found, _PROBE)
+    found = at(found, "grpc", lambda grpc: filled(grpc, {"service": ""}))
+    return at(found, "httpGet", lambda get: filled(get, {"path": "/", "scheme": "HTTP"}))
+
+
+def _source(found: Object) -> Object:
+    found = at(found, "fieldRef", lambda reference: filled(reference, {"apiVersion": "v1"}))
+    return at(found, "resourceFieldRef", lambda reference: filled(reference, {"divisor": "0"}))
+
+
+def _resources(found: Object) -> Object:
+    limits = found.get("limits")
+    if not limits:
+        return found
+    requests = filled(found.get("requests") or {}, limits)
+    return found if requests is found.get("requests") else {**found, "requests": requests}
+
+
+def _volume(found: Object) -> Object:
+    if not found.keys() - {"name"}:
+        return {**found, "emptyDir": {}}
+    for source in ("configMap", "secret"):
+        found = at(found, source, lambda each: filled(each, _MODE))
+    return found
+
+
+def _pod(obj: Object) -> Object:
+    def spec(found: Object) -> Object:
+        return filled(_pod_spec(found), {"enableServiceLinks": True})
+
+    return at(at(obj, "spec", spec), "status", lambda status: filled(status, {"phase": "Pending"}))
+
+
+def _service(obj: Object) -> Object:
+    def port(found: Object) -> Object:
+        found = filled(found, {"protocol": "TCP"})
+        return filled(found, {"targetPort": found["port"]})
+
+    def spec(found: Object) -> Object:
+        found = at(filled(found, _SERVICE), "ports", each(port))
+        if found["sessionAffinity"] == "ClientIP":
+            return filled(found, {"sessionAffinityConfig": {"clientIP": {"timeoutSeconds": 10800}}})
+        return {name: value for name, value in found.items() if name != "sessionAffinityConfig"}
+
+    return at(obj, "spec", spec)
+
+
+def allocated(obj: Object, address: Callable[[], str]) -> Object:
+    """Return a Service with its address and families."""
+
+    def spec(found: Object) -> Object:
+        found = filled(found, _SERVICE_ALONE)
+        ip = found.get("clusterIP") or address()
+        return filled({**found, "clusterIP": ip}, {"clusterIPs": [ip]})
+
+    return at(obj, "spec", spec)
+
+
+def _hpa(obj: Object) -> Object:
+    return at(obj, "spec", lambda spec: filled(spec, {"minReplicas": 1, "metrics": _HPA_METRICS}))
+
+
+def _namespace(obj: Object) -> Object:
+    labels = {_NAME_LABEL: obj["metadata"].get("name", "")}
+    obj = filled(obj, {"spec": {"finalizers": ["kubernetes"]}})
+    obj = at(
+        obj,
+        "metadata",
+        lambda metadata: at(filled(metadata, {"labels": labels}), "labels", lambda found: filled(found, labels)),
+    )
+    return at(obj, "status", lambda status: filled(status, {"phase": "Active"}))
+
+
+def _webapp(obj: Object) -> Object:
+    found: Object = _by_schema(webapp()[1], obj)
+    return found
+
+
+def _by_schema(schema: Object, value: Json) -> Json:
+    """Return a value with the defaults of a CRD's schema, and without fields that it has not."""
+    if isinstance(value, dict) and "properties" in schema:
+        return _object_by_schema(schema["properties"], value)
+    if isinstance(value, list) and "items" in schema:
+        found = [_by_schema(schema["items"], item) for item in value]
+        same = all(one is other for one, other in zip(value, found, strict=True))
+        return value if same else found
+    return value
+
+
+def _object_by_schema(properties: Object, value: Object) -> Object:
+    found = {}
+    same = True
+    for name, below in value.items():
+        inside = properties.get(name)
+        if inside is None or (below is None and "default" in inside):
+            same = False
+            continue
+        found[name] = below if name == "metadata" else _by_schema(inside, below)
+        same = same and found[name] is below
+    for name, inside in properties.items():
+        if "default" in inside and name not in found:
+            found[name] = inside["default"]
+            same = False
+    return value if same else found
+
+
+_OF_KIND: dict[Kind, Callable[[Object], Object]] = {
+    WEBAPP: _webapp,
+    DEPLOYMENT: _deployment,
+    REPLICA_SET: _replica_set,
+    POD: _pod,
+    SERVICE: _service,
+    HPA: _hpa,
+    NAMESPACE: _namespace,
+}
