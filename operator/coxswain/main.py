@@ -55,7 +55,7 @@ async def run(settings: Settings) -> None:
     watches = KopfThread(connect, settings.scopes, settings.watch)
     try:
         loop = Loop(settings, client, watches.run)
-        async with _probes(settings.listen, lambda: loop.dead, lambda: loop.missing):
+        async with _probes(settings.listen, lambda: loop.dead, lambda: loop.missing, lambda: loop.ready):
             where = ", ".join(settings.namespaces) or "the cluster"
             log.info("serving %s at %s", where, access.host)
             await loop.run(stop)
@@ -85,14 +85,21 @@ def _end(number: int, stop: asyncio.Event) -> None:
 
 
 @asynccontextmanager
-async def _probes(listen: str, dead: Callable[[], list[str]], missing: Callable[[], list[str]]) -> AsyncIterator[None]:
-    """Serve /metrics, /healthz (the main loop turns, no watch is dead), /readyz (all is watched and was listed)."""
+async def _probes(
+    listen: str, dead: Callable[[], list[str]], missing: Callable[[], list[str]], ready: Callable[[], bool]
+) -> AsyncIterator[None]:
+    """Serve /metrics, /healthz (the main loop turns, no watch is dead) and /readyz.
+
+    A namespace is in step if all its kinds were listed and are watched. /readyz succeeds if one is, and lists all that
+    is `missing`.
+    """
 
     async def healthz(_: web.Request) -> web.Response:
-        return _verdict(dead(), "ok")
+        against = dead()
+        return _verdict(against, "ok", passed=not against)
 
     async def readyz(_: web.Request) -> web.Response:
-        return _verdict(missing(), "ready")
+        return _verdict(missing(), "ready", passed=ready())
 
     async def metrics(_: web.Request) -> web.Response:
         return web.Response(body=generate_latest(), headers={"Content-Type": CONTENT_TYPE_LATEST})
@@ -112,8 +119,8 @@ async def _probes(listen: str, dead: Callable[[], list[str]], missing: Callable[
         await runner.cleanup()
 
 
-def _verdict(against: list[str], otherwise: str) -> web.Response:
-    return web.Response(status=503 if against else 200, text="\n".join(against or [otherwise]) + "\n")
+def _verdict(against: list[str], otherwise: str, *, passed: bool) -> web.Response:
+    return web.Response(status=200 if passed else 503, text="\n".join(against or [otherwise]) + "\n")
 
 
 def _url(host: str, port: int) -> str:

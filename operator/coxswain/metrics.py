@@ -1,6 +1,6 @@
 """Metrics, in Prometheus' form at /metrics."""
 
-from prometheus_client import Counter
+from prometheus_client import Counter, Gauge
 
 _DRIFT_CORRECTED = Counter(
     "coxswain_drift_corrected",
@@ -16,3 +16,23 @@ def drift_corrected(kind: str) -> None:
     WebApp's status and Events name the manager.
     """
     _DRIFT_CORRECTED.labels(kind=kind).inc()
+
+
+_UNLISTED = Gauge(
+    "coxswain_unlisted",
+    "Kinds that can't be listed; the namespace is empty where the whole cluster is served.",
+    ["kind", "namespace"],
+)
+_UNREADABLE = Counter(
+    "coxswain_unreadable_objects", "Objects of a LIST or a watch that could not be read and were skipped.", ["kind"]
+)
+
+
+def unlisted(kind: str, namespace: str | None, failing: bool) -> None:
+    """Show whether a kind can't be listed in a namespace, or with None in the cluster."""
+    _UNLISTED.labels(kind=kind, namespace=namespace or "").set(failing)
+
+
+def unreadable(kind: str) -> None:
+    """Count an object that could not be read."""
+    _UNREADABLE.labels(kind=kind).inc()

@@ -6,8 +6,10 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from coxswain.control.feed import Crossing, Sign
-from coxswain.kube.kinds import WEBAPP, Kind
+from coxswain.kube.kinds import SERVICE, WEBAPP, Kind
 from coxswain.kube.observed import Observed
 from unit.objects import raw_webapp
 
@@ -133,3 +135,53 @@ def test_a_loop_that_is_closed_is_left_alone() -> None:
     loop.close()
     bring(taken.crossing, range(1, 3))
     assert (taken.versions, loop.woken) == ([], 0)
+
+
+def test_a_loop_that_is_closed_in_that_very_moment_is_no_error() -> None:
+    """K27."""
+
+    class Closing(Wakes):
+        def is_closed(self) -> bool:
+            return False
+
+    loop = Closing()
+    taken = Taken(loop)
+    asyncio.SelectorEventLoop.close(loop)
+    loop._closed = True  # type: ignore[attr-defined]
+    bring(taken.crossing, range(1, 3))
+    assert (taken.versions, loop.woken) == ([], 1)
+
+
+@pytest.mark.parametrize(
+    "odd", [{}, {"metadata": None}, {"metadata": {"name": "odd"}}, raw_webapp(version=7) | {"metadata": 7}]
+)
+@pytest.mark.parametrize("change", ["ADDED", "DELETED"])
+def test_an_event_that_cannot_be_read_is_skipped_and_the_next_is_taken(odd: Any, change: str) -> None:
+    loop = Wakes()
+    try:
+        taken = Taken(loop)
+        taken.crossing.event(WEBAPP, change, odd)
+        bring(taken.crossing, range(2, 3))
+        run_once(loop)
+        assert taken.versions == [2]
+    finally:
+        loop.close()
+
+
+def test_the_deletion_of_an_object_that_cannot_be_read_is_taken() -> None:
+    loop = Wakes()
+    try:
+        gone: list[tuple[str, bool]] = []
+        crossing = Crossing(
+            loop,
+            event=lambda _, observed, is_gone: gone.append((observed.name, is_gone)),
+            started_over=lambda *_: None,
+            alive=lambda *_: None,
+        )
+        raw = raw_webapp(version=7)
+        raw["metadata"]["managedFields"] = raw["metadata"]["labels"] = 7
+        crossing.event(SERVICE, "DELETED", raw)
+        run_once(loop)
+        assert gone == [("web", True)]
+    finally:
+        loop.close()

@@ -3,8 +3,7 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Coroutine, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import pytest
 
@@ -12,96 +11,11 @@ from coxswain.control.feed import Feed
 from coxswain.control.loop import Loop
 from coxswain.control.reconcile import Outcome
 from coxswain.control.store import HistoryReset, Key
-from coxswain.kube.client import Client
 from coxswain.kube.errors import Ending, Refused, RequestFailed, Unreachable
 from coxswain.kube.kinds import KINDS, SERVICE, WEBAPP, Kind
 from coxswain.settings import QueueSettings, Settings
+from unit.loops import POISON, WEB, Empty, Scripted, during, raising
 from unit.objects import observed_child, observed_webapp
-
-WEB, POISON = Key("shop", "web"), Key("shop", "poison")
-
-
-class Empty(Client):
-    """A cluster that serves every kind and has no object."""
-
-    def __init__(self) -> None:
-        self.listed = 0
-        self.ended = False
-
-    def end(self) -> None:
-        self.ended = True
-
-    async def missing_kinds(self) -> list[Kind]:
-        return []
-
-    async def pages(self, *_: Any) -> Any:
-        self.listed += 1
-        yield {"metadata": {"resourceVersion": "10"}, "items": []}
-
-
-class Scripted:
-    """A reconciler that does what the test says, and keeps what it was asked for."""
-
-    def __init__(self, acts: dict[Key, Callable[[], Coroutine[Any, Any, Outcome]]]) -> None:
-        self.acts = acts
-        self.asked: list[Key] = []
-        self.started_over = self.looked_again = 0
-        self.forgotten: list[Key] = []
-
-    def start_over(self) -> None:
-        self.started_over += 1
-
-    def forget(self, key: Key) -> None:
-        self.forgotten.append(key)
-
-    def look_again(self) -> None:
-        self.looked_again += 1
-
-    async def reconcile(self, key: Key, *, failures: int) -> Outcome:
-        assert failures >= 0
-        self.asked.append(key)
-        return await self.acts[key]() if key in self.acts else Outcome()
-
-
-def during(
-    monkeypatch: pytest.MonkeyPatch,
-    reconciler: Scripted,
-    body: Callable[[Loop], Coroutine[Any, Any, None]],
-    runs: list[Sequence[Kind]] | None = None,
-    *,
-    client: "Empty | None" = None,
-    settings: Settings = Settings(),  # noqa: B008 - frozen
-) -> None:
-    """Run a test while a loop runs whose watches have started; the loop must end when it is told to.
-
-    `runs` are the kinds whose watches start in each run of Kopf but the last; each of these runs ends by itself.
-    """
-
-    async def watches(feed: Feed, stop: asyncio.Event) -> None:
-        kinds = runs.pop(0) if runs else KINDS
-        for kind in kinds:
-            feed.started_over(kind, None)
-        if kinds is KINDS:
-            await stop.wait()
-
-    async def whole() -> None:
-        loop = Loop(settings, client or Empty(), watches)
-        monkeypatch.setattr(loop, "_reconciler", reconciler)
-        stop = asyncio.Event()
-        running = asyncio.create_task(loop.run(stop))
-        async with asyncio.timeout(20):
-            while loop.missing:
-                await asyncio.sleep(0.01)
-            await body(loop)
-            stop.set()
-            await running
-
-    asyncio.run(whole())
-
-
-async def raising(error: Exception) -> Outcome:
-    """Fail."""
-    raise error
 
 
 @pytest.mark.parametrize("error", [ValueError("a defect"), RequestFailed("x"), Unreachable("reset")])

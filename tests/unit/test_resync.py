@@ -2,85 +2,13 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
-from typing import Any
 
 import pytest
 
 from coxswain.control import resync as module
-from coxswain.control.resync import Resync
-from coxswain.control.store import HistoryReset, Key, Store
-from coxswain.kube.client import Client
-from coxswain.kube.errors import Refused, Unreachable
-from coxswain.kube.kinds import KINDS, WEBAPP, Kind
-from unit.objects import raw_webapp
-
-WEB = Key("shop", "web")
-
-
-class Pages(Client):
-    """Lists what the test says, in pages of one object."""
-
-    def __init__(self) -> None:
-        self.version = 100
-        self.webapps: list[dict[str, Any]] = [raw_webapp()]
-        self.failures = 0
-        self.failure: Exception = Unreachable("reset")
-        self.listed: list[Kind] = []
-        self.gate = asyncio.Event()
-        self.gate.set()
-
-    async def pages(self, kind: Kind, namespace: str | None) -> AsyncIterator[dict[str, Any]]:
-        assert namespace is None
-        self.listed.append(kind)
-        await self.gate.wait()
-        if self.failures:
-            self.failures -= 1
-            raise self.failure
-        for item in self.webapps if kind is WEBAPP else []:
-            yield {"metadata": {"resourceVersion": str(self.version)}, "items": [item]}
-        yield {"metadata": {"resourceVersion": str(self.version)}, "items": []}
-
-
-class Bench:
-    """A resync, and what it told."""
-
-    def __init__(self, interval: float = 600.0) -> None:
-        self.client = Pages()
-        self.store = Store()
-        self.found: list[Key] = []
-        self.resynced = asyncio.Event()
-        self.resets: list[HistoryReset] = []
-        self.resync = Resync(
-            self.store,
-            self.client,
-            [None],
-            interval,
-            found=self.found.extend,
-            resynced=self.resynced.set,
-            history_reset=self.resets.append,
-        )
-
-    async def listed(self, count: int) -> None:
-        """Wait until so many LISTs were sent."""
-        async with asyncio.timeout(10):
-            while len(self.client.listed) < count:
-                await asyncio.sleep(0.01)
-
-
-def during(body: Callable[[Bench], Any], interval: float = 600.0) -> None:
-    """Run a test while the resync runs."""
-
-    async def whole() -> None:
-        bench = Bench(interval)
-        running = asyncio.create_task(bench.resync.run())
-        try:
-            await body(bench)
-        finally:
-            running.cancel()
-            await asyncio.gather(running, return_exceptions=True)
-
-    asyncio.run(whole())
+from coxswain.kube.errors import Refused
+from coxswain.kube.kinds import KINDS, WEBAPP
+from unit.sweeps import WEB, Bench, during
 
 
 def test_nothing_is_swept_before_its_watch_runs() -> None:
@@ -89,7 +17,7 @@ def test_nothing_is_swept_before_its_watch_runs() -> None:
             bench.resync.sweep_soon(kind, None)
         await bench.listed(len(KINDS) - 1)
         assert WEBAPP not in bench.client.listed
-        assert bench.resync.pending == ["webapps not listed yet"]
+        assert bench.unlisted == ["webapps"]
         assert not bench.resync.complete.is_set()
         bench.resync.sweep_soon(WEBAPP, None)
         async with asyncio.timeout(10):
@@ -113,26 +41,50 @@ def test_a_watch_that_starts_over_is_swept_again_and_what_vanished_is_noticed() 
     during(body)
 
 
-def test_it_is_swept_again_when_it_is_time() -> None:
+def test_it_is_swept_again_when_it_is_time_by_one_list() -> None:
+    async def body(bench: Bench) -> None:
+        clock = asyncio.get_running_loop().time
+        bench.resync.sweep_soon(WEBAPP, None)
+        await bench.listed(1)
+        begun = clock()
+        await bench.listed(4)
+        assert clock() - begun >= 3 * 0.9 * 0.1
+        assert bench.resynced >= 2
+
+    during(body, interval=0.1)
+
+
+@pytest.mark.parametrize("namespaces", [[None], ["a", "b", "c", "d", "e"]])
+def test_each_interval_has_one_resync_however_many_sweeps_there_are(namespaces: list[str | None]) -> None:
+    """K10: a relist began the interval anew, so there was none; and each namespace had one of its own."""
+
+    async def body(bench: Bench) -> None:
+        clock = asyncio.get_running_loop().time
+        begun = clock()
+        while clock() - begun < 1.05:
+            for namespace in namespaces:
+                bench.resync.sweep_soon(WEBAPP, namespace)
+            await asyncio.sleep(0.05)
+        passed = (clock() - begun) / 0.2
+        assert passed / 1.1 - 1 <= bench.resynced <= passed / 0.9
+        assert len(bench.client.listed) > 10 * len(namespaces)
+
+    during(body, interval=0.2, namespaces=namespaces)
+
+
+def test_a_relist_does_not_put_off_the_sweep_that_it_will_be_time_for() -> None:
     async def body(bench: Bench) -> None:
         bench.resync.sweep_soon(WEBAPP, None)
-        async with asyncio.timeout(10):
-            await bench.resynced.wait()
-        assert len(bench.client.listed) >= 2
+        await bench.listed(1)
+        clock = asyncio.get_running_loop().time
+        begun, relists = clock(), 0
+        while clock() - begun < 0.7:
+            bench.resync.sweep_soon(WEBAPP, None)
+            relists += 1
+            await asyncio.sleep(0.1)
+        assert len(bench.client.listed) > 1 + relists
 
-    during(body, interval=0.05)
-
-
-def test_a_sweep_that_it_is_time_for_is_one_list() -> None:
-    async def body(bench: Bench) -> None:
-        bench.resync.sweep_soon(WEBAPP, None)
-        for count in range(2, 5):
-            async with asyncio.timeout(10):
-                await bench.resynced.wait()
-            bench.resynced.clear()
-            assert len(bench.client.listed) == count
-
-    during(body, interval=0.2)
+    during(body, interval=0.25)
 
 
 def test_what_is_wanted_during_a_sweep_is_swept_once_more() -> None:
@@ -158,7 +110,7 @@ def test_pages_that_expired_are_asked_for_again_at_once_but_not_for_ever(
         bench.client.failures = 3
         bench.resync.sweep_soon(WEBAPP, None)
         await bench.listed(4)
-        assert "webapps not listed yet" not in bench.resync.pending
+        assert "webapps" not in bench.unlisted
         assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
         monkeypatch.setattr(module, "_RETRY_SECONDS", 0.01)
         bench.client.failures = 5
@@ -191,7 +143,7 @@ def test_a_failed_list_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
         bench.client.failures = 2
         bench.resync.sweep_soon(WEBAPP, None)
         await bench.listed(3)
-        assert "webapps not listed yet" not in bench.resync.pending
+        assert "webapps" not in bench.unlisted
 
     during(body)
 
@@ -205,11 +157,11 @@ def test_a_sweep_that_history_overtakes_counts_for_nothing() -> None:
         bench.client.gate.set()
         bench.resync.sweep_soon(KINDS[1], None)
         await bench.listed(2)
-        assert "webapps not listed yet" in bench.resync.pending
+        assert "webapps" in bench.unlisted
         assert bench.store.webapps() == []
         bench.resync.sweep_soon(WEBAPP, None)
         await bench.listed(3)
-        assert "webapps not listed yet" not in bench.resync.pending
+        assert "webapps" not in bench.unlisted
 
     during(body)
 
@@ -227,6 +179,6 @@ def test_a_list_from_the_past_is_told_and_nothing_counts_as_swept() -> None:
         assert not bench.resync.complete.is_set()
         bench.resync.sweep_soon(WEBAPP, None)
         await bench.listed(3)
-        assert "webapps not listed yet" not in bench.resync.pending
+        assert "webapps" not in bench.unlisted
 
     during(body)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from coxswain.control import kopf_thread
+from coxswain.control import kopf_thread, supervise
 from coxswain.control.feed import Feed
 from coxswain.control.kopf_thread import KopfThread
 from coxswain.control.supervise import Supervisor
@@ -95,7 +95,7 @@ def test_a_restart_that_is_asked_for() -> None:
 
 
 def test_nothing_is_watched_while_a_kind_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = Bench([[WEBAPP], Unreachable("refused"), [WEBAPP], []])
+    bench = Bench([[WEBAPP], Unreachable("refused"), [WEBAPP], ValueError("the plugin printed nonsense"), []])
     obstacles: list[str | None] = []
     pause = bench.supervisor._pause
 
@@ -109,9 +109,41 @@ def test_nothing_is_watched_while_a_kind_is_missing(monkeypatch: pytest.MonkeyPa
         await bench.runs_of(1)
 
     during(bench, body)
-    assert len(obstacles) == 3
+    assert len(obstacles) == 4
     assert "webapps.coxswain.dev: install the CRDs" in str(obstacles[0])
     assert "discovery failed: refused" in str(obstacles[1])
+    # K27: it ended the process.
+    assert "discovery failed: the plugin printed nonsense" in str(obstacles[3])
+
+
+def pauses_of(bench: Bench, monkeypatch: pytest.MonkeyPatch, count: int) -> list[float]:
+    """Return the first pauses between runs of the watches, without waiting for them."""
+    pauses: list[float] = []
+
+    async def noted(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == count:
+            bench.supervisor.stop()
+
+    monkeypatch.setattr(bench.supervisor, "_pause", noted)
+    asyncio.run(asyncio.wait_for(bench.supervisor.run(), 10))
+    return pauses
+
+
+def test_failed_starts_are_put_off_longer_and_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Bench()
+    bench.ends = [RuntimeError("ERROR 500") for _ in range(4)]
+    assert pauses_of(bench, monkeypatch, 4) == [0.01, 0.02, 0.02, 0.02]
+
+
+def test_a_run_that_lasted_or_was_told_to_end_has_the_shortest_delay_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Bench()
+    bench.ends = [RuntimeError("ERROR 500"), RuntimeError("ERROR 500"), None, RuntimeError("ERROR 500")]
+    assert pauses_of(bench, monkeypatch, 4) == [0.01, 0.02, 0.01, 0.02]
+    bench = Bench()
+    bench.ends = [RuntimeError("ERROR 500") for _ in range(3)]
+    monkeypatch.setattr(supervise, "_SOUND_SECONDS", -1.0)
+    assert pauses_of(bench, monkeypatch, 3) == [0.01, 0.01, 0.01]
 
 
 def kopf_run(

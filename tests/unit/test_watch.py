@@ -1,13 +1,15 @@
 """The watches with the real Kopf, against a small API server: what ends it, what hangs, what is heard."""
 
 import asyncio
+import itertools
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
+from coxswain.control import watch as watch_module
 from coxswain.control.feed import Sign
 from coxswain.control.kopf_thread import KopfThread
 from coxswain.control.loop import Loop
@@ -257,3 +259,12 @@ def test_a_token_that_was_rotated_reaches_a_watch_that_is_opened_later(tmp_path:
             await client.close()
 
     asyncio.run(whole())
+
+
+def test_kopf_tries_again_for_ever() -> None:
+    """At the end of its backoffs Kopf's operator would end."""
+    backoffs = watch_module._kopf_settings(WatchSettings()).networking.error_backoffs
+    assert isinstance(backoffs, Iterable)
+    first = list(itertools.islice(backoffs, 10_000))
+    assert len(first) == 10_000
+    assert 0 < min(first) <= max(first) <= 5

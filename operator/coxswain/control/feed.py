@@ -1,16 +1,15 @@
 """What the watches hand over: objects, that a watch has started over, and signs that one is alive."""
 
 import asyncio
-import logging
+import contextlib
 from collections import deque
 from collections.abc import Callable, Mapping
 from enum import Enum, auto
 from typing import Any, Protocol
 
+from coxswain.control.reading import read, read_identity
 from coxswain.kube.kinds import Kind
-from coxswain.kube.observed import Observed, observe
-
-log = logging.getLogger(__name__)
+from coxswain.kube.observed import Observed
 
 
 class Sign(Enum):
@@ -62,12 +61,10 @@ class Crossing:
 
     def event(self, kind: Kind, change: str | None, raw: Mapping[str, Any]) -> None:
         """Take an object, or that it is gone."""
-        try:
-            observed = observe(kind, raw)
-        except (KeyError, ValueError, TypeError):
-            log.exception("an event of %s can't be read; the next sweep will tell", kind.plural)
-            return
-        self._call(self._event, observed, change == "DELETED")
+        gone = change == "DELETED"
+        observed = read_identity(kind, raw) if gone else read(kind, raw)
+        if observed is not None:
+            self._call(self._event, observed, gone)
 
     def started_over(self, kind: Kind, namespace: str | None) -> None:
         """Take that a watch now runs from a new LIST."""
@@ -82,7 +79,9 @@ class Crossing:
         self._waiting.append((take, arguments))
         if not self._called and not self._main.is_closed():
             self._called = True
-            self._main.call_soon_threadsafe(self._take_all)
+            # It may be closed in this very moment.
+            with contextlib.suppress(RuntimeError):
+                self._main.call_soon_threadsafe(self._take_all)
 
     def _take_all(self) -> None:
         self._called = False  # first: what is put in from here on calls again

@@ -5,6 +5,7 @@ loop owns signals, store, queue and HTTP.
 """
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -48,7 +49,8 @@ class KopfThread:
             # Whatever ends Kopf must end this run and not the operator.
             except BaseException as caught:  # noqa: BLE001
                 error = caught
-            if not main.is_closed():
+            # The main loop may be closed, perhaps in this very moment.
+            with contextlib.suppress(RuntimeError):
                 main.call_soon_threadsafe(lambda: None if ended.done() else ended.set_result(error))
 
         threading.Thread(target=thread, name="kopf", daemon=True).start()
@@ -86,6 +88,7 @@ class _StopRequest:
         with self._lock:
             self._made = True
             target = self._target
-        # Kopf may have ended by itself a moment ago.
-        if target is not None and not target[0].is_closed():
-            target[0].call_soon_threadsafe(target[1].set)
+        if target is not None:
+            # Kopf may have ended by itself a moment ago, or in this one.
+            with contextlib.suppress(RuntimeError):
+                target[0].call_soon_threadsafe(target[1].set)

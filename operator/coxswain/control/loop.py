@@ -8,12 +8,13 @@ from typing import Any
 
 from coxswain.control.adoption import TakenNames
 from coxswain.control.contest import Contests
+from coxswain.control.coverage import Scope, View, shown
 from coxswain.control.feed import Crossing, Sign
 from coxswain.control.outage import Outage
 from coxswain.control.progress import Progress
 from coxswain.control.reconcile import Outcome, Reconciler
 from coxswain.control.report import Reporter
-from coxswain.control.resync import Resync, Scope, shown
+from coxswain.control.resync import Resync
 from coxswain.control.store import HistoryReset, Key, Store
 from coxswain.control.supervise import Supervisor, Watches
 from coxswain.control.workqueue import Lane, WorkQueue
@@ -21,7 +22,7 @@ from coxswain.kube.apply import Writer
 from coxswain.kube.client import Client
 from coxswain.kube.errors import Ending, Refused, RequestFailed, Sort
 from coxswain.kube.events import Recorder
-from coxswain.kube.kinds import KINDS, WEBAPP, Kind
+from coxswain.kube.kinds import HORIZONTAL_POD_AUTOSCALER, KINDS, WEBAPP, Kind
 from coxswain.kube.observed import Observed
 from coxswain.logs import about
 from coxswain.settings import Settings
@@ -50,8 +51,6 @@ class Loop:
         )
         self._outage = Outage()
         self._feed: Crossing | None = None
-        self._unwatched: set[Scope] = set()
-        self._refused: set[Scope] = set()
         self._resync = Resync(
             self._store,
             client,
@@ -60,7 +59,12 @@ class Loop:
             found=lambda keys: self._enqueue(keys, Lane.BACKLOG),
             resynced=self._resynced,
             history_reset=self._start_over,
+            covered=self._look_at_coverage,
         )
+        self._coverage = self._resync.coverage
+        self._views: dict[str | None, View] = {name: self._coverage.view(name) for name in settings.scopes}
+        self._undecided: set[Key] = set()
+        """Keys that wait for their namespace to be listed, in part or as a whole."""
         writer = Writer(client)
         reporter = Reporter(
             self._store,
@@ -78,6 +82,8 @@ class Loop:
             contests=Contests(settings.contest, clock),
             taken=TakenNames(self._store, writer, interval=settings.taken_name_interval, clock=clock),
             clock=now,
+            replicas_unknown=self.replicas_unknown,
+            unlisted=self._coverage.unlisted,
         )
         self._supervisor = Supervisor(client, watches, settings.watch, self._new_feed)
         self._in_hand: set[asyncio.Task[None]] = set()
@@ -91,16 +97,31 @@ class Loop:
         )
 
     @property
+    def ready(self) -> bool:
+        """Whether every kind of at least one namespace is listed and watched: one that is gone stops no other."""
+        lacking = self._lacking()
+        return self._supervisor.obstacle is None and any(
+            all(scope[1] != namespace for scope in lacking) for namespace in self._settings.scopes
+        )
+
+    @property
     def missing(self) -> list[str]:
-        """What is missing before WebApps are reconciled: nothing when the operator is ready."""
+        """What is not listed or not watched, and why: nothing when all is in step with the cluster."""
         obstacle = [self._supervisor.obstacle] if self._supervisor.obstacle else []
-        unwatched = sorted(f"{shown(scope)} not watched yet" for scope in self._unwatched)
-        return obstacle + unwatched + self._resync.pending + self._told(self._progress.silent())
+        return obstacle + sorted(self._lacking().values())
+
+    def _lacking(self) -> dict[Scope, str]:
+        return {**self._coverage.missing(), **self._told(self._progress.silent())}
+
+    def replicas_unknown(self, namespace: str) -> bool:
+        """Tell whether the store may lack HorizontalPodAutoscalers of a namespace, which may own replicas."""
+        autoscalers = self._coverage.scope(HORIZONTAL_POD_AUTOSCALER, namespace)
+        return self._coverage.view(namespace).replicas_unknown or autoscalers in self._progress.silent()
 
     @property
     def dead(self) -> list[str]:
         """What is beyond help in this process: nothing while it is live."""
-        return self._told(self._progress.dead())
+        return sorted(self._told(self._progress.dead()).values())
 
     async def run(self, stop: asyncio.Event) -> None:
         """Run until `stop` is set; then end what is in hand, and return within the drain timeout."""
@@ -153,7 +174,7 @@ class Loop:
                 continue
             silent = self._told(self._progress.to_restart())
             if silent:
-                log.warning("%s; starting all watches anew", ", ".join(silent))
+                log.warning("%s; starting all watches anew", ", ".join(sorted(silent.values())))
                 self._supervisor.restart()
 
     async def _scout(self) -> None:
@@ -162,16 +183,20 @@ class Loop:
             if self._outage.scout is not None:
                 self._queue.add(self._outage.scout, Lane.BACKLOG)
 
-    def _told(self, silent: Mapping[Scope, float]) -> list[str]:
+    def _told(self, silent: Mapping[Scope, float]) -> dict[Scope, str]:
         # While Kopf is not to run, nothing can be heard.
         if self._supervisor.obstacle is not None:
-            return []
-        return sorted(f"{shown(scope)} silent for {seconds:.0f} s" for scope, seconds in silent.items())
+            return {}
+        return {scope: f"{shown(scope)} silent for {seconds:.0f} s" for scope, seconds in silent.items()}
 
     async def _work(self) -> None:
         while True:
             key = await self._queue.take()
-            await self._resync.complete.wait()
+            if not self._coverage.view(key.namespace).settled:
+                # No worker waits: a namespace that can't be listed would stop the others.
+                self._undecided.add(key)
+                self._queue.done(key)
+                continue
             # A task of its own, so that the end of this worker doesn't cut a reconcile short.
             task = asyncio.create_task(self._handle(key), name=f"reconcile {key}")
             self._in_hand.add(task)
@@ -196,6 +221,8 @@ class Loop:
                 if histories != self._histories:
                     # What it noted after everything was forgotten is about the former history.
                     self._reconciler.forget(key)
+                elif self.replicas_unknown(key.namespace) or self._coverage.view(key.namespace).unlisted:
+                    self._undecided.add(key)
                 self._queue.done(key)
 
     def _failed(self, key: Key, error: RequestFailed) -> None:
@@ -222,6 +249,18 @@ class Loop:
         elif outcome.after is not None:
             self._queue.add_after(key, outcome.after)
 
+    def _look_at_coverage(self) -> None:
+        """Look at WebApps for which it has changed what is listed in their namespaces."""
+        for namespace, before in self._views.items():
+            now = self._views[namespace] = self._coverage.view(namespace)
+            if now == before:
+                continue
+            keys = {key for key in self._undecided if namespace in (None, key.namespace)}
+            self._undecided -= keys
+            if set(now.unlisted) - set(before.unlisted):
+                keys |= {key for key in self._store.webapps() if namespace in (None, key.namespace)}
+            self._enqueue(keys, Lane.BACKLOG)
+
     def _enqueue(self, keys: set[Key], lane: Lane) -> None:
         for key in keys:
             self._queue.add(key, lane)
@@ -239,11 +278,14 @@ class Loop:
         self._reconciler.start_over()
         self._queue.clear()
         self._outage.clear()
+        self._undecided.clear()
         self._resync.start_over()
+        self._look_at_coverage()
         self._supervisor.restart()
 
     def _new_feed(self) -> Crossing:
-        self._unwatched = {(kind, namespace) for kind in KINDS for namespace in self._settings.scopes}
+        self._coverage.begin_watches()
+        self._look_at_coverage()
         self._feed = Crossing(
             asyncio.get_running_loop(), event=self._take, started_over=self._take_start, alive=self._take_sign
         )
@@ -262,22 +304,25 @@ class Loop:
 
     def _take_start(self, feed: Crossing, kind: Kind, namespace: str | None) -> None:
         if feed is self._feed:
-            self._unwatched.discard((kind, namespace))
+            self._coverage.watch_started((kind, namespace))
             self._resync.sweep_soon(kind, namespace)
 
     def _take_sign(self, feed: Crossing, kind: Kind, namespace: str | None, sign: Sign) -> None:
         if feed is not self._feed:
             return
         self._progress.take((kind, namespace), sign)
+        scope = (kind, namespace)
         if sign is Sign.FAILED:
-            self._refused.add((kind, namespace))
-        elif sign is Sign.OPENED and (kind, namespace) in self._refused:
-            self._refused.discard((kind, namespace))
+            self._coverage.watch_refused(scope)
+            self._resync.ask_why(scope)
+        elif sign is Sign.OPENED and self._coverage.watch_opened(scope):
             # The server is back: what waits out a long delay, since it was away, need not. And if it came back with an
-            # older history, the watches would stay silent, while a LIST tells.
+            # older history, the watches would stay silent, while a LIST tells. An autoscaler that came or went
+            # meanwhile decides whose the replicas are.
             self._queue.overtake()
-            if kind is WEBAPP:
+            if kind in (WEBAPP, HORIZONTAL_POD_AUTOSCALER):
                 self._resync.sweep_soon(kind, namespace)
+        self._look_at_coverage()
 
 
 async def _cancelled(tasks: Iterable[asyncio.Task[Any]]) -> None:

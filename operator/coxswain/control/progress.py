@@ -6,8 +6,8 @@ One that does not gets a new Kopf. If that doesn't help either, it is dead, and 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from coxswain.control.coverage import Scope
 from coxswain.control.feed import Sign
-from coxswain.control.resync import Scope
 
 
 @dataclass

@@ -4,7 +4,7 @@ A reconcile that finds nothing to do costs no request.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -17,6 +17,7 @@ from coxswain.control.news import news
 from coxswain.control.report import Deployed, Report, Reporter
 from coxswain.control.result import Result
 from coxswain.control.store import Key, Store
+from coxswain.control.untouched import untouched
 from coxswain.kube.apply import Writer
 from coxswain.kube.errors import Refused, Sort
 from coxswain.kube.events import Recorder
@@ -62,12 +63,15 @@ class Reconciler:
         taken: TakenNames,
         clock: Callable[[], datetime],
         replicas_unknown: Callable[[str], bool] = lambda _: False,
+        unlisted: Callable[[str], Mapping[str, str]] = lambda _: {},
     ) -> None:
         """Reconcile what the store has; `clock` gives the time of day, in UTC.
 
-        `replicas_unknown` tells whether the store may lack autoscalers of a namespace.
+        `replicas_unknown` tells whether the store may lack autoscalers of a namespace; `unlisted` returns the kinds of
+        children that can't be listed in a namespace, and why.
         """
         self._clock = clock
+        self._unlisted = unlisted
         self._store = store
         self._writer = writer
         self._recorder = recorder
@@ -113,6 +117,10 @@ class Reconciler:
             self.forget(key)
             return Outcome()
         webapp = webapp_of(observed)
+        unlisted = self._unlisted(key.namespace)
+        if unlisted:
+            # What can't be seen can't be compared: a child that is there would be created again.
+            return await self._tell(key, observed, webapp, untouched(webapp, self._store, unlisted))
         try:
             results = await self._bring_about(webapp, patient=failures < 3)
         except Refused as error:

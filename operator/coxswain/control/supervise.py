@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable
 
 from coxswain.control.feed import Feed
 from coxswain.kube.client import Client
-from coxswain.kube.errors import RequestFailed
 from coxswain.settings import WatchSettings
 
 log = logging.getLogger(__name__)
@@ -75,8 +74,9 @@ class Supervisor:
         while not self._stopping.is_set():
             try:
                 missing = await self._client.missing_kinds()
-            except RequestFailed as error:
-                self.obstacle = f"discovery failed: {error}"
+            # Whatever it is, such as a credentials plugin that prints nonsense, must not end the operator.
+            except Exception as error:  # noqa: BLE001
+                self.obstacle = f"discovery failed: {str(error) or repr(error)}"
             else:
                 if not missing:
                     return

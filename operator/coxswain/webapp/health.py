@@ -140,6 +140,11 @@ def not_written(reason: str, message: str) -> Health:
     return Health(Level.DEGRADED, reason, message)
 
 
+def not_listed(message: str) -> Health:
+    """Return the health of a child that the operator can't see."""
+    return Health(Level.DEGRADED, "NotListed", message)
+
+
 def held_back(needed: str, *, there: bool) -> Health:
     """Return the health of a child that waits for another one; it may be there, as it was before."""
     return Health(Level.PROGRESSING if there else Level.MISSING, "HeldBack", f"waits for the {needed}")

@@ -94,8 +94,8 @@ def lists_without_end() -> None:
         async def again() -> None:
             while True:
                 await asyncio.sleep(0.05)
-                if not self._pending:
-                    self._wanted[scope].set()
+                if self.complete.is_set():
+                    self.sweep_soon(*scope)
 
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(again())

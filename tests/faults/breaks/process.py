@@ -14,6 +14,7 @@ def liveness_sees_no_watch() -> None:
 @broken("readiness does not wait until all kinds are listed and watched")
 def ready_before_all_is_listed() -> None:
     Loop.missing = property(lambda _: [])  # type: ignore[assignment, method-assign]
+    Loop.ready = property(lambda _: True)  # type: ignore[assignment, method-assign]
 
 
 @broken("SIGTERM cuts off what is in hand")

@@ -1,0 +1,102 @@
+"""A resync over LISTs that the test scripts."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any
+
+from coxswain.control.resync import Resync
+from coxswain.control.store import HistoryReset, Key, Store
+from coxswain.kube.client import Client
+from coxswain.kube.errors import Refused, Unreachable
+from coxswain.kube.kinds import KINDS, SERVICE, WEBAPP, Kind
+from unit.objects import raw_webapp
+
+WEB = Key("shop", "web")
+
+
+class Pages(Client):
+    """Lists what the test says, in pages of one object."""
+
+    def __init__(self) -> None:
+        self.version = 100
+        self.webapps: list[dict[str, Any]] = [raw_webapp()]
+        self.failures = 0
+        self.failure: Exception = Unreachable("reset")
+        self.listed: list[Kind] = []
+        self.services: list[Any] = []
+        self.failing_pages = 0
+        self.first: list[Any] = []
+        self.gate = asyncio.Event()
+        self.gate.set()
+
+    async def pages(self, kind: Kind, namespace: str | None) -> AsyncIterator[dict[str, Any]]:
+        self.listed.append(kind)
+        await self.gate.wait()
+        if self.failures:
+            self.failures -= 1
+            raise self.failure
+        for answer in self.first:
+            self.first.remove(answer)
+            yield answer
+        items = {WEBAPP: self.webapps, SERVICE: self.services}.get(kind, []) if namespace is None else []
+        for number, item in enumerate(items):
+            if number and self.failing_pages:
+                self.failing_pages -= 1
+                raise Refused(410, {"reason": "Expired"})
+            yield {"metadata": {"resourceVersion": str(self.version)}, "items": [item]}
+        yield {"metadata": {"resourceVersion": str(self.version)}, "items": None}
+
+
+class Bench:
+    """A resync, and what it told."""
+
+    def __init__(self, interval: float = 600.0, namespaces: Sequence[str | None] = (None,)) -> None:
+        self.client = Pages()
+        self.store = Store()
+        self.found: list[Key] = []
+        self.resynced = 0
+        self.resets: list[HistoryReset] = []
+        self.resync = Resync(
+            self.store,
+            self.client,
+            namespaces,
+            interval,
+            found=self.found.extend,
+            resynced=self._resync,
+            history_reset=self.resets.append,
+        )
+
+    def _resync(self) -> None:
+        self.resynced += 1
+
+    async def swept(self, kind: Kind) -> None:
+        """Wait until a kind was swept."""
+        async with asyncio.timeout(10):
+            while not self.resync.coverage.is_listed((kind, None)):
+                await asyncio.sleep(0.01)
+
+    @property
+    def unlisted(self) -> list[str]:
+        """Kinds that count as not listed."""
+        return [kind.plural for kind in KINDS if not self.resync.coverage.is_listed((kind, None))]
+
+    async def listed(self, count: int) -> None:
+        """Wait until so many LISTs were sent."""
+        async with asyncio.timeout(10):
+            while len(self.client.listed) < count:
+                await asyncio.sleep(0.01)
+
+
+def during(body: Callable[[Bench], Any], interval: float = 600.0, namespaces: Sequence[str | None] = (None,)) -> None:
+    """Run a test while the resync runs."""
+
+    async def whole() -> None:
+        bench = Bench(interval, namespaces)
+        running = asyncio.create_task(bench.resync.run())
+        try:
+            await body(bench)
+        finally:
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+
+    asyncio.run(whole())

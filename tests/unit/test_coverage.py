@@ -1,0 +1,153 @@
+"""Coverage: what is listed and watched decides, namespace by namespace, where WebApps are reconciled."""
+
+import pytest
+
+from coxswain.control.coverage import LASTING_SECONDS, Coverage
+from coxswain.kube.errors import Refused, Unreachable
+from coxswain.kube.kinds import CHILDREN, DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER, KINDS, POD, SERVICE, WEBAPP, Kind
+from unit.bench import Bench as Reconciling
+
+FORBIDDEN = Refused(403, {"reason": "Forbidden", "message": "no right"})
+
+
+class Bench:
+    """A coverage of two namespaces, and its clock."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.coverage = Coverage(["a", "b"], lambda: self.now)
+
+    def cover(self, namespace: str, *without: Kind) -> None:
+        """Watch and list all kinds of a namespace but some."""
+        for kind in KINDS:
+            if kind not in without:
+                self.coverage.watch_started((kind, namespace))
+                self.coverage.listed((kind, namespace))
+
+    def fail(self, kind: Kind, namespace: str, error: Exception | None = FORBIDDEN, *, seconds: float = 0) -> None:
+        """Let a kind fail for so long."""
+        self.coverage.failed((kind, namespace), error)
+        self.now += seconds
+        self.coverage.failed((kind, namespace), error)
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+def test_one_namespace_holds_up_no_other(bench: Bench) -> None:
+    bench.cover("a")
+    bench.fail(WEBAPP, "b", seconds=1000)
+    assert bench.coverage.view("a").settled
+    assert not bench.coverage.view("b").settled
+    assert all(scope[1] == "b" for scope in bench.coverage.missing())
+    assert bench.coverage.missing()[WEBAPP, "b"] == "webapps of b can't be listed: 403 Forbidden: no right"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_at_the_start_all_is_waited_for(bench: Bench, kind: Kind) -> None:
+    bench.cover("a", kind)
+    assert not bench.coverage.view("a").settled
+    bench.cover("a")
+    assert bench.coverage.view("a").settled
+    bench.coverage.start_over()
+    assert not bench.coverage.view("a").settled
+
+
+@pytest.mark.parametrize("kind", [POD, HORIZONTAL_POD_AUTOSCALER])
+def test_what_only_explains_is_not_waited_for_once_it_fails(bench: Bench, kind: Kind) -> None:
+    bench.cover("a", kind)
+    bench.fail(kind, "a", Unreachable("timed out"))
+    view = bench.coverage.view("a")
+    assert (view.settled, view.unlisted) == (True, ())
+    assert view.replicas_unknown is (kind is HORIZONTAL_POD_AUTOSCALER)
+
+
+@pytest.mark.parametrize("kind", CHILDREN)
+def test_a_kind_of_children_that_fails_for_long_is_told(bench: Bench, kind: Kind) -> None:
+    bench.cover("a", kind)
+    bench.fail(kind, "a", seconds=LASTING_SECONDS - 1)
+    assert not bench.coverage.view("a").settled
+    bench.fail(kind, "a", seconds=1)
+    view = bench.coverage.view("a")
+    assert (view.settled, view.unlisted) == (True, (kind.plural,))
+    told = bench.coverage.unlisted("a")[kind.kind]
+    assert "in namespace a: 403 Forbidden: no right." in told
+    assert kind.plural in told
+    bench.cover("a")
+    assert bench.coverage.view("a").unlisted == ()
+    assert bench.coverage.unlisted("a") == {}
+
+
+def test_a_failure_of_another_sort_begins_anew(bench: Bench) -> None:
+    """After an outage the API server answers 403 until it has read the roles."""
+    bench.cover("a")
+    bench.fail(DEPLOYMENT, "a", Unreachable("refused"), seconds=1000)
+    bench.fail(DEPLOYMENT, "a", seconds=LASTING_SECONDS - 1)
+    assert bench.coverage.view("a").unlisted == ()
+    bench.fail(DEPLOYMENT, "a", seconds=1)
+    assert bench.coverage.view("a").unlisted == ("deployments",)
+
+
+def test_an_outage_after_all_was_listed_is_no_reason_to_tell(bench: Bench) -> None:
+    bench.cover("a")
+    bench.fail(SERVICE, "a", Unreachable("refused"), seconds=1000)
+    assert bench.coverage.view("a").unlisted == ()
+    assert bench.coverage.missing()[SERVICE, "a"] == "services of a can't be listed: refused"
+
+
+def test_a_short_failure_of_what_was_listed_is_not_missing(bench: Bench) -> None:
+    bench.cover("a")
+    bench.fail(SERVICE, "a")
+    assert (SERVICE, "a") not in bench.coverage.missing()
+
+
+def test_autoscalers_are_unknown_until_a_sweep_after_anything_may_have_been_missed(bench: Bench) -> None:
+    coverage, scope = bench.coverage, (HORIZONTAL_POD_AUTOSCALER, "a")
+    assert coverage.view("a").replicas_unknown
+    bench.cover("a")
+    assert not coverage.view("a").replicas_unknown
+    assert coverage.view("b").replicas_unknown
+    coverage.watch_refused(scope)
+    assert coverage.view("a").replicas_unknown
+    coverage.listed(scope)
+    assert coverage.view("a").replicas_unknown, "its watch does not run"
+    assert coverage.watch_opened(scope)
+    assert not coverage.watch_opened(scope)
+    assert not coverage.view("a").replicas_unknown
+    coverage.begin_watches()
+    coverage.listed(scope)
+    assert coverage.view("a").replicas_unknown
+    coverage.watch_started(scope)
+    assert not coverage.view("a").replicas_unknown
+
+
+def test_a_watch_that_is_refused_beside_a_list_that_is_answered(bench: Bench) -> None:
+    bench.fail(POD, "b", None)
+    assert "refuses the watch" in bench.coverage.missing()[POD, "b"]
+
+
+def test_the_cluster_holds_every_namespace() -> None:
+    coverage = Coverage([None], lambda: 0.0)
+    assert coverage.scope(POD, "shop") == (POD, None)
+    assert not coverage.view("shop").settled
+
+
+def test_what_cannot_be_listed_is_told_and_nothing_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """K5: the operator could see the WebApp and not its Deployment, and said nothing."""
+    bench, why = Reconciling(), dict[str, str]()
+    monkeypatch.setattr(bench.reconciler, "_unlisted", lambda namespace: why if namespace == "shop" else {})
+    bench.converge()
+    why["Deployment"] = "deployments.apps can't be listed in namespace shop: 403 Forbidden: no right"
+    bench.webapp(version=500, generation=2, image="registry.example/web:2")
+    bench.run()
+    assert bench.writer.sent == ["status"]
+    assert bench.conditions()["Ready"] == ("False", "NotListed")
+    assert [(told.reason, told.type) for told in bench.events.told] == [("NotListed", "Warning")]
+    assert why["Deployment"] in bench.events.told[0].note
+    bench.run()
+    assert bench.writer.sent == []
+    why.clear()
+    bench.run()
+    assert "update Deployment" in bench.writer.sent

@@ -1,0 +1,178 @@
+"""The loop: what is listed and watched, and what follows when that changes."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+from prometheus_client import REGISTRY
+
+from coxswain.control.feed import Feed, Sign
+from coxswain.control.loop import Loop
+from coxswain.control.store import HistoryReset, Key
+from coxswain.kube.errors import Refused, Unreachable
+from coxswain.kube.kinds import HORIZONTAL_POD_AUTOSCALER, KINDS, SERVICE, WEBAPP, Kind
+from coxswain.settings import QueueSettings, Settings
+from unit.loops import WEB, Empty, Scripted, during, raising
+from unit.objects import observed_webapp, raw_webapp
+
+
+class Two(Empty):
+    """A cluster of two namespaces; nothing of b may be listed, and a has a WebApp."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.forbidden: set[tuple[Kind, str | None]] = {(kind, "b") for kind in KINDS}
+
+    async def pages(self, *scope: Any) -> Any:
+        if scope in self.forbidden:
+            raise Refused(403, {"reason": "Forbidden", "message": "its RoleBinding is gone"})
+        here = [raw_webapp(metadata={"namespace": scope[1]})] if scope[0] is WEBAPP else []
+        yield {"metadata": {"resourceVersion": "10"}, "items": here}
+
+
+def during_two(
+    monkeypatch: pytest.MonkeyPatch,
+    reconciler: Scripted,
+    body: Callable[[Loop, Two, Feed], Coroutine[Any, Any, None]],
+    settings: Settings,
+) -> None:
+    """Run a test while the watches of a run, and those of b are refused."""
+    feeds: list[Feed] = []
+    client = Two()
+
+    async def watches(feed: Feed, stop: asyncio.Event) -> None:
+        feeds.append(feed)
+        for kind in KINDS:
+            feed.started_over(kind, "a")
+            feed.alive(kind, "b", Sign.FAILED)
+        await stop.wait()
+
+    async def whole() -> None:
+        loop = Loop(settings, client, watches)
+        monkeypatch.setattr(loop, "_reconciler", reconciler)
+        stop = asyncio.Event()
+        running = asyncio.create_task(loop.run(stop))
+        async with asyncio.timeout(20):
+            while not loop.ready:
+                await asyncio.sleep(0.01)
+            await body(loop, client, feeds[0])
+        stop.set()
+        await running
+
+    asyncio.run(whole())
+
+
+def test_a_namespace_that_is_forbidden_stops_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """K5: nothing in a was reconciled, and readiness did not say why."""
+    reconciler = Scripted({})
+
+    async def body(loop: Loop, client: Two, feed: Feed) -> None:
+        while reconciler.asked != [Key("a", "web")]:
+            await asyncio.sleep(0.01)
+        assert "webapps of b can't be listed: 403 Forbidden: its RoleBinding is gone" in loop.missing
+        assert REGISTRY.get_sample_value("coxswain_unlisted", {"kind": "webapps", "namespace": "b"}) == 1
+        for number in range(5):
+            loop._queue.add(Key("b", f"web-{number}"))
+        loop._queue.add(Key("a", "web"))
+        while len(reconciler.asked) < 2:
+            await asyncio.sleep(0.01)
+        client.forbidden.clear()
+        for kind in KINDS:
+            feed.alive(kind, "b", Sign.OPENED)
+            feed.started_over(kind, "b")
+        # What b's keys were taken for is not forgotten.
+        while len(reconciler.asked) < 8:
+            await asyncio.sleep(0.01)
+        assert Counter(key.namespace for key in reconciler.asked) == {"a": 2, "b": 6}
+        assert loop.missing == []
+        assert REGISTRY.get_sample_value("coxswain_unlisted", {"kind": "webapps", "namespace": "b"}) == 0
+
+    settings = Settings(namespaces=("a", "b"), queue=QueueSettings(workers=2))
+    during_two(monkeypatch, reconciler, body, settings)
+
+
+def test_a_webapp_that_was_reconciled_without_its_autoscalers_is_looked_at_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """K28: nobody else tells it that they are known now."""
+    reconciler = Scripted({})
+
+    async def body(loop: Loop) -> None:
+        feed = loop._feed
+        assert feed is not None
+        scope = (HORIZONTAL_POD_AUTOSCALER, None)
+        assert not loop.replicas_unknown("shop")
+        loop._take_sign(feed, *scope, Sign.FAILED)
+        assert loop.replicas_unknown("shop")
+        loop._queue.add(WEB)
+        while reconciler.asked != [WEB]:
+            await asyncio.sleep(0.01)
+        loop._take_sign(feed, *scope, Sign.OPENED)
+        while reconciler.asked != [WEB, WEB]:
+            await asyncio.sleep(0.01)
+        assert not loop.replicas_unknown("shop")
+        monkeypatch.setattr(loop._progress, "silent", lambda: {scope: 200.0})
+        assert loop.replicas_unknown("shop")
+
+    during(monkeypatch, reconciler, body)
+
+
+def test_late_news_after_a_history_reset_does_not_reach_the_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def body(loop: Loop) -> None:
+        late = loop._feed
+        assert late is not None
+        listed = loop._client.listed  # type: ignore[attr-defined]
+        loop._start_over(HistoryReset("restored"))
+        loop._take(late, observed_webapp(version=500), False)
+        loop._take_start(late, WEBAPP, None)
+        loop._take_sign(late, WEBAPP, None, Sign.FAILED)
+        loop._take_sign(late, WEBAPP, None, Sign.OPENED)
+        await asyncio.sleep(0.1)
+        assert loop._store.webapps() == []
+        assert loop._client.listed == listed  # type: ignore[attr-defined]
+        while loop.missing:
+            await asyncio.sleep(0.01)
+
+    during(monkeypatch, Scripted({}), body)
+
+
+def test_when_a_watch_opens_again_what_waits_is_tried_and_the_webapps_are_listed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reconciler = Scripted({WEB: lambda: raising(Unreachable("reset"))})
+
+    async def body(loop: Loop) -> None:
+        feed = loop._feed
+        assert feed is not None
+        loop._queue.add(WEB)
+        while loop._queue.failures(WEB) != 1:
+            await asyncio.sleep(0.01)
+        listed = loop._client.listed  # type: ignore[attr-defined]
+        loop._take_sign(feed, WEBAPP, None, Sign.OPENED)
+        await asyncio.sleep(0.1)
+        assert (len(reconciler.asked), loop._client.listed) == (1, listed)  # type: ignore[attr-defined]
+        loop._take_sign(feed, WEBAPP, None, Sign.FAILED)
+        loop._take_sign(feed, WEBAPP, None, Sign.OPENED)
+        while len(reconciler.asked) < 2 or loop._client.listed < listed + 1:  # type: ignore[attr-defined]
+            await asyncio.sleep(0.01)
+        loop._take_sign(feed, SERVICE, None, Sign.FAILED)
+        loop._take_sign(feed, SERVICE, None, Sign.OPENED)
+        while len(reconciler.asked) < 3:
+            await asyncio.sleep(0.01)
+        assert loop._client.listed == listed + 1  # type: ignore[attr-defined]
+
+    queue = QueueSettings(retry_delay=30, scout_interval=30)
+    during(monkeypatch, reconciler, body, settings=Settings(queue=queue))
+
+
+def test_each_interval_tries_again_what_was_refused_and_looks_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    reconciler = Scripted({})
+
+    async def body(loop: Loop) -> None:
+        loop._store.observe(observed_webapp())
+        while not reconciler.looked_again or WEB not in reconciler.asked:
+            await asyncio.sleep(0.01)
+
+    during(monkeypatch, reconciler, body, settings=Settings(resync_interval=0.1))

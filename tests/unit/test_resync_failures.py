@@ -1,0 +1,103 @@
+"""Resync: pages that fail, objects that can't be read, answers that are no list, and scopes that can't be watched."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from prometheus_client import REGISTRY
+
+from coxswain.control import resync as module
+from coxswain.control.store import Key
+from coxswain.kube.errors import Refused
+from coxswain.kube.kinds import SERVICE, WEBAPP
+from unit.objects import observed_child, raw_webapp
+from unit.sweeps import Bench, during
+
+
+def test_what_a_page_brought_is_looked_at_even_if_a_later_page_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """K2: the store knew of the first page, so the next sweep found nothing new in it, and nobody was told."""
+    monkeypatch.setattr(module, "_RETRY_SECONDS", 0.01)
+
+    async def body(bench: Bench) -> None:
+        bench.client.webapps = [raw_webapp("first", version=10), raw_webapp("second", version=11, uid="uid-2")]
+        bench.client.failing_pages = 1
+        bench.resync.sweep_soon(WEBAPP, None)
+        await bench.swept(WEBAPP)
+        assert sorted(key.name for key in bench.found) == ["first", "second"]
+
+    during(body)
+
+
+ODD: dict[str, Any] = {"metadata": {"name": "odd", "namespace": "shop", "uid": "u", "resourceVersion": "12"}, "spec": 7}
+
+
+@pytest.mark.parametrize("odd", [{**ODD, "metadata": {**ODD["metadata"], "managedFields": 7, "labels": 8}}, {}, 7])
+def test_an_object_that_cannot_be_read_is_skipped_and_told(caplog: pytest.LogCaptureFixture, odd: Any) -> None:
+    """K24: it ended the process, although the log said that the next sweep would tell."""
+
+    async def body(bench: Bench) -> None:
+        before = unreadable()
+        bench.client.services = [raw_webapp("before"), odd, raw_webapp("after")]
+        bench.store.observe(observed_child(SERVICE, "odd", version=11))
+        bench.resync.sweep_soon(SERVICE, None)
+        await bench.swept(SERVICE)
+        assert all(bench.store.get(SERVICE, Key("shop", name)) is not None for name in ("before", "after"))
+        assert unreadable() == before + 1
+        assert "can't be read and is skipped" in caplog.text
+        if odd and odd != 7:
+            assert "odd" in caplog.text
+            assert bench.store.get(SERVICE, Key("shop", "odd")) is not None, "it was listed"
+
+    during(body)
+
+
+def unreadable() -> float:
+    return REGISTRY.get_sample_value("coxswain_unreadable_objects_total", {"kind": "services"}) or 0.0
+
+
+@pytest.mark.parametrize("answer", [{}, {"metadata": {}}, {"metadata": {"resourceVersion": "1"}, "items": 7}, []])
+def test_an_answer_that_is_no_list_is_a_failure(monkeypatch: pytest.MonkeyPatch, answer: Any) -> None:
+    """K27: it ended the process."""
+    monkeypatch.setattr(module, "_RETRY_SECONDS", 0.01)
+
+    async def body(bench: Bench) -> None:
+        bench.client.first = [answer]
+        bench.resync.sweep_soon(WEBAPP, None)
+        await bench.swept(WEBAPP)
+        assert len(bench.client.listed) == 2
+
+    during(body)
+
+
+@pytest.mark.parametrize("error", [ValueError("the plugin printed nonsense"), TypeError()])
+def test_whatever_fails_in_one_sweep_ends_no_other(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    monkeypatch.setattr(module, "_RETRY_SECONDS", 0.01)
+
+    async def body(bench: Bench) -> None:
+        bench.client.failure, bench.client.failures = error, 2
+        bench.resync.sweep_soon(WEBAPP, None)
+        await bench.swept(WEBAPP)
+        bench.resync.sweep_soon(SERVICE, None)
+        await bench.swept(SERVICE)
+
+    during(body)
+
+
+def test_a_scope_whose_watch_is_refused_is_asked_for_the_reason_and_not_swept() -> None:
+    async def body(bench: Bench) -> None:
+        scope = (WEBAPP, None)
+        bench.client.failure, bench.client.failures = Refused(403, {"message": "no right"}), 1
+        bench.resync.ask_why(scope)
+        await bench.listed(1)
+        assert bench.resync.coverage.missing()[scope] == "webapps can't be listed: 403 : no right"
+        bench.resync.ask_why(scope)
+        await asyncio.sleep(0.05)
+        assert len(bench.client.listed) == 1, "asked once in ten seconds"
+        bench.resync.sweep_soon(WEBAPP, None)
+        await bench.swept(WEBAPP)
+        assert bench.resync.coverage.missing()[scope] == "webapps not watched yet"
+        bench.resync.ask_why(scope)
+        await asyncio.sleep(0.05)
+        assert len(bench.client.listed) == 2, "nothing to ask: it was listed"
+
+    during(body)
