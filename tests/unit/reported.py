@@ -69,7 +69,7 @@ HEALTHS: Mapping[str, Health] = {
     "name taken": name_taken("ReplicaSet other"),
     "rejected": rejected("too large"),
     "forbidden": not_written("Forbidden", "exceeded quota: none"),
-    "denied": denied("admission webhook \"x\" denied the request: no"),
+    "denied": denied('admission webhook "x" denied the request: no'),
     "no answer": not_written("WriteFailed", "no answer"),
     "differs while paused": differs("spec.replicas"),
     "halted": halted("spec.replicas (flux)"),

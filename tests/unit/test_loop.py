@@ -72,7 +72,7 @@ def test_a_retry_that_failed_is_no_end_of_an_outage(monkeypatch: pytest.MonkeyPa
     async def body(loop: Loop) -> None:
         for key in keys:
             loop._failed(key, Unreachable("reset"))
-        loop._follow_up(keys[0], Outcome(retry=True))
+        loop._follow_up(keys[0], Outcome(failed=Unreachable("reset")))
         assert (len(loop._queue), loop._outage.scout) == (0, keys[1])
         loop._follow_up(keys[1], Outcome())
         assert (len(loop._queue), loop._outage.scout) == (4, None)

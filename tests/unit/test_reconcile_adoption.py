@@ -93,8 +93,8 @@ def test_a_name_that_becomes_due_during_a_reconcile_is_looked_at_next(bench: Ben
 def test_an_overdue_name_that_no_reconcile_looks_at_makes_no_hot_loop(bench: Bench, why: str) -> None:
     both_taken(bench)
     bench.now += 1000
-    for kind in ("Service", "Deployment"):
-        bench.writer.fail(f"look {kind}", refusal(403))
+    for name in ("Service", "Deployment"):
+        bench.writer.fail(f"look {name}", refusal(403))
     if why == "paused":
         bench.webapp(version=500, generation=2, paused=True)
     elif why == "not desired":

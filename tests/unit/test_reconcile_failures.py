@@ -1,9 +1,17 @@
 """Failures of single requests: what is retried, what the status and Events say, and what goes on beside."""
 
+import dataclasses
+from typing import Any
+
 import pytest
 
-from coxswain.control.reconcile import Outcome
-from unit.bench import Bench
+from coxswain.control.store import Key
+from coxswain.kube.compare import Entry
+from coxswain.kube.errors import Ending, OutOfDate, RequestFailed, Undecodable, Unreachable
+from coxswain.kube.kinds import CONFIG_MAP, DEPLOYMENT, SERVICE_ACCOUNT
+from coxswain.kube.observed import Controller
+from unit.bench import WEB, Bench
+from unit.objects import observed_child
 from unit.server import refusal
 
 ALL = ["create ServiceAccount", "create ConfigMap", "create Service", "create Deployment", "status"]
@@ -21,7 +29,7 @@ DENIED = "services \"web\" is forbidden: ValidatingAdmissionPolicy 'x' with bind
 def test_what_admission_denies_is_told_and_retried(bench: Bench) -> None:
     bench.writer.fail("create Service", refusal(422, DENIED, causes=[{"message": DENIED}]))
     bench.webapp()
-    assert bench.run() == Outcome(retry=True)
+    assert bench.run().retry
     assert bench.writer.sent == ALL
     assert bench.conditions()["Ready"] == ("False", "AdmissionDenied")
     assert bench.conditions()["Stalled"] == ("False", "NotStalled")
@@ -33,3 +41,257 @@ def test_what_admission_denies_is_told_and_retried(bench: Bench) -> None:
     bench.roll_out()
     bench.run()
     assert bench.conditions()["Ready"] == ("True", "Ready")
+
+
+PASSING = [
+    Unreachable("PATCH: TimeoutError"),
+    Undecodable("an answer with status 200 is no JSON object"),
+    refusal(500),
+    refusal(404),
+    refusal(409),
+    refusal(422, causes=[{"field": "metadata.uid"}]),
+]
+
+
+def fail_update(bench: Bench, error: RequestFailed) -> None:
+    """Let the update of the Deployment fail while it stays as it is."""
+    live = bench.store.get(DEPLOYMENT, WEB)
+    assert live is not None
+    bench.writer.fail("update Deployment", error)
+    bench.writer.answer("look Deployment", live)
+
+
+@pytest.mark.parametrize("error", PASSING)
+def test_a_failure_that_passes_is_retried_and_reported_by_nothing(bench: Bench, error: RequestFailed) -> None:
+    bench.converge()
+    fail_update(bench, error)
+    bench.webapp(version=500, generation=2, image="registry.example/web:2")
+    for failures in range(3):
+        assert bench.run(failures=failures).failed is error
+        assert "status" not in bench.writer.sent
+    assert bench.events.told == []
+    del bench.writer.answers["update Deployment"]
+    assert not bench.run(failures=3).retry
+    assert bench.writer.sent[0] == "update Deployment"
+    bench.roll_out()
+    bench.run()
+    assert bench.conditions()["Ready"] == ("True", "Ready")
+    assert bench.events.told == []
+
+
+REASONS = ["NoAnswer", "UnreadableAnswer", *["Refused"] * 4]
+
+
+@pytest.mark.parametrize(("error", "reason"), list(zip(PASSING, REASONS, strict=True)))
+def test_a_failure_that_lasts_is_reported_in_status_and_event(bench: Bench, error: RequestFailed, reason: str) -> None:
+    """K7: only refusals were, so Ready stayed True for ever."""
+    bench.converge()
+    fail_update(bench, error)
+    bench.webapp(version=500, generation=2, image="registry.example/web:2")
+    for failures in range(4):
+        assert bench.run(failures=failures).retry
+    assert bench.conditions()["Ready"] == ("False", reason)
+    assert bench.conditions()["Stalled"] == ("False", "NotStalled")
+    assert [told.reason for told in bench.events.told] == [reason]
+    assert "coxswain retries" in bench.events.told[0].note
+    bench.run(failures=4)
+    assert "status" not in bench.writer.sent
+
+
+def test_another_child_that_fails_makes_a_conflict_no_news(bench: Bench) -> None:
+    """How often the WebApp has failed says nothing about the child that fails now for the first time."""
+    bench.converge()
+    bench.writer.fail("update Service", refusal(403))
+    bench.webapp(version=500, generation=2, image="registry.example/web:2", labels={"a": "b"})
+    bench.run(failures=9)
+    bench.writer.fail("update Deployment", refusal(409))
+    bench.webapp(version=600, generation=3, image="registry.example/web:3", labels={"a": "b"})
+    bench.run(failures=10)
+    assert not [told for told in bench.events.told if "Deployment" in told.note]
+
+
+@pytest.mark.parametrize("failing", ["create ServiceAccount", "create ConfigMap", "create Service"])
+@pytest.mark.parametrize("error", [Unreachable("reset"), refusal(500), refusal(403), refusal(422)])
+def test_one_child_that_fails_holds_up_no_sibling(bench: Bench, failing: str, error: RequestFailed) -> None:
+    bench.writer.fail(failing, error)
+    bench.webapp()
+    bench.run()
+    assert bench.writer.sent[:3] == ALL[:3]
+    assert ("create Deployment" in bench.writer.sent) is (failing == "create Service")
+    bench.now += 1
+    bench.run(failures=1)
+    assert bench.conditions()["Ready"][0] == "False"
+
+
+def test_a_failure_that_hangs_is_in_the_status_after_a_second(bench: Bench) -> None:
+    """A webhook that times out takes 10 s for each attempt: the siblings' state does not wait for the fourth."""
+    bench.writer.fail("create Service", Unreachable("TimeoutError"))
+    bench.webapp()
+    assert bench.run().after == 1
+    bench.now += 10
+    bench.run(failures=1)
+    assert "status" in bench.writer.sent
+    assert bench.conditions()["Ready"] == ("False", "Retrying")
+    assert [told.reason for told in bench.events.told] == ["Created"]
+
+
+ENDS_ALL = [OutOfDate("gone"), Ending("the operator is ending")]
+
+
+@pytest.mark.parametrize("error", ENDS_ALL)
+def test_a_failure_that_concerns_all_ends_the_reconcile(bench: Bench, error: RequestFailed) -> None:
+    bench.writer.fail("create ServiceAccount", error)
+    bench.webapp()
+    with pytest.raises(type(error)):
+        bench.run()
+    assert bench.writer.sent == ["create ServiceAccount"]
+
+
+def test_a_server_that_is_down_makes_no_noise(bench: Bench) -> None:
+    bench.converge()
+    for request in ("update Deployment", "status", "look WebApp"):
+        bench.writer.fail(request, Unreachable("refused"))
+    bench.webapp(version=500, generation=2, image="registry.example/web:2")
+    for failures in range(3):
+        bench.run(failures=failures)
+    with pytest.raises(Unreachable):
+        bench.run(failures=3)
+    bench.writer.answers.clear()
+    bench.events.told.clear()
+    assert not bench.run(failures=4).retry
+    bench.roll_out()
+    bench.run()
+    assert bench.events.told == []
+    assert bench.conditions()["Ready"] == ("True", "Ready")
+
+
+def unwanted_config(bench: Bench) -> None:
+    """Bring a new ConfigMap about, and let the DELETE of the old one be due."""
+    bench.converge()
+    bench.webapp(version=500, generation=2, config={"A": "2"})
+    bench.run()
+    bench.roll_out()
+
+
+@pytest.mark.parametrize(
+    "error", [refusal(403, "no deletes"), refusal(422, 'admission webhook "x" denied the request: no deletes')]
+)
+def test_a_refused_removal_is_one_childs_trouble(bench: Bench, error: RequestFailed) -> None:
+    """K3: the status said RollingOut for ever, without an Event."""
+    unwanted_config(bench)
+    bench.writer.fail("remove ConfigMap", error)
+    assert bench.run().failed is error
+    assert bench.conditions()["Ready"] == ("False", "NotRemoved")
+    assert bench.conditions()["Available"][0] == "True"
+    assert [told.reason for told in bench.events.told] == ["NotRemoved"]
+    assert "no deletes; coxswain retries it with backoff" in bench.events.told[0].note
+    bench.run(failures=1)
+    assert bench.writer.sent == ["remove ConfigMap"]
+    bench.writer.answers.clear()
+    bench.run(failures=2)
+    assert bench.conditions()["Ready"] == ("True", "Ready")
+
+
+@pytest.mark.parametrize("error", [Unreachable("TimeoutError"), refusal(500)])
+def test_a_removal_that_fails_is_reported_when_it_lasts(bench: Bench, error: RequestFailed) -> None:
+    unwanted_config(bench)
+    bench.writer.fail("remove ConfigMap", error)
+    for failures in range(3):
+        assert bench.run(failures=failures).failed is error
+    assert bench.events.told == []
+    bench.run(failures=3)
+    assert bench.conditions()["Ready"] == ("False", "NotRemoved")
+
+
+def account_of_others(bench: Bench, **spec: Any) -> None:
+    """Converge, and let another manager set an annotation of the ServiceAccount."""
+    bench.webapp(serviceAccount={"create": True, "annotations": {"role": "a"}}, **spec)
+    bench.run()
+    bench.roll_out()
+    bench.run()
+    account = bench.store.get(SERVICE_ACCOUNT, WEB)
+    assert account is not None
+    assert account.owned is not None
+    metadata = {key: value for key, value in account.owned["f:metadata"].items() if key != "f:annotations"}
+    bench.writer.version += 1
+    annotated = {**account.content["metadata"], "annotations": {"role": "b"}}
+    bench.store.observe(
+        dataclasses.replace(
+            account,
+            version=bench.writer.version,
+            content={**account.content, "metadata": annotated},
+            owned={**account.owned, "f:metadata": metadata},
+            others=(Entry("iam", {"f:metadata": {"f:annotations": {"f:role": {}}}}),),
+        )
+    )
+    bench.webapp(
+        version=bench.writer.version + 1,
+        generation=2,
+        image="registry.example/web:2",
+        serviceAccount={"create": True, "annotations": {"role": "a"}},
+        **spec,
+    )
+
+
+HALT = {"policy": "Enforce", "rules": [{"kind": "ServiceAccount", "path": "metadata.annotations", "policy": "Halt"}]}
+
+
+@pytest.mark.parametrize("why", ["halt", "403", "409", "denied", "no answer", "contested"])
+def test_a_child_that_is_there_holds_nothing_back(bench: Bench, why: str) -> None:
+    """K4: what was wrong with an annotation of the ServiceAccount kept a new image from being rolled out."""
+    account_of_others(bench, **({"conflicts": HALT} if why == "halt" else {}))
+    errors: dict[str, RequestFailed] = {
+        "403": refusal(403),
+        "409": refusal(409),
+        "denied": refusal(422, 'admission webhook "x" denied the request'),
+        "no answer": Unreachable("reset"),
+    }
+    if why in errors:
+        bench.writer.fail("update ServiceAccount", errors[why])
+    if why == "contested":
+        for _ in range(5):
+            bench.reconciler._contests.took_back(WEB, "ServiceAccount/web", ["metadata.annotations[role]"])
+    bench.run()
+    assert "update Deployment" in bench.writer.sent
+
+
+@pytest.mark.parametrize("why", ["missing", "foreign", "going", "another content"])
+def test_a_child_that_pods_can_not_start_with_holds_them_back(bench: Bench, why: str) -> None:
+    bench.converge()
+    (config,) = bench.store.objects_of(WEB, CONFIG_MAP)
+    place = Key(config.namespace, config.name)
+    if why == "missing":
+        bench.store.forget(CONFIG_MAP, place, 500)
+        bench.writer.fail("create ConfigMap", refusal(403))
+    elif why == "foreign":
+        bench.store.observe(dataclasses.replace(config, version=500, controller=Controller("Shop", "x", "uid-9")))
+    elif why == "going":
+        bench.store.observe(dataclasses.replace(config, version=500, going=True))
+    else:
+        bench.store.observe(dataclasses.replace(config, version=500, content={**config.content, "data": {"A": "x"}}))
+        for request in ("update ConfigMap", "remove ConfigMap"):
+            bench.writer.fail(request, refusal(403))
+    bench.webapp(version=600, generation=2, image="registry.example/web:2")
+    bench.run()
+    assert "update Deployment" not in bench.writer.sent
+
+
+def test_a_refused_adoption_is_forgotten_with_its_object(bench: Bench) -> None:
+    """K14: it was remembered as if the object were absent, and nothing was created after it went."""
+    bench.webapp()
+    theirs = observed_child(SERVICE_ACCOUNT, version=20, uid="theirs", label=None)
+    metadata = {**theirs.content["metadata"], "annotations": {"coxswain.dev/adopt": "web"}}
+    theirs = dataclasses.replace(theirs, content={**theirs.content, "metadata": metadata})
+    bench.writer.fail("create ServiceAccount", refusal(409))
+    bench.writer.answer("look ServiceAccount", theirs)
+    bench.writer.fail("update ServiceAccount", refusal(422))
+    assert bench.run().after == 60
+    assert bench.conditions()["Stalled"] == ("True", "Rejected")
+    bench.now += 61
+    bench.run()
+    assert bench.writer.sent == ["look ServiceAccount"], "it is not adopted again and again"
+    del bench.writer.answers["create ServiceAccount"]
+    bench.writer.fail("look ServiceAccount", refusal(404))
+    bench.now += 61
+    bench.run()
+    assert bench.writer.sent[:2] == ["look ServiceAccount", "create ServiceAccount"]

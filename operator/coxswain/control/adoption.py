@@ -93,15 +93,16 @@ class TakenNames:
         self._of_webapp.get(_key(webapp), {}).pop((found.kind, found.name), None)
 
     def again(self, key: Key, children: Iterable[tuple[str, str]]) -> float | None:
-        """Return the seconds until one of these children's names is due; 0 if one is overdue, None without one.
+        """Return the seconds until one of a WebApp's names is due; None without one.
 
-        Pass only the kinds and names that the reconcile has looked at: an overdue name of another child would return 0
-        in each reconcile.
+        0 if it is overdue and of one of these children, by kind and name, at whose names the reconcile has looked: an
+        overdue name of another child would be 0 after each reconcile.
         """
-        wanted, now = set(children), self._clock()
+        looked, now = set(children), self._clock()
         names = self._of_webapp.get(key, {}).items()
+        remaining = ((kind.kind, name, known.until - now) for (kind, name), known in names)
         return min(
-            (max(0.0, known.until - now) for (kind, name), known in names if (kind.kind, name) in wanted), default=None
+            (max(0.0, left) for kind, name, left in remaining if left > 0 or (kind, name) in looked), default=None
         )
 
     def clear(self) -> None:

@@ -2,13 +2,13 @@
 
 import hashlib
 import json
+from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Any
 
 from coxswain.control.store import Key
-from coxswain.kube.kinds import Kind, kind_of
 from coxswain.kube.observed import Observed
 from coxswain.webapp.health import Health
-from coxswain.webapp.identity import WEBAPP_LABEL
 from coxswain.webapp.spec import Manifest
 
 
@@ -26,7 +26,8 @@ class Attempts:
     """The last write of each child that led nowhere."""
 
     def __init__(self) -> None:
-        self._of_webapp: dict[Key, dict[tuple[Kind, Key], Attempt]] = {}
+        self._of_webapp: dict[Key, dict[str, Attempt]] = {}
+        self._failures: dict[Key, dict[str, int]] = {}
 
     def look_again(self) -> None:
         """Forget what was refused, so that it is tried once more; an apply without effect is not."""
@@ -36,29 +37,47 @@ class Attempts:
     def clear(self) -> None:
         """Forget all WebApps."""
         self._of_webapp.clear()
+        self._failures.clear()
 
     def forget(self, key: Key) -> None:
         """Forget all about the children of a WebApp that is gone."""
         self._of_webapp.pop(key, None)
+        self._failures.pop(key, None)
 
-    def known(self, manifest: Manifest, observed: Observed | None) -> Attempt | None:
+    def retain(self, key: Key, children: Collection[str]) -> None:
+        """Forget all children of a WebApp but these, each given as kind/name."""
+        tables: tuple[dict[Key, dict[str, Any]], ...] = (self._of_webapp, self._failures)
+        for table in tables:
+            for child in table.get(key, {}).keys() - set(children):
+                del table[key][child]
+
+    def failed(self, key: Key, child: str) -> int:
+        """Count a failed reconcile of a child; return how many have failed in a row."""
+        failures = self._failures.setdefault(key, {})
+        failures[child] = failures.get(child, 0) + 1
+        return failures[child]
+
+    def succeeded(self, key: Key, child: str) -> None:
+        """Forget the failed reconciles of a child."""
+        self._failures.get(key, {}).pop(child, None)
+
+    def known(self, key: Key, manifest: Manifest, observed: Observed | None) -> Attempt | None:
         """Return the attempt to write this manifest over this object, if it led nowhere."""
-        found = self._of_webapp.get(_owner(manifest), {}).get(_place(manifest))
+        found = self._of_webapp.get(key, {}).get(_child(manifest))
         same = found is not None and (found.manifest, found.live) == (_digest(manifest), _state(observed))
         return found if same else None
 
-    def remember(self, manifest: Manifest, observed: Observed | None, refused: Health | None) -> None:
-        """Remember a write that led nowhere; `refused` is the health that tells of a refusal."""
+    def remember(self, key: Key, manifest: Manifest, observed: Observed | None, refused: Health | None) -> None:
+        """Remember a write that led nowhere over the object that it was sent for, None to create one.
+
+        `refused` is the health that tells of a refusal.
+        """
         attempt = Attempt(_digest(manifest), _state(observed), refused)
-        self._of_webapp.setdefault(_owner(manifest), {})[_place(manifest)] = attempt
+        self._of_webapp.setdefault(key, {})[_child(manifest)] = attempt
 
 
-def _place(manifest: Manifest) -> tuple[Kind, Key]:
-    return kind_of(manifest), Key(manifest["metadata"]["namespace"], manifest["metadata"]["name"])
-
-
-def _owner(manifest: Manifest) -> Key:
-    return Key(manifest["metadata"]["namespace"], manifest["metadata"]["labels"][WEBAPP_LABEL])
+def _child(manifest: Manifest) -> str:
+    return f"{manifest['kind']}/{manifest['metadata']['name']}"
 
 
 def _state(observed: Observed | None) -> str | None:

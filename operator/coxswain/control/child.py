@@ -8,7 +8,7 @@ from functools import partial
 from coxswain.control.adoption import TakenNames, foreign, is_released, to_release, waits_for
 from coxswain.control.attempts import Attempts
 from coxswain.control.contest import Contests
-from coxswain.control.finding import healthy, listed, refusal, shown
+from coxswain.control.finding import PATIENCE, concerns_all, failure, healthy, listed, shown
 from coxswain.control.freshness import Freshness
 from coxswain.control.reached import Reached
 from coxswain.control.replacement import Replacements
@@ -17,7 +17,7 @@ from coxswain.control.scaling import comes_back, count_to_keep, scaled
 from coxswain.control.store import Key, Store
 from coxswain.kube.apply import Writer
 from coxswain.kube.conflicts import Plan, foreign_manager, plan
-from coxswain.kube.errors import Refused
+from coxswain.kube.errors import Refused, RequestFailed, Sort
 from coxswain.kube.fields import owns
 from coxswain.kube.kinds import Kind, kind_of
 from coxswain.kube.observed import Observed, comparable
@@ -32,6 +32,7 @@ from coxswain.webapp.health import (
     health,
     held,
     immutable,
+    rejected,
     replaced,
 )
 from coxswain.webapp.immutable import Obstacle, Remedy, command, in_place, obstacle
@@ -84,11 +85,14 @@ class ChildWriter:
     async def ensure(self, webapp: WebApp, manifest: Manifest, *, patient: bool) -> Result:
         """Make one child as its manifest says, with the fewest requests.
 
-        A `patient` one leaves an error of the server that may pass to the caller, rather than telling of it.
+        A request that fails is the trouble of this child alone: the result reports it. If `patient`, a failure that
+        often passes is not reported yet; neither are the first three in a row of this child.
 
         Raises:
-            RequestFailed: the API server can't be reached, what was known of the child is out of date, or the error may
-                pass soon.
+            OutOfDate: the WebApp is no longer as it was.
+            Ending: the operator is about to end.
+            Refused: the namespace is being deleted.
+            HistoryReset: an answer was older than the object that the request was sent for.
         """
         place = _place(manifest)
         observed = self._store.get(*place)
@@ -99,19 +103,28 @@ class ChildWriter:
             return replace(self._paused(webapp, manifest, observed), looked=False)
         try:
             if observed is None:
-                return await self._create(webapp, manifest)
-            return await self._update(webapp, manifest, observed)
-        except Refused as error:
-            refused = refusal(error, patient=patient)
-            if refused is None:
+                result = await self._create(webapp, manifest)
+            else:
+                result = await self._update(webapp, manifest, observed)
+        except RequestFailed as error:
+            if concerns_all(error):
                 raise
-            current = self._store.get(*place)
-            live = current if current is not None and foreign(webapp, current) is None else None
-            if refused.stalled:
-                sent = manifest if live is None else self._plan(webapp, manifest, live).manifest
-                self._attempts.remember(sent, live, refused)
-            log.warning("%s %s can't be written: %s", *_named(manifest), error)
-            return Result(_child(manifest, refused), _ours(webapp, live), retry=not refused.stalled, looked=False)
+            return self._failed(webapp, manifest, error, patient=patient)
+        self._attempts.succeeded(_key(webapp), _object(manifest))
+        return result
+
+    def _failed(self, webapp: WebApp, manifest: Manifest, error: RequestFailed, *, patient: bool) -> Result:
+        failures = self._attempts.failed(_key(webapp), _object(manifest))
+        live = _ours(webapp, self._store.get(*_place(manifest)))
+        state = failure(error, there=live is not None, patient=patient or failures <= PATIENCE)
+        expected = state.retried and error.sort is Sort.CONFLICT
+        log.log(logging.DEBUG if expected else logging.WARNING, "%s %s can't be written: %s", *_named(manifest), error)
+        return Result(_child(manifest, state), live, failed=error, looked=False)
+
+    def _refused(self, webapp: WebApp, sent: Manifest, live: Observed | None, error: Refused) -> None:
+        """Remember a refusal for good of a manifest that was sent for this very object."""
+        if error.sort is Sort.TERMINAL:
+            self._attempts.remember(_key(webapp), sent, live, rejected(error.message))
 
     def _scaled(self, webapp: WebApp, manifest: Manifest, observed: Observed | None) -> Manifest:
         unknown = self._replicas_unknown(webapp.namespace)
@@ -120,18 +133,18 @@ class ChildWriter:
     async def _create(self, webapp: WebApp, manifest: Manifest) -> Result:
         found = await self._taken.look(webapp, manifest)
         if found is None:
-            known = self._attempts.known(manifest, None)
+            known = self._attempts.known(_key(webapp), manifest, None)
             if known is not None and known.refused is not None:
                 return Result(_child(manifest, known.refused))
             try:
                 return await self._made(webapp, self._replacements.successor(webapp, manifest))
             except Refused as error:
-                if error.status != 409:
+                self._refused(webapp, manifest, None, error)
+                if error.status != 409 or error.by_admission:
                     raise
                 # The store doesn't know of it, yet its name is taken: look whose it is.
                 # Nor may the WebApp be what it says, and its manifests of the present.
-                if await self._freshness.is_behind(webapp):
-                    raise
+                await self._freshness.check(webapp)
                 found = await self._writer.look(manifest)
                 self._taken.take_in(webapp, found)
         return await self._update(webapp, self._scaled(webapp, manifest, found), found)
@@ -196,12 +209,17 @@ class ChildWriter:
 
     async def _bring(self, webapp: WebApp, manifest: Manifest, observed: Observed, planned: Plan) -> Result:
         self._replacements.not_needed(webapp, observed)
-        known = self._attempts.known(planned.manifest, observed) if planned.differences else None
+        known = self._attempts.known(_key(webapp), planned.manifest, observed) if planned.differences else None
         if known is not None and known.refused is not None:
             return Result(_child(manifest, known.refused), _ours(webapp, observed), left=planned.left)
-        observed = await self._release(webapp, observed)
-        if planned.differences and known is None:
-            return await self._apply(webapp, manifest, observed, planned)
+        before = observed
+        try:
+            observed = await self._release(webapp, observed)
+            if planned.differences and known is None:
+                return await self._apply(webapp, manifest, observed, planned)
+        except Refused as error:
+            self._refused(webapp, planned.manifest, before, error)
+            raise
         self._reached.note(webapp, _object(manifest), [each.difference.text for each in planned.left])
         state = healthy(observed, planned, planned.differences)
         return Result(_child(manifest, state), observed, left=planned.left)
@@ -228,14 +246,14 @@ class ChildWriter:
                 observed = taken
             answer = await self._writer.update(planned.manifest, observed, force=planned.force)
         except Refused as error:
-            if error.status == 409:
+            if error.status == 409 and not error.by_admission:
                 if error.field_conflicts:
                     log.info("%s %s: a conflict just learned of: %s", *_named(manifest), error)
                 now = await self._writer.look(manifest)
                 self._taken.take_in(webapp, now)
                 if now.generation != observed.generation or not now.generation:
                     self._contests.refused(_key(webapp), _object(manifest), foreign)
-                await self._freshness.is_behind(webapp)
+                await self._freshness.check(webapp)
             raise
         self._taken.answered(webapp, answer, observed)
         self._reached.note(webapp, _object(manifest), [each.difference.text for each in planned.left])
@@ -270,7 +288,7 @@ class ChildWriter:
         after = self._plan(webapp, manifest, answer)
         if after.differences or (before is not None and answer.version == before.version):
             # Between our request and what was stored something changed it: an admission policy, which would again.
-            self._attempts.remember(after.manifest, answer, None)
+            self._attempts.remember(_key(webapp), after.manifest, answer, None)
         return after
 
     def _paused(self, webapp: WebApp, manifest: Manifest, observed: Observed | None) -> Result:

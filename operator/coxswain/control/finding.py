@@ -1,27 +1,46 @@
 """What a plan, and a write that was refused, mean for the health of a child."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from coxswain.kube.compare import Difference
 from coxswain.kube.conflicts import Held, Plan
-from coxswain.kube.errors import Refused, Sort
+from coxswain.kube.errors import Ending, OutOfDate, Refused, RequestFailed, Sort, Undecodable, Unreachable
 from coxswain.kube.observed import Observed
-from coxswain.webapp.health import Health, contested, denied, health, held, not_written, rejected
+from coxswain.webapp.health import Health, contested, denied, health, held, not_written, rejected, retried
 
 _NAMED_DIFFERENCES = 5
 
 
-def refusal(error: Refused, *, patient: bool) -> Health | None:
-    """Return the health that tells of a refusal, or None if the reconcile should rather be tried again as a whole."""
-    if error.sort is Sort.TERMINAL:
-        return rejected(error.message)
-    if error.sort is Sort.CONFLICT or error.namespace_terminating:
-        return None
-    if error.by_admission:
-        return denied(error.message)
-    if error.status == 403 or not patient:
-        return not_written(error.reason or "WriteFailed", error.message)
-    return None
+_REASONS: Mapping[type[RequestFailed], str] = {Unreachable: "NoAnswer", Undecodable: "UnreadableAnswer"}
+
+
+PATIENCE = 3
+"""Failures in a row that are not reported, if the next attempt may well succeed."""
+
+
+def concerns_all(error: RequestFailed) -> bool:
+    """Tell whether a request that failed for one child ends the whole reconcile."""
+    return isinstance(error, (OutOfDate, Ending)) or (isinstance(error, Refused) and error.namespace_terminating)
+
+
+def failure(error: RequestFailed, *, there: bool, patient: bool) -> Health:
+    """Return the health of a child that a request failed for.
+
+    Args:
+        error: the failure.
+        there: whether the child exists.
+        patient: whether a failure that often passes, such as a conflict or a 500, is not reported yet.
+    """
+    if isinstance(error, Refused):
+        if error.sort is Sort.TERMINAL:
+            return rejected(error.message)
+        if error.by_admission:
+            return denied(error.message)
+        if error.status == 403 or not patient:
+            return not_written(error.reason or "WriteFailed", error.message)
+    if patient:
+        return retried(there=there)
+    return not_written(_REASONS.get(type(error), "WriteFailed"), str(error))
 
 
 def healthy(live: Observed, planned: Plan, differing: Sequence[Difference]) -> Health:

@@ -33,22 +33,27 @@ class Freshness:
         if self._uids.get(key) == webapp.uid:
             return
         if self._was_worked_on(key):
-            try:
-                behind = await self.is_behind(webapp)
-            except Refused as error:
-                if error.status != 404:
-                    raise
-                raise OutOfDate(f"WebApp {key} is gone, and its DELETED is on the way") from error
-            if behind:
-                raise OutOfDate(f"WebApp {key} has changed since generation {webapp.generation}")
+            await self.check(webapp)
         self._uids[key] = webapp.uid
 
-    async def is_behind(self, webapp: WebApp) -> bool:
-        """Tell whether a WebApp has changed since; the store knows then."""
-        found = await self._writer.look_at_webapp(webapp)
+    async def check(self, webapp: WebApp) -> None:
+        """Look at a WebApp.
+
+        Raises:
+            OutOfDate: it has changed or is gone; if it has changed, the store knows it now.
+            RequestFailed: it could not be looked at.
+        """
+        key = Key(webapp.namespace, webapp.name)
+        try:
+            found = await self._writer.look_at_webapp(webapp)
+        except Refused as error:
+            if error.status != 404:
+                raise
+            raise OutOfDate(f"WebApp {key} is gone, and its DELETED is on the way") from error
         self._store.observe(found)
-        self._uids[Key(found.namespace, found.name)] = found.uid
-        return (found.uid, found.content["metadata"]["generation"]) != (webapp.uid, webapp.generation)
+        self._uids[key] = found.uid
+        if (found.uid, found.content["metadata"]["generation"]) != (webapp.uid, webapp.generation):
+            raise OutOfDate(f"WebApp {key} has changed since generation {webapp.generation}")
 
     def forget(self, key: Key) -> None:
         """Forget a WebApp that is gone."""

@@ -231,15 +231,18 @@ class Loop:
             return
         if error.sort is Sort.TRANSIENT:
             self._outage.met_by(key)
-        at_least = (error.retry_after if isinstance(error, Refused) else None) or 0.0
-        delay = self._queue.retry(key, at_least=at_least)
+        delay = self._retry(key, error)
         expected = error.sort is Sort.CONFLICT or isinstance(error, Ending)
         level = logging.DEBUG if expected else logging.WARNING
         log.log(level, "%s; trying again in %.1f s", error, delay)
 
+    def _retry(self, key: Key, error: RequestFailed) -> float:
+        at_least = (error.retry_after if isinstance(error, Refused) else None) or 0.0
+        return self._queue.retry(key, at_least=at_least)
+
     def _follow_up(self, key: Key, outcome: Outcome) -> None:
-        if outcome.retry:
-            self._queue.retry(key)
+        if outcome.failed is not None:
+            self._retry(key, outcome.failed)
             self._outage.still_met_by(key)
         else:
             self._queue.succeeded(key)

@@ -11,42 +11,47 @@ from datetime import datetime
 from coxswain.control.adoption import TakenNames
 from coxswain.control.child import ChildWriter
 from coxswain.control.contest import Contests
+from coxswain.control.finding import PATIENCE
 from coxswain.control.freshness import Freshness
 from coxswain.control.ledger import Ledger, conflicts, repairs
 from coxswain.control.news import news
+from coxswain.control.removal import Removals
 from coxswain.control.report import Deployed, Report, Reporter
 from coxswain.control.result import Result
 from coxswain.control.store import Key, Store
 from coxswain.control.untouched import untouched
 from coxswain.kube.apply import Writer
-from coxswain.kube.errors import Refused, Sort
+from coxswain.kube.errors import Refused, RequestFailed
 from coxswain.kube.events import Recorder
-from coxswain.kube.kinds import CONFIG_MAP, DEPLOYMENT, POD, REPLICA_SET, SERVICE, SERVICE_ACCOUNT
-from coxswain.kube.observed import Observed, webapp_of
+from coxswain.kube.kinds import CONFIG_MAP, DEPLOYMENT, POD, REPLICA_SET, SERVICE_ACCOUNT
+from coxswain.kube.observed import Observed, comparable, webapp_of
 from coxswain.webapp.children import desired
 from coxswain.webapp.conditions import Observations, status, worst
 from coxswain.webapp.health import Child, Level, held_back, is_complete
 from coxswain.webapp.pods import diagnosis, explained
-from coxswain.webapp.spec import WebApp
+from coxswain.webapp.spec import Manifest, WebApp
 
 log = logging.getLogger(__name__)
 
 _NEEDED_BY_PODS = (SERVICE_ACCOUNT.kind, CONFIG_MAP.kind)
 """Kinds without which no pod should start, still less with a foreign one; they go only when no pod needs them."""
 
-_REMOVABLE = (SERVICE_ACCOUNT, CONFIG_MAP, SERVICE)
-
 
 @dataclass(frozen=True)
 class Outcome:
     """What follows from a reconcile."""
 
-    retry: bool = False
-    """Something failed that may succeed later: come back with backoff."""
+    failed: RequestFailed | None = None
+    """A request failed that may succeed later: come back with backoff."""
     again: bool = False
     """The WebApp has changed meanwhile: come back at once."""
     after: float | None = None
     """Come back after so many seconds: to write progress that waits, or because a probe's time is up then."""
+
+    @property
+    def retry(self) -> bool:
+        """Whether to come back with backoff."""
+        return self.failed is not None
 
 
 class Reconciler:
@@ -81,25 +86,26 @@ class Reconciler:
         self._freshness = Freshness(store, writer)
         self._children = ChildWriter(store, writer, contests, taken, self._freshness, replicas_unknown=replicas_unknown)
         self._ledger = Ledger()
-        self._removed: set[str] = set()
+        self._removals = Removals(store, writer, self._freshness)
 
     def look_again(self) -> None:
         """Try again what was refused: a resync has ended."""
         self._children.look_again()
         self._contests.look_again()
         self._reporter.look_again()
-        self._removed.clear()
+        self._removals.look_again()
 
     def start_over(self) -> None:
         """Forget all WebApps: history ran backwards, and nothing that was remembered needs to be true."""
         self._freshness.start_over()
-        for memory in (self._reporter, self._children, self._contests, self._ledger, self._removed):
+        for memory in (self._reporter, self._children, self._contests, self._ledger, self._removals):
             memory.clear()
 
     def forget(self, key: Key) -> None:
         """Forget a WebApp that is gone, or that was reconciled while history started over."""
         self._reporter.forget(key)
         self._children.forget(key)
+        self._removals.forget(key)
         self._freshness.forget(key)
         self._contests.forget(key)
         self._ledger.written(key)
@@ -108,7 +114,7 @@ class Reconciler:
         """Reconcile a WebApp that has failed so many times in a row.
 
         Raises:
-            RequestFailed: a request failed and nothing could be told of it in the status.
+            RequestFailed: the status could not be written, or the WebApp is no longer as it was.
             HistoryReset: an answer was older than what it was sent for.
         """
         observed = self._store.webapp(key)
@@ -122,21 +128,21 @@ class Reconciler:
             # What can't be seen can't be compared: a child that is there would be created again.
             return await self._tell(key, observed, webapp, untouched(webapp, self._store, unlisted))
         try:
-            results = await self._bring_about(webapp, patient=failures < 3)
+            results = await self._bring_about(webapp, patient=failures < PATIENCE)
+            if not webapp.paused:
+                results += await self._remove_unwanted(webapp, results, patient=failures < PATIENCE)
         except Refused as error:
             if error.namespace_terminating:
                 log.info("the namespace is being deleted: nothing is tried until an event comes")
                 return Outcome()
             raise
-        if not webapp.paused:
-            await self._remove_unwanted(key, webapp, results)
         return await self._tell(key, observed, webapp, results)
 
     async def _bring_about(self, webapp: WebApp, *, patient: bool) -> list[Result]:
         results: list[Result] = []
+        blocked: str | None = None
         for manifest in desired(webapp):
-            blocked = _blocked(results) if manifest["kind"] == DEPLOYMENT.kind and not webapp.paused else None
-            if blocked is not None:
+            if manifest["kind"] == DEPLOYMENT.kind and blocked is not None and not webapp.paused:
                 found = self._store.get(DEPLOYMENT, Key(webapp.namespace, webapp.name))
                 live = found if found is not None and found.is_child_of(webapp) else None
                 child = Child(
@@ -144,31 +150,18 @@ class Reconciler:
                 )
                 results.append(Result(child, live, looked=False))
             else:
-                results.append(await self._children.ensure(webapp, manifest, patient=patient))
+                result = await self._children.ensure(webapp, manifest, patient=patient)
+                results.append(result)
+                if blocked is None and result.child.kind in _NEEDED_BY_PODS and not _is_usable(manifest, result):
+                    blocked = f"{result.child.kind} {result.child.name}"
         return results
 
-    async def _remove_unwanted(self, key: Key, webapp: WebApp, results: Sequence[Result]) -> None:
-        wanted = {(result.child.kind, result.child.name) for result in results}
+    async def _remove_unwanted(self, webapp: WebApp, results: Sequence[Result], *, patient: bool) -> list[Result]:
+        wanted = {f"{result.child.kind}/{result.child.name}" for result in results}
         rolled_out = any(
             result.child.kind == DEPLOYMENT.kind and result.child.health.level is Level.HEALTHY for result in results
         )
-        for child in self._store.objects_of(key, *_REMOVABLE):
-            if (child.kind.kind, child.name) in wanted or not _removable(webapp, child) or child.uid in self._removed:
-                continue
-            if child.kind is SERVICE or rolled_out:
-                await self._freshness.before_a_write(webapp)
-                await self._remove(child)
-
-    async def _remove(self, child: Observed) -> None:
-        try:
-            await self._writer.remove(child)
-        except Refused as error:
-            if error.sort is not Sort.CONFLICT:
-                raise
-            return  # gone or changed meanwhile: the watch tells
-        # The answer of a DELETE has no resourceVersion: its DELETED removes it from the store.
-        self._removed.add(child.uid)
-        log.info("removed %s %s, which is no longer wanted", child.kind, child.name)
+        return await self._removals.remove_unwanted(webapp, wanted, rolled_out=rolled_out, patient=patient)
 
     def _explained(self, key: Key, result: Result, now: datetime) -> tuple[Result, float | None]:
         """Return a child with what its pods tell, if these are missing; and the seconds until they may tell more."""
@@ -208,11 +201,11 @@ class Reconciler:
             # Told even if the status can't be: the next reconcile finds nothing that it could tell.
             for occurrence in news(webapp, results, previous, wanted, report.undeclared):
                 await self._recorder.record(observed, occurrence)
-        retry = any(result.retry for result in results)
+        failed = next((result.failed for result in results if result.retry), None)
         # What waited for an object to be adopted need not wait for news of it: there may be none.
         adopted = any(result.adopted for result in results)
         return Outcome(
-            retry=retry,
+            failed=failed,
             again=report.again or adopted,
             after=_sooner(
                 report.after,
@@ -226,29 +219,31 @@ class Reconciler:
 def _deployed(webapp: WebApp, results: Sequence[Result]) -> Deployed:
     """Return what the urgency of a status depends on."""
     found = next((result for result in results if result.child.kind == DEPLOYMENT.kind and result.live), None)
+    retried = any(result.child.health.retried for result in results)
     if found is None or found.live is None:
-        return Deployed(webapp.replicas)
+        return Deployed(webapp.replicas, retried=retried)
     live, health = found.live.content, found.child.health
     unobserved = live.get("status", {}).get("observedGeneration", 0) if is_complete(live) else 0
     return Deployed(
         live["spec"].get("replicas", 1),
         unobserved if health.unobserved else None,
         health.uncounted and not webapp.paused and worst([result.child for result in results]) is found.child,
+        retried=retried,
     )
 
 
-def _blocked(results: Sequence[Result]) -> str | None:
-    """Return the child that pods need and that is not there, or not ours."""
-    for result in results:
-        if result.child.kind in _NEEDED_BY_PODS and result.child.health.level is not Level.HEALTHY:
-            return f"{result.child.kind} {result.child.name}"
-    return None
+def _is_usable(manifest: Manifest, result: Result) -> bool:
+    """Tell whether pods can start with a child: it is there and the WebApp's, whatever else is wrong with it.
 
-
-def _removable(webapp: WebApp, child: Observed) -> bool:
-    """Tell whether a child may be deleted: ours by label and reference, written by us, and not going already."""
-    referred = child.controller is not None and child.controller.uid == webapp.uid
-    return referred and child.label == webapp.name and child.owned is not None and not child.going
+    A ConfigMap must have the desired content too.
+    """
+    level, live = result.child.health.level, result.live
+    if level is Level.HEALTHY:
+        return True
+    if live is None or live.going or level in (Level.TERMINATING, Level.MISSING):
+        return False
+    wanted = comparable(manifest).get("data", {})
+    return all(live.content.get("data", {}).get(name) == value for name, value in wanted.items())
 
 
 def _sooner(*delays: float | None) -> float | None:

@@ -41,6 +41,8 @@ class Deployed:
     0 if something is missing, and None if the controller has observed the present one."""
     uncounted: bool = False
     """Whether the status says nothing but that the controller has not counted a pod of the present spec yet."""
+    retried: bool = False
+    """Whether a write of some child failed and most often succeeds in a moment."""
 
 
 class Reporter:
@@ -133,6 +135,8 @@ class Reporter:
     ) -> dict[tuple[str, int], float]:
         """Return for how long each kind of change waits for the next one, which it is written with."""
         settings, intervals = self._settings, {}
+        if deployed.retried:
+            return {("retried", 0): settings.progress_interval}
         if need is Urgency.NOW and previous.get("observedGeneration") != status["observedGeneration"]:
             return {("settle", 0): settings.settle_interval} if deployed.uncounted else {("now", 0): 0.0}
         if need is Urgency.NOW:

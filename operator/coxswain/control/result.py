@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from coxswain.control.scaling import notes
 from coxswain.kube.compare import Difference
 from coxswain.kube.conflicts import Held
+from coxswain.kube.errors import RequestFailed
 from coxswain.kube.observed import Observed
 from coxswain.webapp.health import Child
 
@@ -43,7 +44,12 @@ class Result:
     corrections: tuple[Correction, ...] = ()
     left: tuple[Held, ...] = ()
     """What others hold, and keep for now."""
-    retry: bool = False
-    """The write failed and may succeed later."""
+    failed: RequestFailed | None = None
+    """The request that failed for it."""
     looked: bool = True
     """Whether its name was looked up in this reconcile if that was due."""
+
+    @property
+    def retry(self) -> bool:
+        """Whether a request failed that may succeed later."""
+        return self.failed is not None and not self.child.health.stalled

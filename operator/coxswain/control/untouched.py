@@ -23,5 +23,5 @@ def untouched(webapp: WebApp, store: Store, unlisted: Mapping[str, str]) -> list
             state = health(live.content)
         else:
             state = held_back(f"list of each {' and '.join(unlisted)}", there=False)
-        results.append(Result(Child(kind, name, state), live))
+        results.append(Result(Child(kind, name, state), live, looked=False))
     return results

@@ -41,6 +41,8 @@ class Health:
     """The Deployment controller has not looked at the present spec yet: its word comes in a moment."""
     uncounted: bool = False
     """The Deployment controller has not counted a pod of the present spec yet."""
+    retried: bool = False
+    """A write failed, and the next attempt in a moment most often succeeds: nobody needs to hear of it before that."""
     for_pods: bool = False
     """Pods are what is missing: why, they may tell."""
 
@@ -137,7 +139,19 @@ def contested(fields: str) -> Health:
 
 def not_written(reason: str, message: str) -> Health:
     """Return the health of a child whose write failed and is tried again."""
-    return Health(Level.DEGRADED, reason, message)
+    return Health(Level.DEGRADED, reason, f"{message}; coxswain retries the write with backoff")
+
+
+def retried(*, there: bool) -> Health:
+    """Return the health of a child whose write failed in a way that often passes; it may be there as it was before."""
+    level = Level.PROGRESSING if there else Level.MISSING
+    return Health(level, "Retrying", "a write failed; coxswain retries it", retried=True)
+
+
+def not_removed(message: str) -> Health:
+    """Return the health of a child that is no longer wanted and whose deletion failed."""
+    message = f"is no longer wanted, and its deletion failed: {message}; coxswain retries it with backoff"
+    return Health(Level.DEGRADED, "NotRemoved", message)
 
 
 def not_listed(message: str) -> Health:

@@ -33,7 +33,7 @@ def chatters() -> None:
         number += 1
         await self._recorder.record(observed, Occurrence("Alive", "Reconcile", f"reconcile {'x' * number}"))
         outcome = await tell(self, key, observed, *rest)
-        return Outcome(outcome.retry, outcome.again, min(outcome.after or 1.0, 1.0))
+        return Outcome(outcome.failed, outcome.again, min(outcome.after or 1.0, 1.0))
 
     Reconciler._tell = loudly  # type: ignore[method-assign, assignment]
 
@@ -79,9 +79,9 @@ def begins_with_nothing() -> None:
     Writer.create = without_pods  # type: ignore[method-assign]
     remember = Attempts.remember
 
-    def forget(self: Any, manifest: Manifest, observed: Any, refused: Any) -> None:
+    def forget(self: Any, key: Key, manifest: Manifest, observed: Any, refused: Any) -> None:
         if refused is not None:
-            remember(self, manifest, observed, refused)
+            remember(self, key, manifest, observed, refused)
 
     Attempts.remember = forget  # type: ignore[method-assign]
 

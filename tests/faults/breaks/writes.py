@@ -50,7 +50,7 @@ def deletes_what_the_collector_deletes() -> None:
     async def eager(self: Reconciler, key: Key, **named: Any) -> Outcome:
         if self._store.webapp(key) is None:
             for child in self._store.objects_of(key, *CHILDREN):
-                await self._remove(child)
+                await self._removals._remove(key, child)
         return await reconcile(self, key, **named)
 
     Reconciler.reconcile = eager  # type: ignore[method-assign]
