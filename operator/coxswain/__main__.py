@@ -1,13 +1,16 @@
 """The command line: `python -m coxswain`."""
 
 import argparse
+import logging
 import os
 import re
 import signal
 import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
+from typing import NoReturn
 
 from coxswain.logs import configure
 from coxswain.settings import VARIABLES, Settings
@@ -114,7 +117,22 @@ def main() -> None:
     configure(made.log_level, made.log_format)
     from coxswain.main import start  # noqa: PLC0415 - see above
 
-    start(made)
+    try:
+        status = start(made)
+    except Exception:  # noqa: BLE001 - a defect: told as Python does, and then the same end
+        sys.excepthook(*sys.exc_info())
+        status = 1
+    _end(status)
+
+
+def _end(status: int) -> NoReturn:
+    """End the process, also if a thread looks up a name: at its exit Python would wait until that is done."""
+    logging.shutdown()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    if any(not thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread()):
+        os._exit(status)
+    sys.exit(status)
 
 
 def _end_at_once(*_: object) -> None:

@@ -9,6 +9,7 @@ import contextlib
 import threading
 from collections.abc import Awaitable, Callable, Sequence
 
+from coxswain import event_loop
 from coxswain.control.feed import Feed
 from coxswain.control.watch import watch
 from coxswain.kube.connection import Connection
@@ -45,7 +46,7 @@ class KopfThread:
         def thread() -> None:
             error: BaseException | None = None
             try:
-                asyncio.run(body())
+                event_loop.run(body())
             # Whatever ends Kopf must end this run and not the operator.
             except BaseException as caught:  # noqa: BLE001
                 error = caught

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import aiohttp
-from kubernetes.aio.client import Configuration
 
-from coxswain.control import session
+from coxswain.control import session, watch
 from coxswain.control.progress import Progress
 from coxswain.control.store import Key, Store, Sweep
 from coxswain.control.supervise import Supervisor
-from coxswain.kube import connection, errors
+from coxswain.kube import errors
 from coxswain.kube.client import Client
+from coxswain.kube.connection import Connection
 from coxswain.kube.errors import RequestFailed
 from coxswain.kube.kinds import Kind
 from coxswain.kube.observed import Observed
@@ -28,15 +28,21 @@ def retry_after_ignored() -> None:
 
 @broken("its watches send the token that was read first for ever")
 def fixed_header() -> None:
-    ask = connection.authorization
+    made = session.session
     first: list[str | None] = []
 
-    async def authorization(configuration: Configuration) -> str | None:
-        if not first:
-            first.append(await ask(configuration))
-        return first[0]
+    def fixed(connection: Connection, *others: Any) -> aiohttp.ClientSession:
+        ask = connection.authorization
 
-    session.authorization = authorization  # type: ignore[attr-defined]
+        async def authorization() -> str | None:
+            if not first:
+                first.append(await ask())
+            return first[0]
+
+        connection.authorization = authorization  # type: ignore[method-assign]
+        return made(connection, *others)
+
+    watch.session = fixed  # type: ignore[attr-defined, assignment]
 
 
 @broken("a connection that is refused ends Kopf, which is not started again")

@@ -1,0 +1,115 @@
+"""The probes' HTTP server: /healthz, /readyz and /metrics.
+
+Anyone who reaches the port may open connections. So they are limited in number and in time, and the probes go on: each
+file descriptor that an idle connection held would be one less for requests to the API server.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from aiohttp import web
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+
+log = logging.getLogger(__name__)
+
+_CONNECTIONS = 64
+"""So many connections are open at a time. One more closes the oldest one: a probe takes milliseconds."""
+_CONNECTION_SECONDS = 10.0
+"""A connection is for one request, and has so long for it, header and answer. The kubelet waits 5 s for a probe, and
+Prometheus 10 s for a scrape."""
+_BATCH = 16
+"""asyncio accepts as many connections in one turn of its loop as its backlog is, and counts them some turns later."""
+_BACKLOG = 1024
+"""So many wait in the kernel: of one more it would drop the first packet, and a probe would take a second longer."""
+
+Said = Callable[[], list[str]]
+
+
+@asynccontextmanager
+async def probes(listen: str, dead: Said, missing: Said, ready: Callable[[], bool]) -> AsyncIterator[None]:
+    """Serve /metrics, /healthz (the main loop turns, no watch is dead) and /readyz.
+
+    A namespace is in step if all its kinds were listed and are watched. /readyz succeeds if one is, and lists all that
+    is `missing`.
+    """
+
+    async def answer(request: web.BaseRequest) -> web.Response:
+        response = _answer(request, dead, missing, ready)
+        response.force_close()
+        return response
+
+    # A prober that keeps its connection open must not hold up the end.
+    handlers = _Server(answer, access_log=None)
+    runner = web.ServerRunner(handlers, shutdown_timeout=0.5)
+    await runner.setup()
+    try:
+        server = await _listening(handlers, listen)
+        try:
+            log.info("probes at %s", ", ".join(_url(*found.getsockname()[:2]) for found in server.sockets))
+            yield
+        finally:
+            server.close()
+    finally:
+        await runner.cleanup()
+
+
+async def _listening(handlers: web.Server, listen: str) -> asyncio.Server:
+    host, _, port = listen.rpartition(":")
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(handlers, host.strip("[]") or None, int(port), backlog=_BATCH)
+    for listening in server.sockets:
+        with listening.dup() as same:
+            same.listen(_BACKLOG)
+    return server
+
+
+class _Server(web.Server):
+    """Limits connections in number and in time, which aiohttp does for neither."""
+
+    def __init__(self, handler: Callable[[web.BaseRequest], object], **settings: object) -> None:
+        super().__init__(handler, **settings)  # type: ignore[arg-type]
+        self._open: dict[web.RequestHandler, tuple[asyncio.Transport, asyncio.TimerHandle]] = {}
+
+    def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
+        """Let a connection in, at the expense of the oldest if there are too many."""
+        super().connection_made(handler, transport)
+        timer = asyncio.get_running_loop().call_later(_CONNECTION_SECONDS, transport.abort)
+        self._open[handler] = transport, timer
+        if len(self._open) > _CONNECTIONS:
+            oldest = next(iter(self._open))
+            self._forget(oldest).abort()
+
+    def connection_lost(self, handler: web.RequestHandler, exc: BaseException | None = None) -> None:
+        """Forget a connection."""
+        super().connection_lost(handler, exc)
+        if handler in self._open:
+            self._forget(handler)
+
+    def _forget(self, handler: web.RequestHandler) -> asyncio.Transport:
+        transport, timer = self._open.pop(handler)
+        timer.cancel()
+        return transport
+
+
+def _answer(request: web.BaseRequest, dead: Said, missing: Said, ready: Callable[[], bool]) -> web.Response:
+    if request.method not in ("GET", "HEAD"):
+        return web.Response(status=405)
+    match request.path:
+        case "/healthz":
+            against = dead()
+            return _verdict(against, "ok", passed=not against)
+        case "/readyz":
+            return _verdict(missing(), "ready", passed=ready())
+        case "/metrics":
+            return web.Response(body=generate_latest(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+    return web.Response(status=404)
+
+
+def _verdict(against: list[str], otherwise: str, *, passed: bool) -> web.Response:
+    return web.Response(status=200 if passed else 503, text="\n".join(against or [otherwise]) + "\n")
+
+
+def _url(host: str, port: int) -> str:
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
