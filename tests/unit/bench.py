@@ -11,7 +11,7 @@ from coxswain.control.reconcile import Outcome, Reconciler
 from coxswain.control.report import Reporter
 from coxswain.control.store import Key, Store
 from coxswain.kube.events import Occurrence
-from coxswain.kube.kinds import DEPLOYMENT, WEBAPP
+from coxswain.kube.kinds import CHILDREN, DEPLOYMENT, WEBAPP
 from coxswain.kube.observed import Observed, observe
 from coxswain.settings import ContestSettings, StatusSettings
 from unit.objects import raw_webapp
@@ -110,3 +110,13 @@ class Bench:
         assert webapp is not None
         conditions = webapp.content["status"]["conditions"]
         return next(str(found["message"]) for found in conditions if found["type"] == condition)
+
+    def children(self) -> list[Observed]:
+        """The children in the store."""
+        return self.store.objects_of(WEB, *CHILDREN)
+
+    def webapp_now(self) -> Observed:
+        """The WebApp in the store."""
+        webapp = self.store.webapp(WEB)
+        assert webapp is not None
+        return webapp

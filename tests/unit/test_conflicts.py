@@ -7,7 +7,7 @@ import pytest
 from coxswain.kube.conflicts import foreign_manager
 from coxswain.kube.fields import Path
 from coxswain.webapp.policy import Policy
-from unit.ownership import leaves
+from unit.ownership import OURS, leaves
 from unit.planning import (
     APP,
     ARGS,
@@ -203,3 +203,40 @@ def test_the_same_value_in_other_hands_is_no_conflict_unless_it_yields(policy: P
     model.update(KUBECTL, {IMAGE: leaves(DEPLOYMENT)[IMAGE]})
     made = planned(model, policy)
     assert (fields(made), made.force, made.left, made.halted) == ([IMAGE_TEXT], False, (), ())
+
+
+def test_a_contested_field_of_our_own_entry_keeps_its_live_value() -> None:
+    """Another coxswain writes it under our name: an apply without the field would remove it (K8)."""
+    model = applied()
+    model.apply(OURS, {**leaves(DEPLOYMENT), IMAGE: "other:1"}, force=False)
+    made = planned(model, contested=[IMAGE_TEXT])
+    assert (left(made), made.differences) == ([(IMAGE_TEXT, "another coxswain")], ())
+    model.update(KUBECTL, {REPLICAS: 7})
+    made = planned(model, contested=[IMAGE_TEXT])
+    assert fields(made) == ["spec.replicas"]
+    carried_out(model, made)
+    assert (model.live[IMAGE], model.live[REPLICAS]) == ("other:1", 1)
+    assert IMAGE in model.owners[OURS]
+
+
+def test_a_contested_field_that_only_the_other_version_desires_stays() -> None:
+    """K8: it is in our entry and not in our manifest."""
+    model = applied()
+    more = {("f:spec", "f:minReadySeconds"): 1, (*ENV_A[:-1], 'k:{"name":"C"}', "f:name"): "C"}
+    model.apply(OURS, {**leaves(DEPLOYMENT), **more}, force=False)
+    contested = fields(planned(model))
+    assert len(contested) == 2
+    assert planned(model, contested=contested).differences == ()
+    model.update(KUBECTL, {REPLICAS: 7})
+    carried_out(model, planned(model, contested=contested))
+    assert {place: model.live.get(place) for place in more} == more
+
+
+def test_another_order_beside_a_contested_item_removes_nothing() -> None:
+    model = applied()
+    env = [place for place in model.live if place[: len(ENV_A)] == ENV_A]
+    model.live |= {place: model.live.pop(place) for place in env}
+    model.update(KUBECTL, {(*ENV_A, "f:value"): "9"})
+    made = planned(model, contested=["spec.template.spec.containers[name=app].env[name=A].value"])
+    (app,) = made.manifest["spec"]["template"]["spec"]["containers"]
+    assert [item["name"] for item in app["env"]] == ["A", "B"]

@@ -4,9 +4,19 @@ import pytest
 
 from coxswain.control.contest import Contests
 from coxswain.control.store import Key
+from coxswain.kube.fields import Path
 from coxswain.settings import ContestSettings
+from coxswain.webapp.spec import Manifest
 
-WEB, CHILD, FIELD = Key("shop", "web"), "Deployment/web", "spec.replicas"
+WEB, FIELD, OTHER = Key("shop", "web"), ("f:spec", "f:replicas"), ("f:spec", "f:paused")
+SERVICE: Manifest = {"kind": "Service", "metadata": {"name": "web"}}
+
+
+def deployment(replicas: int = 1) -> Manifest:
+    return {"kind": "Deployment", "metadata": {"name": "web"}, "spec": {"replicas": replicas}}
+
+
+CHILD = deployment()
 
 
 class Clock:
@@ -26,7 +36,7 @@ class Bench:
         self.clock = Clock()
         self.contests = Contests(ContestSettings(rounds=3, window=600, rest=60, rest_limit=200), self.clock)
 
-    def take_back(self, times: int = 1, *, every: float = 1.0, field: str = FIELD) -> None:
+    def take_back(self, times: int = 1, *, every: float = 1.0, field: Path = FIELD) -> None:
         for _ in range(times):
             self.clock.now += every
             self.contests.took_back(WEB, CHILD, [field])
@@ -55,15 +65,15 @@ def test_until_the_last_round_it_is_taken_back_at_once(bench: Bench) -> None:
         assert not bench.held_off
         assert bench.contests.again(WEB) is None
     bench.take_back()
-    assert bench.held_off == (FIELD,)
+    assert bench.held_off == ("spec.replicas",)
     assert bench.contests.again(WEB) == 60
 
 
 def test_only_that_field_of_that_child_of_that_webapp(bench: Bench) -> None:
     bench.take_back(3)
-    bench.take_back(2, field="spec.paused")
-    assert bench.held_off == (FIELD,)
-    assert bench.contests.held_off(WEB, "Service/web") == ()
+    bench.take_back(2, field=OTHER)
+    assert bench.held_off == ("spec.replicas",)
+    assert bench.contests.held_off(WEB, SERVICE) == ()
     other = Key("shop", "other")
     assert (bench.contests.held_off(other, CHILD), bench.contests.again(other)) == ((), None)
 
@@ -74,7 +84,7 @@ def test_when_its_time_is_up_it_is_taken_back_once_and_then_left_alone_for_longe
     for _ in range(4):
         rests.append(bench.rest())
         bench.take_back()
-        assert bench.held_off == (FIELD,)
+        assert bench.held_off == ("spec.replicas",)
     assert rests == [60, 120, 200, 200]
 
 
@@ -90,7 +100,7 @@ def test_what_is_taken_back_seldom_is_no_contest(bench: Bench) -> None:
     bench.take_back(20, every=601)
     assert not bench.held_off
     bench.take_back(2, every=600)
-    assert bench.held_off == (FIELD,)
+    assert bench.held_off == ("spec.replicas",)
 
 
 def test_after_a_quiet_time_all_begins_anew(bench: Bench) -> None:
@@ -105,7 +115,7 @@ def test_after_a_quiet_time_all_begins_anew(bench: Bench) -> None:
 def test_the_time_of_the_next_that_is_up(bench: Bench) -> None:
     bench.take_back(3)
     bench.clock.now += 20
-    bench.take_back(3, field="spec.paused")
+    bench.take_back(3, field=OTHER)
     assert bench.contests.again(WEB) == 60 - 23
 
 
@@ -131,7 +141,7 @@ def test_what_could_not_even_be_taken_back_so_often_in_a_row_is_a_contest_too(be
         bench.contests.refused(WEB, CHILD, [FIELD])
         assert not bench.held_off
     bench.contests.refused(WEB, CHILD, [FIELD])
-    assert bench.held_off == (FIELD,)
+    assert bench.held_off == ("spec.replicas",)
     assert bench.rest() == 60
     for _ in range(3):
         bench.contests.refused(WEB, CHILD, [FIELD])
@@ -144,3 +154,21 @@ def test_a_refusal_among_successes_is_none(bench: Bench) -> None:
     bench.take_back()
     bench.contests.refused(WEB, CHILD, [FIELD])
     assert bench.held_off == ()
+
+
+def test_another_desired_value_is_a_new_intent_and_not_held_off(bench: Bench) -> None:
+    """K26: a person changes the very field that is contested."""
+    bench.take_back(3)
+    assert bench.held_off == ("spec.replicas",)
+    assert bench.contests.held_off(WEB, deployment(2)) == ()
+    assert not bench.held_off, "back at the first value it is a new intent too"
+
+
+def test_a_new_intent_has_all_its_rounds(bench: Bench) -> None:
+    bench.take_back(2)
+    for replicas in (2, 3):
+        for _ in range(2):
+            bench.contests.took_back(WEB, deployment(replicas), [FIELD])
+        assert bench.contests.held_off(WEB, deployment(replicas)) == ()
+    bench.contests.took_back(WEB, deployment(3), [FIELD])
+    assert bench.contests.held_off(WEB, deployment(3)) == ("spec.replicas",)

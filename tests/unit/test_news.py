@@ -10,10 +10,13 @@ from coxswain.control.result import Correction, Result
 from coxswain.control.store import Key
 from coxswain.kube.compare import Difference
 from coxswain.kube.events import Occurrence
+from coxswain.webapp.children import desired
+from coxswain.webapp.children.deployment import deployment
 from coxswain.webapp.co_writers import Conflict
 from coxswain.webapp.conditions import Observations, status
 from coxswain.webapp.health import HEALTHY, Child, contested, halted
 from coxswain.webapp.policy import Policy
+from coxswain.webapp.scaling import AUTOSCALED, Scaling
 from coxswain.webapp.spec import Status
 from unit.objects import webapp
 
@@ -95,7 +98,10 @@ def corrected(difference: Difference, manager: str | None = "flux", **more: Any)
     [
         (Difference(IMAGE, "a", "b"), "flux", {}, "spec.image b to a (changed by flux)"),
         (Difference(IMAGE, "a", "b"), None, {}, None),
-        (Difference(IMAGE, "a", "b"), "flux", {"ours": True}, None),
+        (Difference(IMAGE, "a", "b"), "flux", {"ours": True, "was_there": False}, None),
+        (Difference(IMAGE, "a", "b"), None, {"ours": True}, "spec.image b to a (changed by another coxswain)"),
+        (Difference(IMAGE, None, "b"), None, {"ours": True}, "spec.image b to (none) (changed by another coxswain)"),
+        (Difference(IMAGE, ["a"], ["b"], order=True), None, {"ours": True}, None),
         (Difference(IMAGE, "a", "a"), "flux", {}, None),
         (Difference(IMAGE, None, "b"), "flux", {}, None),
         (Difference(IMAGE, "a", None), None, {}, "spec.image (removed)"),
@@ -114,13 +120,15 @@ def test_what_was_put_back(difference: Difference, manager: str | None, more: An
 
 def test_what_a_child_had_is_known_for_a_generation_only() -> None:
     reached = Reached()
-    assert not reached.had(APP, "Deployment/web", "spec.a")
-    reached.note(APP, "Deployment/web", ["spec.left"])
-    assert reached.had(APP, "Deployment/web", "spec.a")
-    assert not reached.had(APP, "Service/web", "spec.a")
-    assert not reached.had(APP, "Deployment/web", "spec.left.inside"), "it was given up, not removed"
-    assert not reached.had(APP, "Deployment/web", "spec")
-    assert not reached.had(webapp(generation=2), "Deployment/web", "spec.a")
-    assert not reached.had(webapp(uid="another"), "Deployment/web", "spec.a")
+    service, manifest = desired(APP)[-2:]
+    assert not reached.had(APP, manifest, "spec.a")
+    reached.note(APP, manifest, ["spec.left"])
+    assert reached.had(APP, manifest, "spec.a")
+    assert not reached.had(APP, service, "spec.a")
+    assert not reached.had(APP, manifest, "spec.left.inside"), "it was given up, not removed"
+    assert not reached.had(APP, manifest, "spec")
+    assert not reached.had(webapp(generation=2), manifest, "spec.a")
+    assert not reached.had(webapp(uid="another"), manifest, "spec.a")
+    assert not reached.had(APP, deployment(APP, Scaling(None, AUTOSCALED)), "spec.replicas"), "an autoscaler came"
     reached.forget(Key("shop", "web"))
-    assert not reached.had(APP, "Deployment/web", "spec.a")
+    assert not reached.had(APP, manifest, "spec.a")

@@ -5,8 +5,13 @@ import dataclasses
 import pytest
 
 from coxswain.kube.compare import Entry
+from coxswain.kube.edit import value_at, with_value
+from coxswain.kube.fields import minus_place, plus
 from coxswain.kube.kinds import DEPLOYMENT
 from unit.bench import WEB, Bench
+from unit.planning import IMAGE
+
+RIVAL = Entry("rival", plus({}, IMAGE, {}))
 
 
 @pytest.fixture
@@ -31,3 +36,67 @@ def test_a_policy_that_this_version_does_not_know_halts_and_says_so(bench: Bench
     assert bench.conditions()["Stalled"] == ("True", "Halted")
     for condition in ("Conflicted", "Stalled"):
         assert "does not know the policy Observe (spec.conflicts)" in bench.message_of(condition)
+
+
+def set_image(bench: Bench, image: str, *, others: tuple[Entry, ...] = (RIVAL,)) -> None:
+    """Let a rival set the image of the live Deployment, and own it."""
+    live = bench.store.get(DEPLOYMENT, WEB)
+    assert live is not None
+    spec = with_value(live.content["spec"], IMAGE[1:], image)
+    owned = minus_place(live.owned or {}, IMAGE)
+    bench.writer.version += 1
+    bench.store.observe(
+        dataclasses.replace(
+            live,
+            version=bench.writer.version,
+            content={**live.content, "spec": spec},
+            owned=owned,
+            others=others,
+        )
+    )
+
+
+def fight(bench: Bench) -> None:
+    """Let a rival set the image until it is left alone."""
+    bench.converge()
+    for _ in range(6):
+        bench.now += 0.1
+        set_image(bench, "registry.example/theirs:1")
+        bench.run()
+    assert bench.conditions()["Contested"] == ("True", "WriteWar")
+    assert "update Deployment" not in bench.writer.sent
+
+
+def live_image(bench: Bench) -> str:
+    live = bench.store.get(DEPLOYMENT, WEB)
+    assert live is not None
+    return str(value_at(live.content, IMAGE))
+
+
+def test_a_person_who_changes_the_contested_field_is_obeyed_at_once(bench: Bench) -> None:
+    """K26."""
+    fight(bench)
+    bench.webapp(version=bench.writer.version + 1, generation=2, image="registry.example/web:2")
+    bench.run()
+    assert bench.writer.sent == ["update Deployment"]
+    assert live_image(bench) == "registry.example/web:2"
+    bench.roll_out()
+    bench.run()
+    assert bench.conditions()["Contested"][0] == "False"
+
+
+def test_when_nobody_fights_any_more_every_change_is_applied_at_once(bench: Bench) -> None:
+    """K26: also a change back to the value that was contested."""
+    fight(bench)
+    for generation, image in enumerate(("web:2", "web:1", "web:2", "web:3"), start=2):
+        bench.webapp(version=bench.writer.version + 1, generation=generation, image=f"registry.example/{image}")
+        bench.run()
+        assert live_image(bench) == f"registry.example/{image}"
+
+
+def test_another_change_of_the_webapp_leaves_the_contested_field_alone(bench: Bench) -> None:
+    fight(bench)
+    bench.webapp(version=bench.writer.version + 1, generation=2, replicas=3)
+    bench.run()
+    assert bench.writer.sent[0] == "update Deployment"
+    assert "image" not in value_at(bench.writer.manifests["Deployment"], IMAGE[:-1])

@@ -9,7 +9,8 @@ from coxswain.control.store import Key
 from coxswain.kube.compare import Entry
 from coxswain.kube.errors import Ending, OutOfDate, RequestFailed, Undecodable, Unreachable
 from coxswain.kube.kinds import CONFIG_MAP, DEPLOYMENT, SERVICE_ACCOUNT
-from coxswain.kube.observed import Controller
+from coxswain.kube.observed import Controller, webapp_of
+from coxswain.webapp.children import desired
 from unit.bench import WEB, Bench
 from unit.objects import observed_child
 from unit.server import refusal
@@ -249,8 +250,9 @@ def test_a_child_that_is_there_holds_nothing_back(bench: Bench, why: str) -> Non
     if why in errors:
         bench.writer.fail("update ServiceAccount", errors[why])
     if why == "contested":
+        account = desired(webapp_of(bench.webapp_now()))[0]
         for _ in range(5):
-            bench.reconciler._contests.took_back(WEB, "ServiceAccount/web", ["metadata.annotations[role]"])
+            bench.reconciler._contests.took_back(WEB, account, [("f:metadata", "f:annotations", "f:role")])
     bench.run()
     assert "update Deployment" in bench.writer.sent
 

@@ -8,17 +8,16 @@ from functools import partial
 from coxswain.control.adoption import TakenNames, foreign, is_released, to_release, waits_for
 from coxswain.control.attempts import Attempts
 from coxswain.control.contest import Contests
-from coxswain.control.finding import PATIENCE, concerns_all, failure, healthy, listed, shown
+from coxswain.control.finding import PATIENCE, concerns_all, failure, healthy, listed, shown, unlike
 from coxswain.control.freshness import Freshness
 from coxswain.control.reached import Reached
 from coxswain.control.replacement import Replacements
-from coxswain.control.result import Correction, Result
+from coxswain.control.result import Result, corrected, effective, foreign_places
 from coxswain.control.scaling import comes_back, count_to_keep, scaled
 from coxswain.control.store import Key, Store
 from coxswain.kube.apply import Writer
-from coxswain.kube.conflicts import Plan, foreign_manager, plan
+from coxswain.kube.conflicts import Plan, plan
 from coxswain.kube.errors import Refused, RequestFailed, Sort
-from coxswain.kube.fields import owns
 from coxswain.kube.kinds import Kind, kind_of
 from coxswain.kube.observed import Observed, comparable
 from coxswain.webapp.health import (
@@ -153,9 +152,9 @@ class ChildWriter:
         await self._freshness.before_a_write(webapp)
         created = await self._writer.create(manifest)
         self._store.answer(created, None)
-        self._reached.note(webapp, _object(manifest))
         log.info("created %s %s", *_named(manifest))
         after = self._outcome(webapp, manifest, created, None)
+        self._reached.note(webapp, manifest, unlike(after))
         child = _child(manifest, held(health(created.content), listed(after.differences)))
         return Result(child, created, created=True, replaced=self._replacements.end(webapp, created))
 
@@ -203,8 +202,8 @@ class ChildWriter:
         if live is None:
             self._taken.note(webapp, replace(observed, going=True))
         log.info("deleted %s %s, to make it anew: %s can't be changed", *_named(manifest), found.field)
-        fields = [difference.text for difference in planned.differences if within(difference.text, found.field)]
-        self._contests.took_back(_key(webapp), _object(manifest), fields)
+        fields = [difference.path for difference in planned.differences if within(difference.text, found.field)]
+        self._contests.took_back(_key(webapp), manifest, fields)
         return Result(_child(manifest, replaced(found.field)), live, replaced=True)
 
     async def _bring(self, webapp: WebApp, manifest: Manifest, observed: Observed, planned: Plan) -> Result:
@@ -220,19 +219,13 @@ class ChildWriter:
         except Refused as error:
             self._refused(webapp, planned.manifest, before, error)
             raise
-        self._reached.note(webapp, _object(manifest), [each.difference.text for each in planned.left])
+        self._reached.note(webapp, manifest, unlike(planned))
         state = healthy(observed, planned, planned.differences)
         return Result(_child(manifest, state), observed, left=planned.left)
 
     async def _apply(self, webapp: WebApp, manifest: Manifest, observed: Observed, planned: Plan) -> Result:
         found, adopting = planned.differences, not observed.is_child_of(webapp)
-        owned, had = observed.owned or {}, partial(self._reached.had, webapp, _object(manifest))
-        corrections = tuple(
-            Correction(each, foreign_manager(each, observed), owns(owned, each.path), had(each.text))
-            for each in found
-            if not adopting
-        )
-        foreign = [each.difference.text for each in corrections if each.is_foreign]
+        corrections = () if adopting else corrected(found, observed, partial(self._reached.had, webapp, manifest))
         await self._freshness.before_a_write(webapp)
         try:
             count = count_to_keep(planned.manifest, observed)
@@ -252,14 +245,15 @@ class ChildWriter:
                 now = await self._writer.look(manifest)
                 self._taken.take_in(webapp, now)
                 if now.generation != observed.generation or not now.generation:
-                    self._contests.refused(_key(webapp), _object(manifest), foreign)
+                    self._contests.refused(_key(webapp), manifest, foreign_places(corrections))
                 await self._freshness.check(webapp)
             raise
         self._taken.answered(webapp, answer, observed)
-        self._reached.note(webapp, _object(manifest), [each.difference.text for each in planned.left])
         log.info("%s %s %s: %s", "adopted" if adopting else "applied", *_named(manifest), listed(found))
-        self._contests.took_back(_key(webapp), _object(manifest), foreign)
         after = self._outcome(webapp, manifest, answer, observed)
+        corrections = effective(corrections, after.differences)
+        self._contests.took_back(_key(webapp), manifest, foreign_places(corrections))
+        self._reached.note(webapp, manifest, unlike(after))
         child = _child(manifest, healthy(answer, planned, after.differences))
         return Result(child, answer, adopted=adopting, corrections=corrections, left=planned.left)
 
@@ -272,7 +266,7 @@ class ChildWriter:
             in_place(manifest, observed.content),
             observed,
             None if enforces_all(webapp) else policy,
-            self._contests.held_off(_key(webapp), _object(manifest)),
+            self._contests.held_off(_key(webapp), manifest),
         )
 
     async def _release(self, webapp: WebApp, observed: Observed) -> Observed:

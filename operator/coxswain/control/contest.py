@@ -3,15 +3,22 @@
 Two writers that each know best would go on for ever, at the speed of the faster one.
 """
 
+import hashlib
+import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from coxswain.control.store import Key
+from coxswain.kube.edit import value_at
+from coxswain.kube.fields import Path, text
 from coxswain.settings import ContestSettings
+from coxswain.webapp.spec import Manifest
 
 
 @dataclass
 class _Contest:
+    wanted: str
+    """A digest of the desired value."""
     rounds: int
     """How often the field was taken back, each time soon after the last."""
     since: float
@@ -29,41 +36,46 @@ class Contests:
         """Judge by `settings`; `clock` gives monotonic seconds."""
         self._settings = settings
         self._clock = clock
-        self._fields: dict[Key, dict[tuple[str, str], _Contest]] = {}
+        self._fields: dict[Key, dict[tuple[str, Path], _Contest]] = {}
 
-    def took_back(self, key: Key, child: str, fields: Iterable[str]) -> None:
-        """Note fields of a child of a WebApp that were just taken back from someone."""
-        now = self._clock()
+    def took_back(self, key: Key, manifest: Manifest, fields: Iterable[Path]) -> None:
+        """Note fields of a child of a WebApp that were just taken back from someone, to be as in its manifest."""
+        now, child = self._clock(), _child(manifest)
         for field in fields:
+            wanted = _digest(manifest, field)
             before = self._fields.setdefault(key, {}).get((child, field))
-            if before is None or now - before.since > self._forgotten_after(before):
-                self._fields[key][child, field] = _Contest(1, now, self._settings.rest)
+            if before is None or before.wanted != wanted or now - before.since > self._forgotten_after(before):
+                self._fields[key][child, field] = _Contest(wanted, 1, now, self._settings.rest)
             else:
                 longer = before.rounds >= self._settings.rounds
                 rest = min(2 * before.rest, self._settings.rest_limit) if longer else before.rest
-                self._fields[key][child, field] = _Contest(before.rounds + 1, now, rest)
+                self._fields[key][child, field] = _Contest(wanted, before.rounds + 1, now, rest)
 
-    def refused(self, key: Key, child: str, fields: Iterable[str]) -> None:
+    def refused(self, key: Key, manifest: Manifest, fields: Iterable[Path]) -> None:
         """Note fields that could not be taken back, since someone wrote to the child in that very moment.
 
         As many refusals in a row as there are rounds are a contest too: it could not even be fought.
         """
-        now = self._clock()
+        now, child = self._clock(), _child(manifest)
         for field in fields:
-            found = self._fields.setdefault(key, {}).setdefault((child, field), _Contest(0, now, self._settings.rest))
+            first = _Contest(_digest(manifest, field), 0, now, self._settings.rest)
+            found = self._fields.setdefault(key, {}).setdefault((child, field), first)
             found.refusals += 1
             if found.refusals >= self._settings.rounds:
                 longer = found.rounds >= self._settings.rounds
                 found.rest = min(2 * found.rest, self._settings.rest_limit) if longer else found.rest
                 found.rounds, found.since, found.refusals = max(found.rounds, self._settings.rounds), now, 0
 
-    def held_off(self, key: Key, child: str) -> tuple[str, ...]:
-        """Return the fields of a child that are to be left alone now."""
-        return tuple(
-            field
-            for (of, field), found in self._fields.get(key, {}).items()
-            if of == child and self._remaining(found) > 0
-        )
+    def held_off(self, key: Key, manifest: Manifest) -> tuple[str, ...]:
+        """Return the fields of a child that are to be left alone now, given its manifest.
+
+        Another desired value than the contested one is a new intent: it is not held off, and its contest is forgotten.
+        """
+        child, fields = _child(manifest), self._fields.get(key, {})
+        for place, found in [each for each in fields.items() if each[0][0] == child]:
+            if found.wanted != _digest(manifest, place[1]):
+                del fields[place]
+        return tuple(text(field) for (of, field), found in fields.items() if of == child and self._remaining(found) > 0)
 
     def again(self, key: Key) -> float | None:
         """Return the seconds until a field that is left alone now is looked at again; None without such a field."""
@@ -96,3 +108,11 @@ class Contests:
 
     def _forgotten_after(self, contest: _Contest) -> float:
         return self._settings.window + (contest.rest if contest.rounds >= self._settings.rounds else 0.0)
+
+
+def _child(manifest: Manifest) -> str:
+    return f"{manifest['kind']}/{manifest['metadata']['name']}"
+
+
+def _digest(manifest: Manifest, field: Path) -> str:
+    return hashlib.sha256(json.dumps(value_at(manifest, field), sort_keys=True).encode()).hexdigest()

@@ -61,3 +61,8 @@ def listed(found: Sequence[Difference]) -> str:
     more = len(found) - _NAMED_DIFFERENCES
     names = ", ".join(difference.text for difference in found[:_NAMED_DIFFERENCES])
     return names + (f" and {more} more" if more > 0 else "")
+
+
+def unlike(planned: Plan) -> list[str]:
+    """Return the fields that others keep, or that the cluster's admission holds at another value."""
+    return [difference.text for difference in (*(each.difference for each in planned.left), *planned.differences)]

@@ -43,7 +43,7 @@ def repairs(results: Sequence[Result]) -> list[Repair]:
         Repair(
             f"{result.child.kind}/{result.child.name}",
             found.difference.text,
-            found.manager or UNKNOWN,
+            found.changed_by or UNKNOWN,
             found.difference.wanted,
             found.difference.found,
         )

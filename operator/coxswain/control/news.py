@@ -147,7 +147,7 @@ def _condition(found: Status, name: str) -> Mapping[str, Any]:
 
 def _told(correction: Correction) -> str:
     difference = correction.difference
-    who = f" by {correction.manager}" if correction.manager else ""
+    who = f" by {correction.changed_by}" if correction.changed_by else ""
     if isinstance(difference.wanted, (dict, list)):
         return f"{difference.text} (changed{who})"
     if difference.found is None:

@@ -2,16 +2,20 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
+from coxswain.control.scaling import said
 from coxswain.control.store import Key
 from coxswain.webapp.policy import within
-from coxswain.webapp.spec import WebApp
+from coxswain.webapp.spec import Manifest, WebApp
 
 
 @dataclass(frozen=True)
 class _Reached:
     uid: str
     generation: int
+    scaling: tuple[Any, Any]
+    """The replicas and the note of the manifest: an autoscaler changes these without a new generation."""
     left: tuple[str, ...]
     """Fields that were left to others."""
 
@@ -22,15 +26,16 @@ class Reached:
     def __init__(self) -> None:
         self._of_webapp: dict[Key, dict[str, _Reached]] = {}
 
-    def note(self, webapp: WebApp, child: str, left: Iterable[str] = ()) -> None:
-        """Note that a child is as the WebApp says, but for fields that were left to others."""
+    def note(self, webapp: WebApp, manifest: Manifest, left: Iterable[str] = ()) -> None:
+        """Note that a child is as its manifest says, but for fields that were left to others."""
         children = self._of_webapp.setdefault(_key(webapp), {})
-        children[child] = _Reached(webapp.uid, webapp.generation, tuple(left))
+        children[_child(manifest)] = _Reached(webapp.uid, webapp.generation, said(manifest), tuple(left))
 
-    def had(self, webapp: WebApp, child: str, field: str) -> bool:
-        """Tell whether a child had a field as the WebApp says: if it isn't there now, someone removed it."""
-        found = self._of_webapp.get(_key(webapp), {}).get(child)
-        if found is None or (found.uid, found.generation) != (webapp.uid, webapp.generation):
+    def had(self, webapp: WebApp, manifest: Manifest, field: str) -> bool:
+        """Tell whether a child had a field as its manifest says: if it has not now, someone changed or removed it."""
+        found = self._of_webapp.get(_key(webapp), {}).get(_child(manifest))
+        wanted = (webapp.uid, webapp.generation, said(manifest))
+        if found is None or (found.uid, found.generation, found.scaling) != wanted:
             return False
         return not any(within(field, other) or within(other, field) for other in found.left)
 
@@ -45,3 +50,7 @@ class Reached:
 
 def _key(webapp: WebApp) -> Key:
     return Key(webapp.namespace, webapp.name)
+
+
+def _child(manifest: Manifest) -> str:
+    return f"{manifest['kind']}/{manifest['metadata']['name']}"

@@ -15,6 +15,7 @@ from coxswain.control.finding import PATIENCE
 from coxswain.control.freshness import Freshness
 from coxswain.control.ledger import Ledger, conflicts, repairs
 from coxswain.control.news import news
+from coxswain.control.overwritten import Overwritten
 from coxswain.control.removal import Removals
 from coxswain.control.report import Deployed, Report, Reporter
 from coxswain.control.result import Result
@@ -85,6 +86,7 @@ class Reconciler:
         self._taken = taken
         self._freshness = Freshness(store, writer)
         self._children = ChildWriter(store, writer, contests, taken, self._freshness, replicas_unknown=replicas_unknown)
+        self._overwritten = Overwritten(contests)
         self._ledger = Ledger()
         self._removals = Removals(store, writer, self._freshness)
 
@@ -98,7 +100,8 @@ class Reconciler:
     def start_over(self) -> None:
         """Forget all WebApps: history ran backwards, and nothing that was remembered needs to be true."""
         self._freshness.start_over()
-        for memory in (self._reporter, self._children, self._contests, self._ledger, self._removals):
+        memories = (self._reporter, self._children, self._contests, self._ledger, self._removals, self._overwritten)
+        for memory in memories:
             memory.clear()
 
     def forget(self, key: Key) -> None:
@@ -107,6 +110,7 @@ class Reconciler:
         self._children.forget(key)
         self._removals.forget(key)
         self._freshness.forget(key)
+        self._overwritten.forget(key)
         self._contests.forget(key)
         self._ledger.written(key)
 
@@ -194,12 +198,14 @@ class Reconciler:
         wanted = status(webapp, found, previous, now.strftime("%Y-%m-%dT%H:%M:%SZ"))
         report = Report()
         try:
-            report = await self._reporter.report(key, observed, wanted, _deployed(webapp, results))
+            if not self._overwritten.is_left_alone(key, observed):
+                report = await self._reporter.report(key, observed, wanted, _deployed(webapp, results))
             if report.written or wanted.get("drift") == previous.get("drift"):
                 self._ledger.written(key)
         finally:
             # Told even if the status can't be: the next reconcile finds nothing that it could tell.
-            for occurrence in news(webapp, results, previous, wanted, report.undeclared):
+            fought = self._overwritten.written(key, observed, self._store.webapp(key)) if report.written else []
+            for occurrence in (*news(webapp, results, previous, wanted, report.undeclared), *fought):
                 await self._recorder.record(observed, occurrence)
         failed = next((result.failed for result in results if result.retry), None)
         # What waited for an object to be adopted need not wait for news of it: there may be none.

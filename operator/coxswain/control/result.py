@@ -1,12 +1,15 @@
 """What became of one child, as a reconcile tells of it."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from coxswain.control.scaling import notes
 from coxswain.kube.compare import Difference
-from coxswain.kube.conflicts import Held
+from coxswain.kube.conflicts import Held, foreign_manager
 from coxswain.kube.errors import RequestFailed
+from coxswain.kube.fields import Path, owns
 from coxswain.kube.observed import Observed
+from coxswain.webapp.co_writers import ANOTHER_COXSWAIN
 from coxswain.webapp.health import Child
 
 
@@ -17,7 +20,7 @@ class Correction:
     difference: Difference
     manager: str | None
     ours: bool = False
-    """Whether we own what was found: then nobody has changed it since, and the desired value is new."""
+    """Whether our entry owns what was found: then the desired value is new, or another coxswain has changed it."""
     was_there: bool = True
     """Whether the child was as the WebApp says before: else what isn't there may never have been."""
 
@@ -27,7 +30,41 @@ class Correction:
         difference = self.difference
         changed = difference.wanted not in (None, difference.found) and not self.ours
         removed = difference.found is None and self.was_there and notes(difference) is None
-        return (changed or bool(difference.rivals)) and (self.manager is not None or removed)
+        by_another_manager = (changed or bool(difference.rivals)) and (self.manager is not None or removed)
+        return by_another_manager or self.by_another_coxswain
+
+    @property
+    def by_another_coxswain(self) -> bool:
+        """Whether it was written under our name although this process had brought the child to what is desired now."""
+        difference = self.difference
+        return self.ours and self.was_there and not difference.order and difference.wanted != difference.found
+
+    @property
+    def changed_by(self) -> str | None:
+        """Who had made it, as far as that is known."""
+        return self.manager or (ANOTHER_COXSWAIN if self.by_another_coxswain else None)
+
+
+def corrected(found: Iterable[Difference], observed: Observed, had: Callable[[str], bool]) -> tuple[Correction, ...]:
+    """Return the corrections that an apply makes of an object; `had` tells which fields it was brought to before."""
+    owned = observed.owned or {}
+    return tuple(
+        Correction(each, foreign_manager(each, observed), owns(owned, each.path), had(each.text)) for each in found
+    )
+
+
+def effective(corrections: Iterable[Correction], after: Iterable[Difference]) -> tuple[Correction, ...]:
+    """Return the corrections that had an effect, given the differences after the apply.
+
+    A value under our own name that stays is the cluster's admission's, not another coxswain's.
+    """
+    same = [difference.path for difference in after]
+    return tuple(each for each in corrections if not each.by_another_coxswain or each.difference.path not in same)
+
+
+def foreign_places(corrections: Iterable[Correction]) -> list[Path]:
+    """Return the places that someone else had changed."""
+    return [each.difference.path for each in corrections if each.is_foreign]
 
 
 @dataclass(frozen=True)

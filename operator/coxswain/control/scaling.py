@@ -3,6 +3,8 @@
 An apply that leaves out a field which its manager alone owns removes it, and the server would fill in one replica.
 """
 
+from typing import Any
+
 from coxswain.control.store import Key, Store
 from coxswain.kube.compare import Difference
 from coxswain.kube.fields import owns
@@ -59,6 +61,12 @@ def count_to_keep(manifest: Manifest, observed: Observed) -> int | None:
 def comes_back(field: str, manifest: Manifest, observed: Observed) -> bool:
     """Tell whether a field is the replicas that an autoscaler leaves behind: its entry stays in managedFields."""
     return field == "spec.replicas" and "replicas" in manifest["spec"] and _note(observed) is not None
+
+
+def said(manifest: Manifest) -> tuple[Any, Any]:
+    """Return the replicas and the note in a manifest."""
+    note = manifest["metadata"].get("annotations", {}).get(REPLICAS_ANNOTATION)
+    return manifest.get("spec", {}).get("replicas"), note
 
 
 def notes(difference: Difference) -> tuple[str | None, str | None] | None:

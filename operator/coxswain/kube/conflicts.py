@@ -5,13 +5,13 @@ An apply carries the resourceVersion of what was observed, so it meets the very 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from coxswain.kube.compare import Difference, differences, managers, places
-from coxswain.kube.fields import Path, matches, owns
+from coxswain.kube.edit import owned_part, with_value, without
+from coxswain.kube.fields import Path, at, owns
 from coxswain.kube.managed import BEFORE_FIRST_APPLY
 from coxswain.kube.observed import FIELD_MANAGER, REPLICAS_MANAGER, Observed, comparable
-from coxswain.webapp.co_writers import UNKNOWN
+from coxswain.webapp.co_writers import ANOTHER_COXSWAIN, UNKNOWN
 from coxswain.webapp.policy import Policy, within
 from coxswain.webapp.spec import Manifest
 
@@ -68,7 +68,7 @@ def plan(
     """
     held = _held(manifest, observed, policy_of, contested)
     left = [found for found in held if found.contested or found.policy is Policy.YIELD]
-    reduced = _without(manifest, [found.difference.path for found in left])
+    reduced = _reduced(manifest, observed, left)
     kept = [path for each in left for path in (each.difference.path, *each.difference.rivals)]
     found = [
         difference
@@ -129,42 +129,43 @@ def _held(
     """Return what others hold and may keep, or what forbids to write."""
     if not contested and (policy_of is None or not observed.others):
         return []
-    held = []
+    held = [
+        Held(found, foreign_manager(found, observed) or ANOTHER_COXSWAIN, Policy.ENFORCE, contested=True)
+        for found in differences(comparable(manifest), observed.content, observed.owned, observed.others)
+        if found.wanted is None and not found.rivals and _is_fought(found, contested)
+    ]
     for place in places(comparable(manifest), observed.content, observed.owned, observed.others):
         manager = foreign_manager(place, observed)
-        fought = differs(place) and any(within(place.text, field) or within(field, place.text) for field in contested)
+        fought = _is_fought(place, contested)
         if manager is None and not fought:
             continue
         policy = Policy.ENFORCE if policy_of is None else policy_of(place.text)
         if fought and (manager is None or policy is Policy.ENFORCE):
-            held.append(Held(place, manager or UNKNOWN, policy, contested=True))
+            unknown = ANOTHER_COXSWAIN if owns(observed.owned or {}, place.path) else UNKNOWN
+            held.append(Held(place, manager or unknown, policy, contested=True))
         elif manager is not None:
             held.append(Held(place, manager, policy))
     return held
 
 
-def _without(manifest: Manifest, paths: Sequence[Path]) -> Manifest:
-    """Return a manifest without these places, and without what is emptied by it."""
-    for path in paths:
-        manifest = _without_place(manifest, path)
+def _is_fought(difference: Difference, contested: Sequence[str]) -> bool:
+    if difference.order or not differs(difference):
+        return False
+    return any(within(difference.text, field) or within(field, difference.text) for field in contested)
+
+
+def _reduced(manifest: Manifest, observed: Observed, left: Sequence[Held]) -> Manifest:
+    """Return a manifest without what is left to others.
+
+    A contested place that our own entry owns keeps its live value instead: an apply without it would remove it. Of a
+    ConfigMap's data only hashes are known.
+    """
+    owned = observed.owned or {}
+    for each in left:
+        path = each.difference.path
+        ours = at(owned, path) if each.contested and path[0] != "f:data" else None
+        if ours is not None and each.difference.found is not None:
+            manifest = with_value(manifest, path, owned_part(each.difference.found, ours))
+        else:
+            manifest = without(manifest, path)
     return manifest
-
-
-def _without_place(value: Manifest, path: Path) -> Manifest:
-    """Return a copy of a map without a place in it."""
-    element, rest = path[0], path[1:]
-    key = element.removeprefix("f:")
-    if key not in value:
-        return value
-    if not rest:
-        return {name: item for name, item in value.items() if name != key}
-    inside = value[key]
-    left = _without_item(inside, rest) if isinstance(inside, list) else _without_place(inside, rest)
-    return {name: left if name == key else item for name, item in value.items() if name != key or left}
-
-
-def _without_item(items: list[Any], path: Path) -> list[Any]:
-    element, rest = path[0], path[1:]
-    if not rest:
-        return [item for item in items if not matches(element, item)]
-    return [_without_place(item, rest) if matches(element, item) else item for item in items]

@@ -15,6 +15,9 @@ from coxswain.webapp.spec import ConflictStatus, DriftStatus, Status
 UNKNOWN = "unknown"
 """The manager of a change of which managedFields say nothing."""
 
+ANOTHER_COXSWAIN = "another coxswain"
+"""The manager of a change that was written under our own name, but not by this process."""
+
 COUNT_LIMIT = 100
 """Where the count of a ledger's entry stays: so often, or oftener."""
 

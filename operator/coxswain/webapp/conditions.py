@@ -5,13 +5,15 @@ it changes. Times enter by `now`, and only where a condition's status changes
 (https://github.com/kubernetes/community/blob/master/contributors/devel/sig-architecture/api-conventions.md#typical-status-properties).
 """
 
-from collections.abc import Mapping, Sequence
+import hashlib
+import json
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Literal
 
 from coxswain.webapp.children.service import url
-from coxswain.webapp.co_writers import Conflict, Repair, conflicts, drift
+from coxswain.webapp.co_writers import ANOTHER_COXSWAIN, UNKNOWN, Conflict, Repair, conflicts, drift
 from coxswain.webapp.health import HEALTHY, Child, Level, condition
 from coxswain.webapp.identity import MANAGED_BY, WEBAPP_LABEL
 from coxswain.webapp.policy import Policy, unknown_policies
@@ -31,6 +33,8 @@ _NAMED = 5
 
 COUNTS = ("replicas", "readyReplicas", "updatedReplicas")
 """Fields of the status that count pods."""
+
+_TWO_OPERATORS = "a second coxswain operator that serves this namespace: leave only one of them running"
 
 
 @dataclass(frozen=True)
@@ -102,6 +106,11 @@ def status(webapp: WebApp, found: Observations, previous: Status, now: str) -> S
         **({"conflicts": conflicted} if conflicted else {}),
         **({"drift": ledger} if ledger else {}),
     }
+
+
+def fingerprint(status: Status) -> str:
+    """Return a digest of what a status says: two are equal if neither needs to be written over the other."""
+    return hashlib.sha256(json.dumps(_said(status), sort_keys=True).encode()).hexdigest()
 
 
 def urgency(previous: Status, wanted: Status, replicas: int) -> Urgency:
@@ -195,7 +204,14 @@ def _contested(held: Sequence[Conflict]) -> _Finding:
         f"{found.object} {found.field} is set by {found.manager} as often as {MANAGED_BY} takes it back"
         for found in fought
     ]
-    return _Finding("True", "WriteWar", _listed(sentences))
+    return _Finding("True", "WriteWar", _listed(sentences) + _cause({found.manager for found in fought}))
+
+
+def _cause(managers: Collection[str]) -> str:
+    """Return the cause that leaves no other manager behind; who only removes a field may be anyone."""
+    if ANOTHER_COXSWAIN in managers:
+        return f"; the probable cause is {_TWO_OPERATORS}"
+    return f"; a possible cause is {_TWO_OPERATORS}" if UNKNOWN in managers else ""
 
 
 def _listed(sentences: Sequence[str]) -> str:
