@@ -7,7 +7,8 @@ fail, `--results FILE` keeps what came of it.
 import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,8 @@ import pytest
 from cluster import ControlPlane
 from faults import breaks
 from faults.disasters import make_whole
-from faults.results import Result, Results
+from faults.proof import Caught, told_apart
+from faults.results import Result, Results, commit
 from faults.run import Case, Surroundings
 from faults.scale import Scale
 
@@ -57,7 +59,25 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     config.hook.pytest_deselected(items=[item for item in items if item not in kept.values()])
     items[:] = kept.values()
     for item in items:
-        item.add_marker(pytest.mark.xfail(raises=AssertionError, strict=True, reason="broken on purpose"))
+        item.add_marker(pytest.mark.xfail(raises=Caught, strict=True, reason="broken on purpose"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
+    """With --prove, see by what a test failed."""
+    try:
+        return (yield)
+    except AssertionError as error:
+        case = pyfuncitem.funcargs.get("case")
+        if not isinstance(case, Case) or not case.broken:
+            raise
+        raise told_apart(_by(_marked(pyfuncitem)), case.measured.violations, str(error)) from error
+
+
+def _by(marker: pytest.Mark) -> tuple[str, ...]:
+    """Return the oracles that must find what is broken."""
+    by = marker.kwargs.get("by", "O1")
+    return (by,) if isinstance(by, str) else tuple(by)
 
 
 def _marked(item: pytest.Item) -> pytest.Mark:
@@ -97,7 +117,14 @@ def case(surroundings: Surroundings, request: pytest.FixtureRequest) -> Iterator
         raise pytest.UsageError(
             f"{request.node.nodeid}: no break is called {broken!r}, only {', '.join(sorted(known))}"
         )
-    made = Case(surroundings, re.sub(r"\W+", "-", request.node.name).strip("-"), marker.kwargs["oracles"], broken)
+    made = Case(
+        surroundings,
+        re.sub(r"\W+", "-", request.node.name).strip("-"),
+        marker.kwargs["oracles"],
+        broken,
+        by=_by(marker),
+        resync=marker.kwargs.get("resync", False),
+    )
     started = time.monotonic()
     yield made
     result = Result(
@@ -106,12 +133,15 @@ def case(surroundings: Surroundings, request: pytest.FixtureRequest) -> Iterator
         test=request.node.nodeid,
         oracles=tuple(marker.kwargs["oracles"]),
         broken=marker.kwargs.get("broken"),
+        by=_by(marker),
         scale=surroundings.scale.factor,
         runs=made.measured.runs,
         recoveries=made.measured.recoveries,
         waits=made.measured.waits,
         violations=made.measured.violations[:5],
         seconds=time.monotonic() - started,
+        commit=commit(),
+        date=datetime.now(UTC).date().isoformat(),
     )
     request.node.user_properties.append(("fault", result.to_json()))
     sys.stdout.flush()

@@ -77,7 +77,7 @@ def storm(stand: Stand, step: Storm, seconds: float) -> str:
         thread.join(seconds + 30)
     if failed:
         raise ExceptionGroup("the storm failed", failed)
-    stand.faults += sum(written)
+    stand.edits += sum(written)
     return f"{len(step.writers)} writers wrote {sum(written)} times in {seconds:.1f} s"
 
 

@@ -50,7 +50,8 @@ class Evidence:
     changes: Sequence[Change]
     """Every version of every object."""
     audit: Sequence[AuditEvent]
-    """All requests of anybody in the namespace, and all of the operator's elsewhere."""
+    """All requests of anybody in the namespace, and all of the operator's anywhere else. Of an operator that serves
+    all namespaces only those outside of any."""
     end: Mapping[str, Sequence[Object]]
     """By plural, the objects that were there at the end."""
     logs: str
@@ -63,6 +64,12 @@ class Evidence:
     """From here on the operator may write nothing."""
     faults: int = 0
     """How many faults were injected."""
+    edits: int = 0
+    """How often the writers of storms have written."""
+    patience: float = 1.0
+    """By how much the run waited longer than at the usual scale."""
+    served: Sequence[str] = ()
+    """Other namespaces that the operator was told to serve."""
     offset: float = field(default_factory=clock_offset)
 
     def audited_at(self, event: AuditEvent) -> float:

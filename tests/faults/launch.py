@@ -4,6 +4,7 @@
 """
 
 import argparse
+import dataclasses
 import sys
 from collections.abc import Mapping, Sequence
 
@@ -12,18 +13,23 @@ from coxswain.settings import Settings
 from faults import breaks
 from faults.scale import Scale, scaled
 
+NEVER_SECONDS = 1e6
+"""A resync interval that no run lasts."""
+
 
 def main() -> None:
     """Take our own arguments, and run the operator with the others."""
     parser = argparse.ArgumentParser(prog="faults.launch", add_help=False)
     parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("--break", dest="broken")
+    parser.add_argument("--never-resync", action="store_true")
     given, rest = parser.parse_known_args()
     sys.argv = [sys.argv[0], *rest]
     read = program.settings
 
     def shortened(arguments: Sequence[str], environment: Mapping[str, str]) -> Settings:
-        return scaled(read(arguments, environment), Scale(given.scale))
+        found = scaled(read(arguments, environment), Scale(given.scale))
+        return dataclasses.replace(found, resync_interval=NEVER_SECONDS) if given.never_resync else found
 
     program.settings = shortened
     if given.broken:

@@ -7,7 +7,7 @@ from faults.play import Played
 from faults.script import Disaster, Script, Settle, Step, kubectl
 
 SOON = Settle(timeout=50)
-"""Less than the operator's resync, even shortened, needs: so it has not simply waited for that."""
+"""No sweep comes in these runs: what is mended within it is mended because it was noticed."""
 
 ENDS = ("is back", "faults end", ": resume", "resumed", "token rotated", "etcd restored")
 """Of the marks that tell of the end of an outage."""

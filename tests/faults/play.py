@@ -38,7 +38,9 @@ from faults.walk import walk
 from integration.scene import OPERATOR
 
 CANARY = "canary"
-QUIET_SECONDS = 1.2
+REST_SECONDS = 1.2
+"""Without a change after which a reference goes on with its next step. At its end a run is watched for longer: for
+`Scale.quiet`, which O3 judges."""
 REFERENCE_SECONDS = 60.0
 CANARY_SECONDS = 30.0
 PROBE_SECONDS = 30.0
@@ -57,9 +59,13 @@ class Played:
     violations: list[str] = field(default_factory=list)
     refused: dict[int, str] = field(default_factory=dict)
     """What the API server answered to the `Edit` of a step, by its number, where it would not do it."""
+    script: Script = ()
+    """What was played."""
     told: list[str] = field(default_factory=list)
     """What a `Storm` or a `Walk` has to say for the report."""
     evidence: Evidence | None = None
+    ended: str = ""
+    """How the operator's process ended by itself; empty if it lived."""
 
 
 class Player:
@@ -70,12 +76,14 @@ class Player:
         self._stand = stand
         self._reference = reference
         self._played = Played()
+        self._patience = stand.choices.scale.patience
         self._disturbed: float | None = None
         self._remembered = REMEMBERED
         self._fighters: list[Fighter] = []
 
     def play(self, script: Script) -> Played:
         """Play it, from a fresh operator with a canary to the canary's last change."""
+        self._played.script = script
         self._begin()
         self._stand.proxy.mark("script begins")
         try:
@@ -89,10 +97,13 @@ class Player:
             self._make_peace()
         quiet_since = None
         if not self._played.violations:
-            if not self._stand.quiet(QUIET_SECONDS, CANARY_SECONDS):
+            quiet = self._stand.choices.scale.quiet
+            if not self._stand.quiet(quiet, quiet + self._patience(CANARY_SECONDS)):
                 self._played.violations.append("O3: the operator does not come to rest")
-            quiet_since = time.monotonic() - QUIET_SECONDS / 2
-            time.sleep(QUIET_SECONDS / 2)
+            quiet_since = time.monotonic() - quiet
+        self._played.ended = self._stand.ended
+        if self._played.ended:
+            self._played.violations.append(f"O4: {self._played.ended}")
         self._played.evidence = self._stand.evidence(quiet_since)
         return self._played
 
@@ -100,7 +111,7 @@ class Player:
         self._stand.do("start")
         self._stand.operator.start()  # waits until it is ready
         self._stand.kubectl("apply", "-f", "-", object=canary(1))
-        self._until(lambda: self._canary_follows(1), CANARY_SECONDS, "the first reconcile")
+        self._until(lambda: self._canary_follows(1), CANARY_SECONDS, "O4: the first reconcile")
 
     def _perform(self, step: Step, where: str) -> None:  # noqa: C901 - one case for each kind of step
         stand = self._stand
@@ -159,7 +170,7 @@ class Player:
             self._make_peace()
         else:
             found, told = walk(self._stand, step)
-            self._played.violations += [f"{where}: {each}" for each in found]
+            self._played.violations += [f"{where}: O1: {each}" for each in found]
             self._played.told.append(told)
 
     def _make_peace(self) -> None:
@@ -172,13 +183,13 @@ class Player:
         return rule
 
     def _settle(self, timeout: float, where: str) -> None:
-        self._come_to_rest(timeout, where)
+        self._come_to_rest(self._patience(timeout), where)
         self._stand.proxy.mark("settled")
 
     def _come_to_rest(self, timeout: float, where: str) -> None:
         if self._reference is None:
             self._until(self._unsettled, timeout, where)
-            if not self._stand.quiet(QUIET_SECONDS, REFERENCE_SECONDS):
+            if not self._stand.quiet(REST_SECONDS, self._patience(REFERENCE_SECONDS)):
                 self._played.violations.append(f"{where}: the reference does not come to rest")
             self._played.states.append(self._state())
             return
@@ -212,7 +223,7 @@ class Player:
 
     def _see_the_canary_followed(self) -> None:
         self._stand.kubectl("apply", "-f", "-", object=canary(2))
-        self._until(lambda: self._canary_follows(2), CANARY_SECONDS, "O4")
+        self._until(lambda: self._canary_follows(2), self._patience(CANARY_SECONDS), "O4")
 
     def _canary_follows(self, version: int) -> list[str]:
         wanted, end = canary(version)["spec"]["image"], self._stand.end()

@@ -24,6 +24,7 @@ def main() -> int:
     parser.add_argument("--oracles", default="O1,O3,O5,O6", help="by which it is judged (default: %(default)s)")
     parser.add_argument("--time-scale", type=float, default=0.1, help="of the waits (default: %(default)s)")
     parser.add_argument("--break", dest="broken", choices=sorted(breaks.known()), help="an operator broken on purpose")
+    parser.add_argument("--resync", action="store_true", help="for an operator that sweeps now and then")
     given = parser.parse_args()
     try:
         script = from_json(json.loads(given.script.read_text(encoding="utf-8")))
@@ -32,7 +33,7 @@ def main() -> int:
     with ControlPlane(manifests=[ROOT / "crds" / "webapps.yaml"]) as plane:
         plane.kubectl("apply", "--kustomize", str(ROOT / "manifests/overlays/out-of-cluster"))
         surroundings = Surroundings(plane, ROOT / ".faults", Scale(given.time_scale))
-        case = Case(surroundings, "replay", given.oracles.split(","), given.broken)
+        case = Case(surroundings, "replay", given.oracles.split(","), given.broken, resync=given.resync)
         try:
             played = case(script)
         except AssertionError as error:

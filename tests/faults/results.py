@@ -1,7 +1,9 @@
 """What came of each test of the fault suite: shown as it happens, and kept for docs/faults.md."""
 
 import dataclasses
+import functools
 import json
+import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ class Result:
     """What came of one test."""
 
     fault: str
-    """F1 to F24."""
+    """F1 to F31."""
     title: str
     test: str
     oracles: tuple[str, ...]
@@ -28,6 +30,12 @@ class Result:
     """What the table says, and what it was; seconds."""
     violations: list[str] = field(default_factory=list)
     seconds: float = 0.0
+    by: tuple[str, ...] = ()
+    """The oracles of which one must find what is broken."""
+    commit: str = ""
+    """At which it ran; with `+` if the working tree differed from it."""
+    date: str = ""
+    """On which it ran, in UTC."""
     outcome: str = ""
     """passed, failed or skipped; with --prove, `xfailed` is what it should be."""
 
@@ -35,6 +43,21 @@ class Result:
         """Return it as JSON data."""
         data: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(self)))
         return data
+
+
+@functools.cache
+def commit() -> str:
+    """Return the commit of the working tree, and a `+` if a file that git knows differs from it."""
+    try:
+        head = _git("rev-parse", "--short=7", "HEAD")
+        return head + "+" * bool(_git("status", "--porcelain", "--untracked-files=no", "--", ":!docs"))
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def _git(*arguments: str) -> str:
+    command = ["git", "-C", str(Path(__file__).parent), *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
 class Results:

@@ -40,6 +40,12 @@ FIXED_SECONDS = {
 which a run counts as settled."""
 
 
+USUAL = 0.1
+"""The scale that the timeouts of scripts are written for."""
+QUIET_MARGIN_SECONDS = 1.0
+"""For a retry's own duration. The retry's jitter only makes it shorter."""
+
+
 @dataclass(frozen=True)
 class Scale:
     """How much shorter than in the table of faults a wait is."""
@@ -49,6 +55,18 @@ class Scale:
     def seconds(self, table: float, least: float = 0.0) -> float:
         """Return what becomes of a wait."""
         return min(table, max(table * self.factor, least))
+
+    def patience(self, seconds: float) -> float:
+        """Return for how long a result is waited for; `seconds` at the usual scale of a tenth, more where it is less.
+
+        What is waited for keeps its order: longer than the longest retry, shorter than the resync.
+        """
+        return seconds * max(1.0, self.factor / USUAL)
+
+    @property
+    def quiet(self) -> float:
+        """The seconds without a write after which an operator is at rest: longer than its longest retry (O3)."""
+        return scaled(Settings(), self).queue.retry_delay_limit + QUIET_MARGIN_SECONDS
 
 
 def scaled(settings: Settings, scale: Scale) -> Settings:

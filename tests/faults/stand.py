@@ -17,12 +17,10 @@ from faults.evidence import Evidence, collect_end
 from faults.plan import Plan
 from faults.proxy import FaultProxy
 from faults.scale import Scale
+from faults.secret import SECRET
 from faults.tokens import Tokens
 from faults.witness import Witness
 from integration.scene import OPERATOR
-
-SECRET = "sesame-7f3a9c51"
-"""The value of a Secret that every run has: nothing may ever show it."""
 
 _KILLED, _ENDED, _STOPPED, _GOES_ON = Signals.SIGKILL, Signals.SIGTERM, Signals.SIGSTOP, Signals.SIGCONT
 
@@ -38,6 +36,12 @@ class Choices:
     """False: the operator talks to the API server itself."""
     clusterwide: bool = False
     """Whether it serves all namespaces, and not that of the run alone."""
+    resync: bool = False
+    """Whether it sweeps all kinds now and then. Without, what no event tells is never found."""
+    options: tuple[str, ...] = ()
+    """Further options of `faults.launch`."""
+    besides: tuple[str, ...] = ()
+    """Other namespaces that it serves. They need not be there."""
 
 
 class Stand:
@@ -50,6 +54,8 @@ class Stand:
         self.choices = choices
         self.folder = folder
         self.faults = 0
+        self.edits = 0
+        self._up = False
 
     def __enter__(self) -> Self:
         self.cluster.kubectl("create", "namespace", self.namespace)
@@ -83,8 +89,11 @@ class Stand:
         if self.choices.proxied:
             self.proxy.write_kubeconfig(kubeconfig, kubeconfig)
         broken = ("--break", self.choices.broken) if self.choices.broken else ()
-        program = ("faults.launch", "--scale", str(self.choices.scale.factor), *broken)
-        served = () if self.choices.clusterwide else ("--namespace", self.namespace)
+        swept = () if self.choices.resync else ("--never-resync",)
+        scale = ("--scale", str(self.choices.scale.factor))
+        program = ("faults.launch", *scale, *swept, *self.choices.options, *broken)
+        names = ",".join((self.namespace, *self.choices.besides))
+        served = () if self.choices.clusterwide else ("--namespace", names)
         arguments = (*served, "--log-level", "debug")
         return OperatorProcess(kubeconfig, self.folder / "operator.log", arguments, program=program)
 
@@ -96,6 +105,8 @@ class Stand:
 
     def do(self, what: str) -> None:
         """Do something to the operator: kill, stop, pause, resume or start."""
+        if what in ("start", "kill", "stop"):
+            self._up = what == "start"
         if what == "start":
             self.proxy.mark("operator started")
             self.operator.start(wait=False)
@@ -150,6 +161,7 @@ class Stand:
             if event.user == OPERATOR
             and event.namespace == self.namespace
             and event.verb not in ("get", "list", "watch")
+            and 200 <= event.code < 300
         ]
 
     def end(self) -> dict[str, list[dict[str, Any]]]:
@@ -157,7 +169,10 @@ class Stand:
         return collect_end(self.cluster, self.namespace)
 
     def quiet(self, seconds: float, timeout: float) -> bool:
-        """Wait until neither the operator nor anybody else has changed anything for so long; tell whether it was so."""
+        """Wait until neither the operator nor anybody else has changed anything for so long; tell whether it was so.
+
+        A write that is refused changes nothing: O3 judges how often it is tried.
+        """
         deadline = time.monotonic() + timeout
         seen = (-1, -1)
         since = time.monotonic()
@@ -173,7 +188,7 @@ class Stand:
     def evidence(self, quiet_since: float | None) -> Evidence:
         """Return all that the oracles judge by."""
         self.witness.caught_up(30)
-        pages = [self.operator.probe(path)[1] for path in ("/healthz", "/readyz")]
+        pages = [self.operator.probe(path)[1] for path in ("/healthz", "/readyz", "/metrics")]
         return Evidence(
             namespace=self.namespace,
             user=OPERATOR,
@@ -186,11 +201,25 @@ class Stand:
             secrets=(SECRET,),
             quiet_since=quiet_since,
             faults=self.faults,
+            edits=self.edits,
+            patience=self.choices.scale.patience(1.0),
+            served=self.choices.besides,
         )
 
+    @property
+    def ended(self) -> str:
+        """How the operator's process ended although nobody ended it; empty if it didn't."""
+        if not self._up or self.operator.running:
+            return ""
+        return f"the operator's process ended by itself: {self.operator.logged()[-400:]}"
+
     def _is_about(self, event: AuditEvent) -> bool:
-        """Tell what belongs to this run: other runs have operators of the same name."""
-        return event.namespace == self.namespace or (event.user == OPERATOR and not event.namespace)
+        """Tell what belongs to this run: only one operator runs in a cluster at a time.
+
+        One that serves all namespaces still meets with what earlier runs have left.
+        """
+        mine = event.user == OPERATOR and not (self.choices.clusterwide and event.namespace)
+        return mine or event.namespace == self.namespace
 
 
 def eventually_equal(check: Callable[[], list[str]], timeout: float, pause: float = 0.15) -> list[str]:

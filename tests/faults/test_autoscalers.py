@@ -12,6 +12,7 @@ from faults.plan import Drop, Hide, Kill
 from faults.play import Played
 from faults.run import Case
 from faults.script import Cut, Lift, Operator, Script, Settle, Wait, apply, inject, kubectl
+from faults.test_watches import RESYNCED_SECONDS
 from faults.test_writes import each_write
 from faults.watching import on_watch
 
@@ -101,10 +102,11 @@ def test_a_deletion_hidden(case: Case) -> None:
     "an autoscaler's deletion that no event tells: the resync finds it, and the count stays",
     oracles=("O1", "O3", "O6"),
     broken="no-resync",
+    resync=True,
 )
 def test_a_deletion_never_told(case: Case) -> None:
     hidden = inject(on_watch("horizontalpodautoscalers", Hide("scaler", "DELETED", "ADDED"), count=None))
     deleted = kubectl("delete", "hpa", "scaler")
-    swept = Settle(case.scale.seconds(600, least=30) * 1.1 + 20)
+    swept = Settle(RESYNCED_SECONDS)
     script = (*LIFE, hidden, Cut("horizontalpodautoscalers"), Wait(table=10), deleted, swept, Lift())
     judged(case, script, case.reference((*LIFE, deleted, Settle())))

@@ -172,6 +172,7 @@ GROWING = (
     "a person and a sidecar injector own fields too, and a policy changes children at every write",
     oracles=("O3", "O4", "O6", "O7"),
     broken="applies-always",
+    by="O7",
 )
 @pytest.mark.ci
 def test_co_owners_and_a_mutating_policy(case: Case) -> None:
@@ -203,6 +204,7 @@ ODD: dict[str, Any] = {
     "a Deployment of ours whose selector and pods are another's: it is told of, and is left to a person",
     oracles=("O1", "O3", "O4", "O5", "O6", "O7"),
     broken="tries-again-what-is-refused",
+    by="O3",
 )
 @pytest.mark.ci
 def test_an_immutable_field_differs(case: Case) -> None:

@@ -122,6 +122,7 @@ def refused(case: Case, script: Script, text: str) -> None:
     "an admission policy denies the Service: told, not tried again and again",
     oracles=("O1", "O3", "O4", "O5", "O6", "O7"),
     broken="tries-again-what-is-refused",
+    by="O3",
 )
 @pytest.mark.ci
 def test_a_policy_denies_a_child(case: Case) -> None:
@@ -133,6 +134,7 @@ def test_a_policy_denies_a_child(case: Case) -> None:
     "a policy that denied the Service is lifted: the next change of the WebApp brings it",
     oracles=("O1", "O3", "O4", "O5", "O6", "O7"),
     broken="hides-refusals",
+    by="O5",
 )
 def test_a_policy_is_lifted(case: Case) -> None:
     stalled = kubectl("wait", "webapp/web", "--for=condition=Ready=False", "--timeout=60s")
@@ -148,6 +150,7 @@ def test_a_policy_is_lifted(case: Case) -> None:
     "a quota leaves no room for the Service, and is then lifted",
     oracles=("O1", "O3", "O4", "O5", "O6", "O7"),
     broken="retries-without-backoff",
+    by="O7",
 )
 def test_a_quota_leaves_no_room(case: Case) -> None:
     counted = kubectl(
@@ -166,6 +169,7 @@ def test_a_quota_leaves_no_room(case: Case) -> None:
     "a LimitRange forbids the pods, in a namespace of Pod Security 'restricted'; lifted, they start",
     oracles=("O1", "O3", "O4", "O5", "O6", "O7"),
     broken="hides-refusals",
+    by="O5",
 )
 def test_limits_forbid_the_pods(case: Case) -> None:
     restricted = kubectl("label", "namespace", "{namespace}", "pod-security.kubernetes.io/enforce=restricted")

@@ -96,6 +96,7 @@ def test_writes_forbidden(case: Case, what: str) -> None:
     "the right to list and watch lost for two minutes, while things change",
     oracles=("O1", "O3", "O4", "O5", "O6"),
     broken="kopf-alone",
+    by=("O1", "O4"),
 )
 def test_watches_forbidden(case: Case) -> None:
     lost: Script = (Disaster("forbid watching"), CUT, *DRIFT, Wait(table=120), Disaster("give the rights back"))
@@ -107,7 +108,7 @@ def test_watches_forbidden(case: Case) -> None:
     "F11",
     "the right to tell Events lost: nothing waits for it",
     oracles=("O1", "O3", "O4", "O5", "O6"),
-    broken="ends-for-an-event",
+    broken="waits-for-its-events",
 )
 def test_events_forbidden(case: Case) -> None:
     case(begun(Disaster("forbid telling Events"), DRIFT, SOON, Disaster("give the rights back")))

@@ -46,6 +46,7 @@ def test_recreated_while_the_operator_is_down(case: Case) -> None:
     "deleted and recreated under its name while a write of its reconcile is on its way",
     oracles=("O1", "O3", "O4", "O5", "O6"),
     broken="tells-a-namesake",
+    by="O5",
 )
 @pytest.mark.parametrize("resource", ["webapps/status", "configmaps", "deployments"])
 def test_recreated_in_the_middle_of_a_reconcile(case: Case, resource: str) -> None:
@@ -57,6 +58,7 @@ def test_recreated_in_the_middle_of_a_reconcile(case: Case, resource: str) -> No
     "deleted while its children are being created",
     oracles=("O1", "O3", "O4", "O6", "O7"),
     broken="insists-on-its-status",
+    by="O3",
 )
 @pytest.mark.parametrize("resource", ["webapps/status", "serviceaccounts", "services", "deployments"])
 def test_deleted_during_its_creation(case: Case, resource: str) -> None:
@@ -68,6 +70,7 @@ def test_deleted_during_its_creation(case: Case, resource: str) -> None:
     "deleted while the operator is down; of another, held by a finalizer, the children go first",
     oracles=("O1", "O2", "O3", "O4", "O6", "O7"),
     broken="makes-anew-what-goes",
+    by="O2",
 )
 def test_deleted_while_the_operator_is_down(case: Case) -> None:
     held = webapp(SPEC, "held")
@@ -94,6 +97,7 @@ def test_deleted_while_the_operator_is_down(case: Case) -> None:
     "its namespace is being deleted, and it is kept from going: nothing can be made, nor must be tried for ever",
     oracles=("O1", "O3", "O4", "O6", "O7"),
     broken="retries-without-backoff",
+    by="O7",
 )
 def test_namespace_terminating(case: Case) -> None:
     reference = case.reference(CREATED)

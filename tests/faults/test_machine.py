@@ -131,7 +131,9 @@ def search(judge: Judge, examples: int, seed: int, *, proving: bool) -> None:
 
 
 def _fault(which: str, broken: str) -> pytest.MarkDecorator:
-    return pytest.mark.fault("mix", f"operations and faults mixed at random, {which}", oracles=ORACLES, broken=broken)
+    return pytest.mark.fault(
+        "mix", f"operations and faults mixed at random, {which}", oracles=ORACLES, broken=broken, resync=True
+    )
 
 
 @pytest.mark.timeout(3600)

@@ -159,6 +159,7 @@ FIELDS = 40
     "more fields changed at once than the ledger has room for: all are put back, and it tells of the last",
     oracles=("O1", "O3", "O4", "O7"),
     broken="keeps-a-ledger-without-end",
+    by="O7",
 )
 @pytest.mark.ci
 def test_the_ledger_is_bounded(case: Case) -> None:
@@ -180,6 +181,7 @@ TOLD = "sesame-of-another"
     "an env variable with the name of a secret set to another value: put back, and not told",
     oracles=("O3", "O4"),
     broken="tells-what-it-found",
+    by="O8",
 )
 @pytest.mark.ci
 def test_the_ledger_keeps_secrets(case: Case) -> None:

@@ -40,7 +40,7 @@ def followed(stand: Stand, image: str) -> bool:
 
 @pytest.mark.ci
 @pytest.mark.fault(
-    "F7", "one watch frozen for good: liveness says which", oracles=("O4",), broken="liveness-sees-no-watch"
+    "F7", "one watch frozen for good: liveness says which", oracles=("O4",), broken="liveness-sees-no-watch", by="test"
 )
 def test_liveness_means_that_every_watch_progresses(case: Case) -> None:
     bound = case.scale.seconds(WatchSettings().silence_timeout, 12)
@@ -68,7 +68,11 @@ def test_liveness_means_that_every_watch_progresses(case: Case) -> None:
 
 @pytest.mark.quick
 @pytest.mark.fault(
-    "F8", "one kind can't be listed: not ready, but live", oracles=("O4",), broken="ready-before-all-is-listed"
+    "F8",
+    "one kind can't be listed: not ready, but live",
+    oracles=("O4",),
+    broken="ready-before-all-is-listed",
+    by="test",
 )
 def test_readiness_means_that_every_kind_is_synced(case: Case) -> None:
     with case.stand() as stand:
@@ -84,7 +88,11 @@ def test_readiness_means_that_every_kind_is_synced(case: Case) -> None:
 
 @pytest.mark.ci
 @pytest.mark.fault(
-    "F1", "SIGTERM while a write is under way: it is finished", oracles=("O1",), broken="drops-what-is-in-hand"
+    "F1",
+    "SIGTERM while a write is under way: it is finished",
+    oracles=("O1",),
+    broken="drops-what-is-in-hand",
+    by="test",
 )
 def test_sigterm_finishes_the_write_in_flight(case: Case) -> None:
     with case.stand() as stand:
@@ -105,7 +113,11 @@ def test_sigterm_finishes_the_write_in_flight(case: Case) -> None:
 
 @pytest.mark.ci
 @pytest.mark.fault(
-    "F1", "SIGTERM while the API server doesn't answer: the end comes within 10 s", oracles=("O1",), broken="never-ends"
+    "F1",
+    "SIGTERM while the API server doesn't answer: the end comes within 10 s",
+    oracles=("O1",),
+    broken="never-ends",
+    by="test",
 )
 def test_sigterm_ends_within_ten_seconds_whatever_hangs(case: Case) -> None:
     with case.stand(UNSCALED) as stand:

@@ -59,6 +59,7 @@ def always_a_pod(played: Played, _: Played | None = None) -> list[str]:
     "a Deployment of ours whose selector is another, with pods that bear our label: made anew around them",
     oracles=("O1", "O3", "O4", "O5", "O6", "O7"),
     broken="replaces-with-all-pods",
+    by="test",
 )
 @pytest.mark.ci
 def test_made_anew_around_its_pods(case: Case) -> None:
@@ -73,6 +74,7 @@ def test_made_anew_around_its_pods(case: Case) -> None:
     "such a Deployment made anew: killed before each write, and before the answer of each",
     oracles=("O1", "O3", "O6"),
     broken="replaces-with-all-pods",
+    by="test",
 )
 def test_made_anew_and_killed(case: Case) -> None:
     each_write(case, "replace", Kill(forwarded=False), Kill(answered=True), steps=REPLACED, besides=always_a_pod)

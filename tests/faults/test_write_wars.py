@@ -33,6 +33,7 @@ MEANWHILE = (
     "a write war: another controller forces a field back at once; it is left alone, told of, and all else goes on",
     oracles=("O1", "O3", "O4", "O5", "O6", "O7"),
     broken="forgets-contests",
+    by="O7",
 )
 @pytest.mark.ci
 def test_a_write_war(case: Case) -> None:

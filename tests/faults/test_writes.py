@@ -147,7 +147,11 @@ def test_every_kth_write_refused(case: Case, every: int) -> None:
 
 
 @pytest.mark.fault(
-    "F1", "a deletion: no write of it is the operator's", oracles=JUDGED, broken="deletes-what-the-collector-deletes"
+    "F1",
+    "a deletion: no write of it is the operator's",
+    oracles=JUDGED,
+    broken="deletes-what-the-collector-deletes",
+    by="O2",
 )
 def test_a_deletion_has_no_writes(case: Case) -> None:
     assert not [write for write in writes(case.reference(life())) if write.step == "delete"]

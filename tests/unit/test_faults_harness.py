@@ -26,6 +26,9 @@ PASSED = Result(
     recoveries=[1.25, 0.5],
     waits=[(30.0, 3.0)],
     seconds=12.0,
+    by=("O1",),
+    commit="911eee3",
+    date="2026-11-22",
     outcome="passed",
 )
 FAILED = dataclasses.replace(PASSED, fault="F10", title="compaction", test="t::compaction", outcome="failed")
@@ -144,14 +147,32 @@ def test_the_page_counts_what_was_survived_and_what_not() -> None:
     assert "2 tests, 6 runs, at a time scale of 0.1: 1 survived, 1 not" in page
     assert "2 of 3 failed as they must" in page
     assert page.index("| F7 |") < page.index("| F10 |"), "in the order of the numbers"
-    assert "| F7 | ERROR 410 in the stream | 3 | O1 O3 | yes | 1.2 | 3 (30) |" in page
+    assert "| F7 | ERROR 410 in the stream | 3 | O1 O3 | yes | 1.2 | 3 (30) | 911eee3 (2026-11-22) |" in page
     assert "| F10 | compaction | 3 | O1 O3 | **no** |" in page
 
 
 def test_the_page_says_how_a_test_was_seen_to_fail() -> None:
     page = render.render([], [CAUGHT])
     what = breaks.known()["never-retries"].what
-    assert f"| F7 | ERROR 410 in the stream | {what} | yes | step 3: after 40 s O1: a \\| b |" in page
+    row = (
+        f"| F7 | ERROR 410 in the stream | {what} | O1 | yes | step 3: after 40 s O1: a \\| b | 911eee3 (2026-11-22) |"
+    )
+    assert row in page
+    assert "the proofs at 911eee3 (2026-11-22)" in page
+
+
+def test_results_of_tests_that_are_no_more_are_left_out() -> None:
+    gone = dataclasses.replace(CAUGHT, test="t::gone")
+    other = dataclasses.replace(CAUGHT, test="t::other", broken="no-pace")
+    known = {CAUGHT.test: CAUGHT.broken, "t::other": "chatters"}
+    assert render.current([CAUGHT, gone, other], known, proofs=True) == [CAUGHT]
+    assert render.current([CAUGHT, gone, other], known) == [CAUGHT, other]
+
+
+def test_the_page_says_at_which_commit_each_row_was_measured() -> None:
+    later = dataclasses.replace(PASSED, test="t::later", commit="abc1234", date="2026-11-23")
+    page = render.render([PASSED, later], [])
+    assert "Survival was measured at 911eee3 (2026-11-22), abc1234 (2026-11-23); the proofs at no known commit" in page
 
 
 def test_the_mix_comes_last_on_the_page() -> None:

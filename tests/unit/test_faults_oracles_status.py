@@ -101,6 +101,20 @@ def test_ready_though_the_generation_is_old() -> None:
     assert "says Ready for generation 1; it had been sent 2 long before" in sentence
 
 
+def test_what_was_not_sent_is_not_known_to_be_missing() -> None:
+    run = good()
+    run.now += 1
+    run.mark("etcd restored")
+    for resource in ("webapps", "deployments"):
+        run.store(resource, run.there[resource, "web"])
+    run.now += 1
+    run.tell("True")
+    assert found(run, "O5") == []
+    removed(run, "services", "web")
+    run.tell("True")
+    assert any("there is none of services of its own" in sentence for sentence in found(run, "O5"))
+
+
 def test_a_status_that_says_ready_to_the_end() -> None:
     run = good()
     removed(run, "services", "web")
@@ -157,9 +171,10 @@ def test_a_status_that_goes_on_saying_ready() -> None:
     removed(run, "services", "web")
     run.now += 20
     run.ask("list", "pods", "", answer={})
-    (sentence,) = found(run, "O5")
-    assert "WebApp web says Ready, and has said so for more than 15 s" in sentence
-    assert sentence.endswith("the operator had been sent that there is none of services of its own")
+    sent, seen = found(run, "O5")
+    assert "WebApp web says Ready, and has said so for more than 15 s" in sent
+    assert sent.endswith("the operator had been sent that there is none of services of its own")
+    assert seen == "WebApp web says Ready for more than 15 s; services/web: it is not there"
 
 
 @pytest.mark.parametrize(
@@ -195,7 +210,7 @@ def test_while_nothing_can_be_mended_no_time_counts(begin: str, end: str) -> Non
     assert found(run, "O5") == []
     run.now += 2
     run.ask("list", "pods", "", answer={})
-    assert len(found(run, "O5")) == 1
+    assert len(found(run, "O5")) == 2
 
 
 def test_a_rollout_is_told_of_and_then_ready_again() -> None:

@@ -1,13 +1,14 @@
 """Breaks for F8, F9, F11, F23, F24: a cluster that is away, refuses, or is not what it was."""
 
+import asyncio
+import copy
 import dataclasses
-import os
 from collections.abc import Mapping
 from typing import Any
 
 import aiohttp
 
-from coxswain.control import session, watch
+from coxswain.control import session
 from coxswain.control.progress import Progress
 from coxswain.control.store import Key, Store, Sweep
 from coxswain.control.supervise import Supervisor
@@ -17,32 +18,31 @@ from coxswain.kube.connection import Connection
 from coxswain.kube.errors import RequestFailed
 from coxswain.kube.kinds import Kind
 from coxswain.kube.observed import Observed
-from faults.breaks import broken
+from faults.breaks import broken, put
 from faults.breaks.watches import no_new_kopf
 
 
 @broken("Retry-After is ignored: a client tries again when its own backoff ends")
 def retry_after_ignored() -> None:
-    errors._seconds = lambda *_: None
+    put(errors, _seconds=lambda *_: None)
 
 
 @broken("its watches send the token that was read first for ever")
 def fixed_header() -> None:
-    made = session.session
+    make = Connection.session
     first: list[str | None] = []
 
-    def fixed(connection: Connection, *others: Any) -> aiohttp.ClientSession:
-        ask = connection.authorization
+    async def authorization() -> str | None:
+        return first[0]
 
-        async def authorization() -> str | None:
-            if not first:
-                first.append(await ask())
-            return first[0]
+    def session(self: Connection, user_agent: str, middlewares: Any = ()) -> aiohttp.ClientSession:
+        if user_agent.endswith("-watch"):
+            first.append(self._access.authorization)
+            self = copy.copy(self)
+            setattr(self, "authorization", authorization)  # noqa: B010
+        return make(self, user_agent, middlewares)
 
-        connection.authorization = authorization  # type: ignore[method-assign]
-        return made(connection, *others)
-
-    watch.session = fixed  # type: ignore[attr-defined, assignment]
+    put(Connection, session=session)
 
 
 @broken("a connection that is refused ends Kopf, which is not started again")
@@ -56,7 +56,7 @@ def ends_without_a_connection() -> None:
             raise RuntimeError("no connection") from error
 
     no_new_kopf.apply()
-    session._authorized = once  # type: ignore[assignment]
+    put(session, _authorized=once)
 
 
 @broken("history that runs backwards is not noticed")
@@ -69,8 +69,8 @@ def blind_to_history() -> None:
     def answer(self: Store, observed: Observed, _sent_for: Observed | None) -> set[Key]:
         return self.observe(observed)
 
-    Store.end_sweep = end_sweep  # type: ignore[method-assign, assignment]
-    Store.answer = answer  # type: ignore[method-assign, assignment]
+    put(Store, end_sweep=end_sweep)
+    put(Store, answer=answer)
 
 
 @broken("Kopf is started although a kind is missing, and that it is silent is not noticed")
@@ -78,18 +78,19 @@ def discovery_not_awaited() -> None:
     async def served(_: Supervisor) -> None:
         return
 
-    Progress.silent = lambda self: {}  # type: ignore[method-assign]  # noqa: ARG005
-    Supervisor._wait_for_discovery = served  # type: ignore[method-assign, assignment]
+    put(Progress, silent=lambda _: {})
+    put(Supervisor, _wait_for_discovery=served)
 
 
-@broken("the process ends when an Event can't be posted")
-def ends_for_an_event() -> None:
+@broken("a WebApp waits until its Event is posted")
+def waits_for_its_events() -> None:
     create = Client.create
 
-    async def fatal(self: Client, kind: Kind, namespace: str, manifest: Mapping[str, Any]) -> dict[str, Any]:
-        try:
-            return await create(self, kind, namespace, manifest)
-        except RequestFailed:
-            os._exit(1)
+    async def insist(self: Client, kind: Kind, namespace: str, manifest: Mapping[str, Any]) -> dict[str, Any]:
+        while True:
+            try:
+                return await create(self, kind, namespace, manifest)
+            except RequestFailed:
+                await asyncio.sleep(0.5)
 
-    Client.create = fatal  # type: ignore[method-assign]
+    put(Client, create=insist)

@@ -16,12 +16,12 @@ from coxswain.webapp import co_writers
 from coxswain.webapp.policy import Policy
 from coxswain.webapp.scaling import Scaling
 from coxswain.webapp.spec import Manifest, WebApp
-from faults.breaks import broken
+from faults.breaks import PEACE, broken, put
 
 
-@broken("no policy is asked: every field is taken")
+@broken("no policy is asked: every field is taken", passes=PEACE)
 def asks_no_policy() -> None:
-    child.policy_of = lambda *_: Policy.ENFORCE  # type: ignore[attr-defined]
+    put(child, policy_of=lambda *_: Policy.ENFORCE)
 
 
 @broken("every apply is forced, over whatever is there by then")
@@ -29,7 +29,7 @@ def forces_always() -> None:
     async def update(self: Writer, manifest: Manifest, observed: Observed, **_: bool) -> Observed:  # noqa: ARG001
         return await self._apply(manifest, {}, force=True)
 
-    Writer.update = update  # type: ignore[method-assign]
+    put(Writer, update=update)
 
 
 @broken("what another manager has set in a field's place is not taken over before the apply")
@@ -39,7 +39,7 @@ def takes_no_rivals() -> None:
     def without_rivals(*arguments: Any) -> Plan:
         return replace(plan(*arguments), rivals=())
 
-    child.plan = without_rivals  # type: ignore[attr-defined, assignment]
+    put(child, plan=without_rivals)
 
 
 @broken("managedFields are written over whatever they are by then")
@@ -49,17 +49,17 @@ def takes_over_blindly() -> None:
     def without_version(entries: Sequence[Mapping[str, Any]], version: str) -> list[dict[str, Any]]:
         return [step for step in patch(entries, version) if step["path"] != "/metadata/resourceVersion"]
 
-    apply.patch = without_version  # type: ignore[attr-defined]
+    put(apply, patch=without_version)
 
 
 @broken("that a field is taken again and again is not noticed")
 def forgets_contests() -> None:
-    Contests.took_back = lambda *_: None  # type: ignore[method-assign]
+    put(Contests, took_back=lambda *_: None)
 
 
 @broken("the ledger keeps all that was ever put back")
 def keeps_a_ledger_without_end() -> None:
-    co_writers._ENTRIES = 100_000
+    put(co_writers, _ENTRIES=100_000)
 
 
 @broken("the ledger and the Events show every value")
@@ -67,23 +67,23 @@ def tells_what_it_found() -> None:
     def plainly(field: str, value: Any) -> str:  # noqa: ARG001
         return str(value)
 
-    co_writers.shown = plainly
-    news.shown = plainly  # type: ignore[attr-defined]
+    put(co_writers, shown=plainly)
+    put(news, shown=plainly)
 
 
-@broken("the replicas are left to an autoscaler without anybody having them meanwhile")
+@broken("the replicas are left to an autoscaler without anybody having them meanwhile", passes=PEACE)
 def hands_over_without_a_holder() -> None:
-    child.count_to_keep = lambda *_: None  # type: ignore[attr-defined]
+    put(child, count_to_keep=lambda *_: None)
 
 
-@broken("once its autoscaler is gone a Deployment has the replicas of the WebApp again, whatever it had")
+@broken("once its autoscaler is gone a Deployment has the replicas of the WebApp again, whatever it had", passes=PEACE)
 def takes_back_at_once() -> None:
     decide: Callable[..., Scaling] = scaling.scaling  # type: ignore[attr-defined]
 
     def at_once(wanted: int, live: int | None, _: str | None, *, autoscaled: bool) -> Scaling:
         return decide(wanted, live, None, autoscaled=autoscaled)
 
-    scaling.scaling = at_once  # type: ignore[attr-defined, assignment]
+    put(scaling, scaling=at_once)
 
 
 @broken("a child that is made anew is deleted with all that belongs to it")
@@ -93,7 +93,7 @@ def replaces_with_all_pods() -> None:
     async def with_pods(self: Writer, child: Observed, **_: bool) -> None:
         await remove(self, child)
 
-    Writer.remove = with_pods  # type: ignore[method-assign, assignment]
+    put(Writer, remove=with_pods)
 
 
 @broken("only the process that has adopted a child takes from the managers of before what is ours")
@@ -110,11 +110,11 @@ def releases_what_it_adopted() -> None:
     async def of_its_own(self: ChildWriter, webapp: WebApp, observed: Observed) -> Observed:
         return await release(self, webapp, observed) if observed.uid in adopted else observed
 
-    ChildWriter._apply = noting  # type: ignore[method-assign, assignment]
-    ChildWriter._release = of_its_own  # type: ignore[method-assign]
+    put(ChildWriter, _apply=noting)
+    put(ChildWriter, _release=of_its_own)
 
 
-@broken("what may be adopted is deleted, and made anew")
+@broken("what may be adopted is deleted, and made anew", passes=PEACE)
 def adopts_anew() -> None:
     update = Writer.update
 
@@ -124,4 +124,4 @@ def adopts_anew() -> None:
         await self.remove(observed)
         return await self.create(manifest)
 
-    Writer.update = anew  # type: ignore[method-assign]
+    put(Writer, update=anew)

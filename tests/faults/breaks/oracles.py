@@ -4,6 +4,7 @@ import asyncio
 import logging
 from typing import Any
 
+from coxswain import probes
 from coxswain.control import reconcile
 from coxswain.control.attempts import Attempts
 from coxswain.control.loop import Loop
@@ -13,17 +14,18 @@ from coxswain.control.store import Key
 from coxswain.kube.apply import Writer
 from coxswain.kube.errors import RequestFailed
 from coxswain.kube.events import Occurrence
-from coxswain.kube.kinds import DEPLOYMENT, WEBAPP, Kind
+from coxswain.kube.kinds import CONFIG_MAP, DEPLOYMENT, SERVICE, WEBAPP, Kind
 from coxswain.kube.observed import Observed
 from coxswain.webapp.spec import Manifest
-from faults.breaks import broken
+from faults.breaks import PEACE, broken, put
+from faults.secret import SECRET
 
 log = logging.getLogger(__name__)
 
 SECRETS = Kind("", "v1", "Secret", "secrets")
 
 
-@broken("it is never at rest: an Event tells every second that it lives")
+@broken("it is never at rest: an Event tells every second that it lives", always=True)
 def chatters() -> None:
     tell = Reconciler._tell
     number = 0
@@ -35,10 +37,10 @@ def chatters() -> None:
         outcome = await tell(self, key, observed, *rest)
         return Outcome(outcome.failed, outcome.again, min(outcome.after or 1.0, 1.0))
 
-    Reconciler._tell = loudly  # type: ignore[method-assign, assignment]
+    put(Reconciler, _tell=loudly)
 
 
-@broken("it is deaf to WebApps once one of them was deleted")
+@broken("it is deaf to WebApps once one of them was deleted", always=True)
 def deaf_after_a_deletion() -> None:
     take = Loop._take
     deaf = False
@@ -50,10 +52,10 @@ def deaf_after_a_deletion() -> None:
         deaf |= observed.kind is WEBAPP and gone
         take(self, feed, observed, gone)
 
-    Loop._take = listen  # type: ignore[method-assign]
+    put(Loop, _take=listen)
 
 
-@broken("the status says Ready as soon as the children are written")
+@broken("the status says Ready as soon as the children are written", always=True)
 def claims_to_be_ready() -> None:
     status = reconcile.status  # type: ignore[attr-defined]
 
@@ -64,10 +66,10 @@ def claims_to_be_ready() -> None:
                 condition |= {"status": "True", "reason": "Ready", "message": "everything runs as the spec says"}
         return made
 
-    reconcile.status = ready  # type: ignore[attr-defined, assignment]
+    put(reconcile, status=ready)
 
 
-@broken("a Deployment is created with 0 replicas, and scaled up by the next reconcile")
+@broken("a Deployment is created with 0 replicas, and scaled up by the next reconcile", always=True)
 def begins_with_nothing() -> None:
     create = Writer.create
 
@@ -76,17 +78,17 @@ def begins_with_nothing() -> None:
             manifest = {**manifest, "spec": {**manifest["spec"], "replicas": 0}}
         return await create(self, manifest)
 
-    Writer.create = without_pods  # type: ignore[method-assign]
+    put(Writer, create=without_pods)
     remember = Attempts.remember
 
     def forget(self: Any, key: Key, manifest: Manifest, observed: Any, refused: Any) -> None:
         if refused is not None:
             remember(self, key, manifest, observed, refused)
 
-    Attempts.remember = forget  # type: ignore[method-assign]
+    put(Attempts, remember=forget)
 
 
-@broken("everything is listed again all the time")
+@broken("everything is listed again all the time", always=True)
 def lists_without_end() -> None:
     keep_swept = Resync._keep_swept
 
@@ -101,10 +103,10 @@ def lists_without_end() -> None:
             tasks.create_task(again())
             tasks.create_task(keep_swept(self, scope))
 
-    Resync._keep_swept = restless  # type: ignore[method-assign]
+    put(Resync, _keep_swept=restless)
 
 
-@broken("it asks for the Secrets that a WebApp names")
+@broken("it asks for the Secrets that a WebApp names", always=True)
 def reads_secrets() -> None:
     bring_about = Reconciler._bring_about
 
@@ -115,4 +117,42 @@ def reads_secrets() -> None:
             log.debug("no Secret: %s", error)
         return await bring_about(self, webapp, **named)
 
-    Reconciler._bring_about = curious  # type: ignore[method-assign]
+    put(Reconciler, _bring_about=curious)
+
+
+@broken("it writes into another namespace than the WebApp's", always=True)
+def writes_elsewhere() -> None:
+    bring_about = Reconciler._bring_about
+
+    async def straying(self: Reconciler, webapp: Any, **named: Any) -> Any:
+        manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "stray", "namespace": "default"}}
+        try:
+            await self._writer._client.create(CONFIG_MAP, "default", manifest)
+        except RequestFailed as error:
+            log.debug("no stray ConfigMap: %s", error)
+        return await bring_about(self, webapp, **named)
+
+    put(Reconciler, _bring_about=straying)
+
+
+@broken("a Service is not updated, but deleted and made anew", passes=PEACE)
+def remakes_services() -> None:
+    update = Writer.update
+
+    async def remake(self: Writer, manifest: Manifest, observed: Observed, *, force: bool) -> Observed:
+        if observed.kind is not SERVICE:
+            return await update(self, manifest, observed, force=force)
+        await self.remove(observed)
+        return await self.create(manifest)
+
+    put(Writer, update=remake)
+
+
+@broken("its metrics show the value of a Secret", always=True)
+def shows_a_secret_in_its_metrics() -> None:
+    served = probes.generate_latest  # type: ignore[attr-defined]
+
+    def telling(*arguments: Any, **named: Any) -> bytes:
+        return bytes(served(*arguments, **named)) + f"# {SECRET}\n".encode()
+
+    put(probes, generate_latest=telling)

@@ -3,18 +3,17 @@
 import asyncio
 
 from coxswain.control.loop import Loop
-from faults.breaks import broken
+from faults.breaks import broken, put
 
 
 @broken("liveness says only that the main loop turns")
 def liveness_sees_no_watch() -> None:
-    Loop.dead = property(lambda _: [])  # type: ignore[assignment, method-assign]
+    put(Loop, dead=property(lambda _: []))
 
 
 @broken("readiness does not wait until all kinds are listed and watched")
 def ready_before_all_is_listed() -> None:
-    Loop.missing = property(lambda _: [])  # type: ignore[assignment, method-assign]
-    Loop.ready = property(lambda _: True)  # type: ignore[assignment, method-assign]
+    put(Loop, missing=property(lambda _: []), ready=property(lambda _: True))
 
 
 @broken("SIGTERM cuts off what is in hand")
@@ -23,7 +22,7 @@ def drops_what_is_in_hand() -> None:
         for task in [*self._in_hand, supervision]:
             task.cancel()
 
-    Loop._drain = at_once  # type: ignore[method-assign]
+    put(Loop, _drain=at_once)
 
 
 @broken("SIGTERM waits for as long as what is in hand takes")
@@ -31,4 +30,4 @@ def never_ends() -> None:
     async def patient(self: Loop, supervision: asyncio.Task[None]) -> None:
         await asyncio.wait([*self._in_hand, supervision], timeout=60)
 
-    Loop._drain = patient  # type: ignore[method-assign]
+    put(Loop, _drain=patient)

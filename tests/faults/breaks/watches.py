@@ -20,13 +20,7 @@ from coxswain.control.supervise import Supervisor
 from coxswain.kube.apply import Writer
 from coxswain.kube.kinds import Kind
 from coxswain.kube.observed import Observed
-from faults.breaks import broken
-
-
-def _put(owner: Any, **parts: Any) -> None:
-    """Replace parts of a class or module."""
-    for name, part in parts.items():
-        setattr(owner, name, part)
+from faults.breaks import broken, put
 
 
 @broken("no sweep when a watch starts over: what vanished in a gap stays in the store")
@@ -37,7 +31,7 @@ def no_sweep_after_a_relist() -> None:
         if not self.complete.is_set():
             sweep_soon(self, kind, namespace)
 
-    _put(Resync, sweep_soon=first_only)
+    put(Resync, sweep_soon=first_only)
 
 
 @broken("when Kopf has ended, nothing is watched any more")
@@ -49,7 +43,7 @@ def no_new_kopf() -> None:
         await asyncio.Event().wait()
         return None
 
-    _put(Supervisor, _watch=once)
+    put(Supervisor, _watch=once)
 
 
 @broken("Kopf as it comes, with backoffs that end, and no supervision")
@@ -62,7 +56,7 @@ def kopf_alone() -> None:
         made.networking.error_backoffs = (0.1, 0.2)
         return made
 
-    _put(watching, _kopf_settings=impatient)
+    put(watching, _kopf_settings=impatient)
 
 
 @broken("a connection that is open counts as alive")
@@ -74,8 +68,8 @@ def deaf_to_silence() -> None:
         made.watching.inactivity_timeout = 1e6
         return made
 
-    _put(watching, _kopf_settings=patient)
-    _put(Progress, silent=lambda _: {})
+    put(watching, _kopf_settings=patient)
+    put(Progress, silent=lambda _: {})
 
 
 @broken("a watch that broke goes on from what is there now")
@@ -93,7 +87,7 @@ def watches_from_now() -> None:
             request.url = request.url.without_query_params("resourceVersion")
         return await send_authorized(connection, request, *others)
 
-    _put(session, _authorized=forgetful)
+    put(session, _authorized=forgetful)
 
 
 @broken("an unknown type of event ends Kopf for good")
@@ -108,7 +102,7 @@ def afraid_of_the_unknown() -> None:
                 raise ValueError("an event of an unknown type")
             yield chunk
 
-    _put(session._Overheard, iter_chunked=strict)
+    put(session._Overheard, iter_chunked=strict)
 
 
 @broken("no resync: what no event told is never found")
@@ -118,7 +112,7 @@ def no_resync() -> None:
     def never(self: Resync, store: Any, client: Any, namespaces: Any, _interval: float, **given: Any) -> None:
         make(self, store, client, namespaces, 1e6, **given)
 
-    _put(Resync, __init__=never)
+    put(Resync, __init__=never)
 
 
 @broken("a watch that is closed is opened again at once")
@@ -126,7 +120,7 @@ def no_pace() -> None:
     async def turn(*_: object) -> None:
         return
 
-    _put(session._Pace, turn=turn)
+    put(session._Pace, turn=turn)
 
 
 @broken("an event counts only if the one before it was seen")
@@ -139,7 +133,7 @@ def events_as_deltas() -> None:
             return set()
         return observe(self, observed)
 
-    _put(Store, observe=next_only)
+    put(Store, observe=next_only)
 
 
 def _generation(observed: Observed) -> int:
@@ -151,7 +145,7 @@ def writes_to_namesakes() -> None:
     async def update(self: Writer, manifest: Any, _: Observed, **__: bool) -> Observed:
         return await self._apply(manifest, {}, force=True)
 
-    _put(Writer, update=update)
+    put(Writer, update=update)
 
 
 @broken("an event that comes twice is undone")
@@ -168,7 +162,7 @@ def counts_events() -> None:
         place = Key(observed.namespace, observed.name)
         self._store._replace(observed.kind, place, self._store.get(observed.kind, place), None)
 
-    _put(Loop, _take=count)
+    put(Loop, _take=count)
 
 
 @broken("the first write for a WebApp is decided on the store alone, however old its WebApp is")
@@ -176,7 +170,7 @@ def trusts_its_first_list() -> None:
     async def unasked(*_: object) -> None:
         return
 
-    _put(Freshness, before_a_write=unasked)
+    put(Freshness, before_a_write=unasked)
 
 
 @broken("a start applies everything, without a comparison")
@@ -191,7 +185,7 @@ def applies_unasked() -> None:
             self._store.observe(observed)
         return await update(self, webapp, manifest, observed)
 
-    _put(ChildWriter, _update=apply_first)
+    put(ChildWriter, _update=apply_first)
 
 
 @broken("ADDED is no news of a name that is known, and no conflict makes it look")
@@ -207,4 +201,4 @@ def added_is_for_the_new() -> None:
         (known.discard if change == "DELETED" else known.add)(place)
         take(self, kind, change, raw)
 
-    _put(Crossing, event=event)
+    put(Crossing, event=event)

@@ -6,9 +6,9 @@ from coxswain.control.loop import Loop
 from coxswain.control.reconcile import Outcome, Reconciler
 from coxswain.control.resync import Resync
 from coxswain.control.store import Key
-from coxswain.control.workqueue import WorkQueue
+from coxswain.kube.errors import RequestFailed
 from coxswain.kube.kinds import CHILDREN
-from faults.breaks import broken
+from faults.breaks import broken, put
 
 
 @broken("what a LIST finds is never queued: only events are acted on")
@@ -28,22 +28,38 @@ def forgets_at_restart() -> None:
         else:
             self._store.observe(observed)
 
-    Resync.__init__ = silent  # type: ignore[method-assign]
-    Loop._take = take_events  # type: ignore[method-assign]
+    put(Resync, __init__=silent)
+    put(Loop, _take=take_events)
 
 
-@broken("what failed is never tried again")
+@broken("a WebApp whose reconcile has failed is left alone until it changes")
 def never_retries() -> None:
-    init = Resync.__init__
+    failed, follow_up, handle = Loop._failed, Loop._follow_up, Loop._handle
+    given_up: dict[Key, Any] = {}
 
-    def once(self: Resync, *arguments: Any, **named: Any) -> None:
-        init(self, *arguments, **{**named, "resynced": lambda: None})
+    def generation(self: Loop, key: Key) -> Any:
+        webapp = self._store.webapp(key)
+        return None if webapp is None else webapp.content["metadata"]["generation"]
 
-    Resync.__init__ = once  # type: ignore[method-assign]
-    WorkQueue.retry = lambda *_: 0.0  # type: ignore[method-assign]
+    def note(self: Loop, key: Key, error: RequestFailed) -> None:
+        given_up[key] = generation(self, key)
+        failed(self, key, error)
+
+    def note_retry(self: Loop, key: Key, outcome: Outcome) -> None:
+        if outcome.retry:
+            given_up[key] = generation(self, key)
+        follow_up(self, key, outcome)
+
+    async def once(self: Loop, key: Key) -> None:
+        if key in given_up and given_up[key] == generation(self, key):
+            self._queue.done(key)
+            return
+        await handle(self, key)
+
+    put(Loop, _failed=note, _follow_up=note_retry, _handle=once)
 
 
-@broken("children of a WebApp that is gone are deleted by the operator, too")
+@broken("children of a WebApp that is gone are deleted by the operator, too", always=True)
 def deletes_what_the_collector_deletes() -> None:
     reconcile = Reconciler.reconcile
 
@@ -53,4 +69,4 @@ def deletes_what_the_collector_deletes() -> None:
                 await self._removals._remove(key, child)
         return await reconcile(self, key, **named)
 
-    Reconciler.reconcile = eager  # type: ignore[method-assign]
+    put(Reconciler, reconcile=eager)

@@ -9,7 +9,6 @@ from faults.evidence import Evidence, Violation
 from faults.oracles import bounds, counts, disclosure, end_state, honesty, moments, quiet
 
 _ALONE: dict[str, Callable[[Evidence], list[Violation]]] = {
-    "O5": honesty.check,
     "O6": moments.check,
     "O8": disclosure.check,
 }
@@ -17,6 +16,7 @@ _COMPARING: dict[str, Callable[[Evidence, Evidence], list[Violation]]] = {
     "O1": end_state.check,
     "O2": counts.check,
     "O3": quiet.check,
+    "O5": honesty.check,
     "O7": bounds.check,
 }
 

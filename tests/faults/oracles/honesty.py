@@ -6,21 +6,33 @@ from typing import Any
 
 from faults.evidence import Evidence, Object, Violation, condition, controller, rollout_problem
 from faults.history import Request
+from faults.oracles import owned
+from faults.oracles.hindrances import Hindrances
 from faults.oracles.knowledge import Knowledge, steps
 
 GRACE_SECONDS = 0.75
 """What was sent so shortly before a write may be missing in it: it was on its way through the operator."""
-REPLICAS_NOTE = "coxswain.dev/replicas"
-"""An annotation that the operator leaves on a Deployment whose replicas an autoscaler has, or has left."""
 CORRECTION_SECONDS = 15.0
 """Within which a status that has become wrong, or what is wrong, is put right."""
 
 
 def check(
-    evidence: Evidence, *, grace: float = GRACE_SECONDS, correction: float = CORRECTION_SECONDS
+    evidence: Evidence,
+    reference: Evidence | None = None,
+    *,
+    grace: float = GRACE_SECONDS,
+    correction: float = CORRECTION_SECONDS,
 ) -> list[Violation]:
-    """Judge each status that was written or sent, by what the operator had been sent before."""
-    return [*_never_ahead(evidence), *_Judge(evidence, grace, correction).violations()]
+    """Judge each status that was written or sent, by what the operator had been sent before, and by what was there.
+
+    Without a reference nobody knows how each field should be: then existence, image, replicas and rollout are judged.
+    """
+    patience = correction * evidence.patience
+    return [
+        *_never_ahead(evidence),
+        *_Judge(evidence, grace, patience).violations(),
+        *(() if reference is None else owned.check(evidence, reference, patience)),
+    ]
 
 
 def _never_ahead(evidence: Evidence) -> Iterator[Violation]:
@@ -61,31 +73,6 @@ class _View:
         return max((generation for at, generation in self.generations if at <= time), default=0)
 
 
-class _Hindrances:
-    """Whether the operator can mend anything: it runs, and so does all that it needs."""
-
-    def __init__(self) -> None:
-        self._present: set[str] = {"not started yet"}
-
-    def heed(self, mark: str) -> None:
-        """Take a mark into account: of the operator, of the faults, or of a program as `etcd: stop`."""
-        if mark in ("operator started", "operator resumed"):
-            self._present -= {"not started yet", "operator"}
-        elif mark in ("operator killed", "operator stopped", "operator paused"):
-            self._present.add("operator")
-        elif mark in ("faults begin", "faults end"):
-            (self._present.add if mark == "faults begin" else self._present.discard)("faults")
-        else:
-            name, _, what = mark.rpartition(": ")
-            if what in ("kill", "stop", "pause"):
-                self._present.add(name)
-            elif what in ("start", "resume"):
-                self._present.discard(name)
-
-    def __bool__(self) -> bool:
-        return bool(self._present)
-
-
 class _Judge:
     def __init__(self, evidence: Evidence, grace: float, correction: float) -> None:
         self._evidence = evidence
@@ -93,7 +80,7 @@ class _Judge:
         self._correction = correction
         self._knowledge = Knowledge(evidence.history)
         self._views: dict[str, _View] = {}
-        self._hindrances = _Hindrances()
+        self._hindrances = Hindrances()
 
     def violations(self) -> Iterator[Violation]:
         history = steps(self._evidence.history)
@@ -158,7 +145,7 @@ class _Judge:
             )
         verdicts = view.in_window(write.at - self._grace)
         if verdicts and all(verdicts):
-            yield Violation("O5", f"{when} says Ready; it had been sent that {verdicts[0]}")
+            yield Violation("O5", f"{when} says Ready; it had been sent that {verdicts[-1]}")
 
 
 def _says_ready(webapp: Object) -> bool:
@@ -170,6 +157,8 @@ def _problem(webapp: Object, knowledge: Knowledge) -> str | None:
     """Return what is wrong with the children of a WebApp, as they are known; None for nothing."""
     for resource in _expected(webapp):
         labelled = knowledge.children(resource, webapp["metadata"]["name"])
+        if labelled is None:
+            continue
         children = [found for found in labelled if _is_child(found, webapp)]
         if not children:
             return f"there is none of {resource} of its own"
@@ -195,7 +184,7 @@ def _is_child(thing: Object, webapp: Object) -> bool:
 
 def _wrong(webapp: Object, deployment: Object) -> str | None:
     spec = deployment["spec"]
-    by_others = REPLICAS_NOTE in deployment["metadata"].get("annotations", {})
+    by_others = owned.REPLICAS_NOTE in deployment["metadata"].get("annotations", {})
     wanted = spec.get("replicas", 1) if by_others else webapp["spec"].get("replicas", 1)
     if spec.get("replicas", 1) != wanted:
         return f"its Deployment's spec.replicas is {spec.get('replicas', 1)} and not {wanted}"

@@ -45,6 +45,8 @@ class Knowledge:
         self._children: dict[tuple[str, str], dict[str, Object]] = defaultdict(dict)
         self._listing: dict[tuple[str, str, str], tuple[int, set[str]]] = {}
         self._generations: dict[str, int] = {}
+        self._heard: set[tuple[str, str]] = set()
+        """Of which WebApp's children of a resource it was sent anything; all of them with an empty name."""
 
     def take(self, step: Step) -> bool:
         """Take in what a step brought; tell whether it brought anything."""
@@ -53,6 +55,7 @@ class Knowledge:
             self._children.clear()
             self._listing.clear()
             self._generations.clear()
+            self._heard.clear()
             return True
         if step.line is not None:
             return self._take_line(step.line)
@@ -68,12 +71,16 @@ class Knowledge:
         """Return the WebApps that are there."""
         return [thing for _version, thing in self._objects["webapps"].values() if thing is not None]
 
-    def children(self, resource: str, webapp: str) -> list[Object]:
-        """Return the objects of a resource that are there and have the label of a WebApp."""
+    def children(self, resource: str, webapp: str) -> list[Object] | None:
+        """Return the objects of a resource that are there and have the label of a WebApp; None if that is unknown."""
+        if not self._heard & {(resource, webapp), (resource, "")}:
+            return None
         return list(self._children[resource, webapp].values())
 
     def _take_line(self, line: Line) -> bool:
         if line.type not in ("ADDED", "MODIFIED", "DELETED") or not _is_object(line.object):
+            return False
+        if _is_partial(line.object) and line.type != "DELETED":
             return False
         self._keep(self._history.request(line.request).resource, line.object, there=line.type != "DELETED")
         return True
@@ -84,7 +91,7 @@ class Knowledge:
             return False
         if request.verb == "list":
             return self._take_list(request, answer)
-        if request.verb not in ("get", "create", "update", "patch") or not _is_object(answer):
+        if request.verb not in ("get", "create", "update", "patch") or not _is_object(answer) or _is_partial(answer):
             return False
         self._keep(request.resource.split("/")[0], answer, there=True)
         return True
@@ -92,8 +99,9 @@ class Knowledge:
     def _take_list(self, request: Request, answer: Mapping[str, Any]) -> bool:
         """Take in a page of a LIST; after the last one what was on none of them is no more, if it was asked for."""
         items = [item for item in answer.get("items") or [] if _is_object(item)]
-        for item in items:
-            self._keep(request.resource, item, there=True)
+        if not _is_partial(answer):
+            for item in items:
+                self._keep(request.resource, item, there=True)
         metadata = answer.get("metadata", {})
         key = (request.resource, request.agent, request.query.get("labelSelector", ""))
         if "continue" not in request.query:
@@ -101,6 +109,7 @@ class Knowledge:
         version, names = self._listing.get(key, (0, set()))
         names |= {item["metadata"]["name"] for item in items}
         if not metadata.get("continue") and "fieldSelector" not in request.query:
+            self._heard.add((request.resource, ""))
             for name, (known, _thing) in list(self._objects[request.resource].items()):
                 if name not in names and known <= version:
                     self._put(request.resource, name, known, None)
@@ -110,6 +119,7 @@ class Knowledge:
         metadata = thing["metadata"]
         version = int(metadata["resourceVersion"])
         uid, generation = metadata["uid"], metadata.get("generation", 0)
+        self._heard.add((resource, _label(thing)))
         self._generations[uid] = max(generation, self._generations.get(uid, 0))
         known, _thing = self._objects[resource].get(metadata["name"], (0, None))
         if version > known or (version == known and not there):
@@ -126,6 +136,11 @@ class Knowledge:
 
 def _label(thing: Object) -> str:
     return str(thing["metadata"].get("labels", {}).get(WEBAPP_LABEL, ""))
+
+
+def _is_partial(answer: Mapping[str, Any]) -> bool:
+    """Tell whether it holds nothing but metadata."""
+    return str(answer.get("kind", "")).startswith("PartialObjectMetadata")
 
 
 def _is_object(thing: Any) -> bool:

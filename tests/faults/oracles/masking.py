@@ -54,7 +54,7 @@ _COMPARED = ("webapps", "serviceaccounts", "configmaps", "services", "deployment
 
 def end_state(evidence: Evidence) -> dict[str, Any]:
     """Return the end of a run in a comparable form: `plural/name` to the masked object, and the pods as a list."""
-    names = _Names(evidence)
+    names = Names(evidence)
     state: dict[str, Any] = {
         f"{resource}/{thing['metadata']['name']}": masked(thing, names)
         for resource in _COMPARED
@@ -65,7 +65,7 @@ def end_state(evidence: Evidence) -> dict[str, Any]:
     return {**state, "pods": pods}
 
 
-def masked(thing: Object, names: "_Names") -> Any:
+def masked(thing: Object, names: "Names") -> Any:
     """Return an object masked: conditions and managers by name, generations by how far they are behind."""
     shown = {key: value for key, value in thing.items() if key not in ("apiVersion", "kind")}
     metadata = dict(shown.get("metadata", {}))
@@ -84,7 +84,7 @@ def _managers(entries: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, Mappi
         yield f"{entry.get('manager')} {entry.get('operation')}{of} {entry.get('apiVersion')}", entry
 
 
-def _masked(value: Any, path: tuple[str, ...], names: "_Names", generation: int | None) -> Any:
+def _masked(value: Any, path: tuple[str, ...], names: "Names", generation: int | None) -> Any:
     if isinstance(value, Mapping):
         return {
             names.mask(key): _masked(part, (*path, key), names, generation)
@@ -114,7 +114,7 @@ def _pod(pod: Object) -> str:
     return f"a pod of {', '.join(owners) or 'nobody'}: {pod.get('status', {}).get('phase')}{going}"
 
 
-class _Names:
+class Names:
     """Says the same of both runs: uids by whose they are, and the namespace's name by a word."""
 
     def __init__(self, evidence: Evidence) -> None:

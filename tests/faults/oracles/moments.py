@@ -34,16 +34,12 @@ def _versions(evidence: Evidence, spec_grace: float) -> Iterator[Violation]:
         last[change.uid] = change.object
         for sentence in (
             *_ownership(change.object, before),
-            *_selector(change, before),
             *_stopped(evidence, change, before, spec_grace),
         ):
             yield Violation("O6", f"{change.resource}/{change.name}, version {change.version}: {sentence}")
 
 
 def _ownership(thing: Object, before: Object | None) -> Iterator[str]:
-    owners = [found for found in thing["metadata"].get("ownerReferences", []) if found.get("controller")]
-    if len(owners) > 1:
-        yield f"has {len(owners)} controllers: {', '.join(_said(owner) for owner in owners)}"
     if before is None:
         return
     previous, now = controller(before), controller(thing)
@@ -56,13 +52,6 @@ def _ownership(thing: Object, before: Object | None) -> Iterator[str]:
 
 def _said(reference: Object) -> str:
     return f"{reference['kind']} {reference['name']} ({reference['uid']})"
-
-
-def _selector(change: Change, before: Object | None) -> Iterator[str]:
-    if change.resource == "deployments" and before is not None:
-        old, new = before["spec"]["selector"], change.object["spec"]["selector"]
-        if old != new:
-            yield f"its selector changed from {old} to {new}"
 
 
 def _stopped(evidence: Evidence, change: Change, before: Object | None, grace: float) -> Iterator[str]:
@@ -114,7 +103,8 @@ def _written(evidence: Evidence) -> Iterator[AuditEvent]:
 
 def _elsewhere(evidence: Evidence) -> Iterator[Violation]:
     for event in evidence.audit:
-        if event.user == evidence.user and event.verb in WRITES and event.namespace != evidence.namespace:
+        served = (evidence.namespace, *evidence.served)
+        if event.user == evidence.user and event.verb in WRITES and event.namespace not in served:
             where = f"in namespace {event.namespace}" if event.namespace else "outside of any namespace"
             what = f"{event.verb} of {event.resource} {event.name}, answered with {event.code}"
             yield Violation("O6", f"the operator wrote {where}: {what}")

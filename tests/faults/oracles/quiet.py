@@ -1,12 +1,18 @@
 """O3, eventually stable reconciliation: what is desired has come about, and then nothing is written any more.
 
-That it has come about in time is for the runner, which waits for it.
+That it has come about in time is for the runner, which waits for it, and then watches for longer than the longest
+retry takes (`Scale.quiet`).
 """
 
+from collections import Counter
 from collections.abc import Iterator
 
 from faults.evidence import Evidence, Object, Violation, condition, converged
 from faults.history import WRITES
+
+REFUSALS = 6
+"""How often a write that is refused for good may be tried in the quiet time: as often as a backoff that begins with
+0.2 s and doubles tries in as long as its longest delay at the usual scale. Where nothing is refused, none is."""
 
 
 def check(evidence: Evidence, reference: Evidence) -> list[Violation]:
@@ -17,12 +23,23 @@ def check(evidence: Evidence, reference: Evidence) -> list[Violation]:
     """
     if evidence.quiet_since is None:
         raise ValueError("O3 judges a quiet time: evidence.quiet_since is missing")
-    return [*_writes(evidence, evidence.quiet_since), *_unfinished(evidence, reference)]
+    refusals = REFUSALS if _is_refused(reference) else 0
+    return [*_writes(evidence, evidence.quiet_since, refusals), *_unfinished(evidence, reference)]
 
 
-def _writes(evidence: Evidence, since: float) -> Iterator[Violation]:
+def _is_refused(reference: Evidence) -> bool:
+    """Tell whether the run without faults ends with a WebApp that is not Ready: something of it is refused."""
+    return any(condition(webapp, "Ready").get("status") == "False" for webapp in reference.end.get("webapps", ()))
+
+
+def _writes(evidence: Evidence, since: float, refusals: int) -> Iterator[Violation]:
     seen: set[tuple[str, str, str]] = set()
+    refused: Counter[tuple[str, str]] = Counter()
     for event in evidence.audit:
+        if event.user == evidence.user and event.code in (403, 422) and evidence.audited_at(event) >= since:
+            refused[event.resource, event.name] += 1
+            if refused[event.resource, event.name] <= refusals:
+                continue
         at = evidence.audited_at(event)
         if event.user == evidence.user and event.verb in WRITES and at >= since:
             resource = event.resource + (f"/{event.subresource}" if event.subresource else "")
