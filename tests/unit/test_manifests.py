@@ -9,6 +9,7 @@ import pytest
 import yaml
 from kubernetes.aio.config.incluster_config import SERVICE_CERT_FILENAME, SERVICE_TOKEN_FILENAME
 
+from cluster.kind.operator_image import REPOSITORY
 from cluster.render import HEADER, OVERLAY, RENDERED
 from coxswain.__main__ import settings
 from coxswain.settings import Settings
@@ -93,8 +94,14 @@ def test_the_namespace_enforces_pod_security_restricted(installed: dict[tuple[st
 
 
 def test_the_image_is_that_of_this_version(container: Object) -> None:
-    assert container["image"] == f"coxswain/operator:{PROJECT['version']}"
+    assert container["image"] == f"{REPOSITORY}:{PROJECT['version']}"
     assert container["imagePullPolicy"] == "IfNotPresent"
+
+
+def test_the_image_can_be_pulled_from_nowhere(container: Object) -> None:
+    """S3: until the installer names a registry. A name without a host would be a public registry's."""
+    host = container["image"].partition("/")[0]
+    assert host.endswith(".invalid"), "reserved by RFC 2606: it never resolves"
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,8 @@ from cluster.progress import Progress
 
 ROOT = Path(__file__).parents[3]
 WHEELS = ROOT / "build" / "wheels"
-REPOSITORY = "coxswain/operator"
+REPOSITORY = "set-your-registry.invalid/coxswain/operator"
+"""As in the manifests, so that a kind cluster needs no other name. No registry can have it: .invalid is reserved."""
 SIZE_LIMIT_BYTES = 250_000_000
 
 PYTHON = "3.11"
