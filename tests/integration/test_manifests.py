@@ -16,6 +16,7 @@ from integration.scene import eventually
 ROOT = Path(__file__).parents[2]
 SINGLE_NAMESPACE = OVERLAY.parent / "single-namespace"
 INSTALL = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
+SERVED = "../coxswain/manifests/overlays/served-namespace"
 KUSTOMIZATIONS = re.findall(r"^```yaml\n(.*?)^```", INSTALL, re.MULTILINE | re.DOTALL)
 
 Kustomize = Callable[[str], Path]
@@ -126,6 +127,39 @@ def test_an_admin_of_a_namespace_installs_it_there(
     assert not can(cluster, account, "list", "webapps", other)
     (container,) = pod(cluster, namespace)["spec"]["containers"]
     assert container["env"][0]["valueFrom"]["fieldRef"]["fieldPath"] == "metadata.namespace"
+
+
+def test_an_operator_of_several_namespaces(
+    cluster: ControlPlane, make_namespace: Callable[[], str], kustomize: Kustomize
+) -> None:
+    """S2: it runs in a namespace of its own; its rights in the others are given by their admins."""
+    served, other = make_namespace(), make_namespace()
+    user = bind(cluster, "admin", served)
+    eventually(lambda: can(cluster, user, "patch", "webapps/status", served), "the roles are aggregated")
+    assert not can(cluster, OPERATOR_OF_SEVERAL, "list", "webapps", served)
+    overlay = kustomize(apart(SERVED))
+    cluster.kubectl("apply", "-n", served, "-k", str(overlay), f"--as={user}")
+    assert can(cluster, OPERATOR_OF_SEVERAL, "patch", "webapps/status", served)
+    assert not can(cluster, OPERATOR_OF_SEVERAL, "list", "webapps", other)
+    assert not can(cluster, OPERATOR_OF_SEVERAL, "list", "webapps", "coxswain-apart")
+
+
+OPERATOR_OF_SEVERAL = "system:serviceaccount:coxswain-apart:coxswain"
+"""Not in coxswain-system: there an operator of the whole cluster has rights in these tests."""
+
+
+def apart(overlay: str) -> str:
+    """A kustomization that grants its rights to an operator in another namespace."""
+    operations = [{"op": "replace", "path": "/subjects/0/namespace", "value": "coxswain-apart"}]
+    patch = {"target": {"kind": "RoleBinding"}, "patch": yaml.safe_dump(operations)}
+    return yaml.safe_dump(
+        {
+            "apiVersion": "kustomize.config.k8s.io/v1beta1",
+            "kind": "Kustomization",
+            "resources": [overlay],
+            "patches": [patch],
+        }
+    )
 
 
 def pod(cluster: ControlPlane, namespace: str) -> dict[str, Any]:

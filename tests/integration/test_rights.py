@@ -13,7 +13,7 @@ from integration.scene import CHILDREN, OPERATOR, SPEC, Scene, eventually
 
 ROOT = Path(__file__).parents[2]
 OVERLAYS = ROOT / "manifests" / "overlays"
-ROLES = [OVERLAYS / "cluster" / "clusterrole.yaml", OVERLAYS / "single-namespace" / "role.yaml"]
+ROLES = [OVERLAYS / "cluster" / "clusterrole.yaml", OVERLAYS / "served-namespace" / "role.yaml"]
 
 Right = tuple[str, str, str]
 """API group, resource[/subresource] and verb."""

@@ -11,7 +11,7 @@ from cluster import ControlPlane
 from cluster.operator_process import OperatorProcess
 from integration.scene import CHILDREN, Scene, eventually
 
-ROLE = Path(__file__).parents[2] / "manifests/overlays/single-namespace/role.yaml"
+ROLE = Path(__file__).parents[2] / "manifests/overlays/served-namespace/role.yaml"
 ACCOUNT = "scoped"
 
 

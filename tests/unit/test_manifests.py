@@ -16,6 +16,7 @@ from coxswain.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 SINGLE_NAMESPACE = OVERLAY.parent / "single-namespace"
+SERVED = OVERLAY.parent / "served-namespace"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 Object = dict[str, Any]
@@ -156,6 +157,23 @@ def test_a_single_namespace_needs_nothing_cluster_wide() -> None:
     assert found == {"ServiceAccount", "Role", "RoleBinding", "Deployment"}
     kustomization = yaml.safe_load((SINGLE_NAMESPACE / "kustomization.yaml").read_text(encoding="utf-8"))
     assert kustomization["namespace"] == "default", "it is always there; docs/install.md has it so"
+
+
+def test_an_operator_of_several_namespaces_has_one_of_its_own() -> None:
+    """S2: whoever has `edit` in the operator's namespace can act as the operator."""
+    overlay = OVERLAY.parent / "several-namespaces"
+    found = {identity(thing): thing for thing in resources(overlay)}
+    assert found.keys() == {
+        ("ServiceAccount", "coxswain"),
+        ("Deployment", "coxswain"),
+        ("Namespace", "coxswain-system"),
+    }, "and no right in it"
+    assert found["Namespace", "coxswain-system"] == yaml.safe_load((OVERLAY / "namespace.yaml").read_text("utf-8"))
+    granted = {thing["kind"]: thing for thing in resources(SERVED)}
+    assert granted.keys() == {"Role", "RoleBinding"}
+    assert not any("namespace" in thing["metadata"] for thing in granted.values()), "kubectl apply -n says it"
+    (subject,) = granted["RoleBinding"]["subjects"]
+    assert (subject["namespace"], subject["name"]) == ("coxswain-system", "coxswain")
 
 
 def test_no_role_but_those_of_kubernetes_is_added_to(installed: dict[tuple[str, str], Object]) -> None:
