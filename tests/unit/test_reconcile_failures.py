@@ -11,6 +11,7 @@ from coxswain.kube.errors import Ending, OutOfDate, RequestFailed, Undecodable, 
 from coxswain.kube.kinds import CONFIG_MAP, DEPLOYMENT, SERVICE_ACCOUNT
 from coxswain.kube.observed import Controller, webapp_of
 from coxswain.webapp.children import desired
+from coxswain.webapp.identity import WEBAPP_LABEL
 from unit.bench import WEB, Bench
 from unit.objects import observed_child
 from unit.server import refusal
@@ -297,3 +298,45 @@ def test_a_refused_adoption_is_forgotten_with_its_object(bench: Bench) -> None:
     bench.now += 61
     bench.run()
     assert bench.writer.sent[:2] == ["look ServiceAccount", "create ServiceAccount"]
+
+
+def strip_label(bench: Bench) -> None:
+    """Let someone strip our label from the Deployment, which leaves the watch by that."""
+    live = bench.store.get(DEPLOYMENT, WEB)
+    assert live is not None
+    assert live.owned is not None
+    labels = {name: value for name, value in live.content["metadata"]["labels"].items() if name != WEBAPP_LABEL}
+    owned = {name: value for name, value in live.owned["f:metadata"].items() if name != "f:labels"}
+    kept = {name: {} for name in live.owned["f:metadata"]["f:labels"] if name != f"f:{WEBAPP_LABEL}"}
+    bench.writer.version += 1
+    stripped = dataclasses.replace(
+        live,
+        version=bench.writer.version,
+        label=None,
+        content={**live.content, "metadata": {**live.content["metadata"], "labels": labels}},
+        owned={**live.owned, "f:metadata": {**owned, "f:labels": kept}},
+    )
+    bench.store.forget(DEPLOYMENT, WEB, bench.writer.version)
+    bench.writer.fail("create Deployment", refusal(409))
+    bench.writer.answer("look Deployment", stripped)
+
+
+def test_a_contested_label_stays_in_what_is_written(bench: Bench) -> None:
+    """K9: our label was left to others, and then a change of the image raised KeyError."""
+    bench.converge()
+    for _ in range(6):
+        strip_label(bench)
+        bench.now += 5
+        bench.run()
+    assert bench.conditions()["Contested"] == ("True", "WriteWar")
+    assert "update Deployment" not in bench.writer.sent, "the label alone is no reason to write"
+    newer = bench.webapp(version=bench.writer.version + 1, generation=2, image="registry.example/web:2")
+    bench.writer.answer("look WebApp", newer)
+    bench.writer.fail("update Deployment", refusal(422, "spec.x: Invalid"))
+    bench.run()
+    assert bench.conditions()["Stalled"] == ("True", "Rejected")
+    assert bench.writer.manifests["Deployment"]["metadata"]["labels"][WEBAPP_LABEL] == "web"
+    del bench.writer.answers["update Deployment"]
+    bench.reconciler.look_again()
+    bench.run()
+    assert bench.writer.sent[0] == "update Deployment"

@@ -12,7 +12,7 @@ from coxswain.kube.fields import Path, at, owns
 from coxswain.kube.managed import BEFORE_FIRST_APPLY
 from coxswain.kube.observed import FIELD_MANAGER, REPLICAS_MANAGER, Observed, comparable
 from coxswain.webapp.co_writers import ANOTHER_COXSWAIN, UNKNOWN
-from coxswain.webapp.policy import Policy, within
+from coxswain.webapp.policy import Policy, is_identity, within
 from coxswain.webapp.spec import Manifest
 
 _NOBODY_ELSE = (FIELD_MANAGER, REPLICAS_MANAGER, BEFORE_FIRST_APPLY)
@@ -68,13 +68,17 @@ def plan(
     """
     held = _held(manifest, observed, policy_of, contested)
     left = [found for found in held if found.contested or found.policy is Policy.YIELD]
-    reduced = _reduced(manifest, observed, left)
+    # Without identity no child could be found or owned: where that is contested, it alone is no reason to write.
+    fought = [each.difference.path for each in left if is_identity(manifest["kind"], each.difference.text)]
+    reduced = _reduced(manifest, observed, [each for each in left if each.difference.path not in fought])
     kept = [path for each in left for path in (each.difference.path, *each.difference.rivals)]
     found = [
         difference
         for difference in differences(comparable(reduced), observed.content, observed.owned, observed.others)
         if not _is_kept(difference, kept)
     ]
+    if fought and all(any(_overlap(difference.path, path) for path in fought) for difference in found):
+        found = []
     halted = [each for each in held if each.policy is Policy.HALT and not each.contested and differs(each.difference)]
     return Plan(
         reduced,
@@ -92,9 +96,12 @@ def plan(
 
 def _is_kept(difference: Difference, kept: Sequence[Path]) -> bool:
     """Tell whether a member of a union that nothing desires any more is there since that was left to others."""
-    return difference.wanted is None and any(
-        path[: len(rival)] == rival or rival[: len(path)] == path for rival in difference.rivals for path in kept
-    )
+    return difference.wanted is None and any(_overlap(path, rival) for rival in difference.rivals for path in kept)
+
+
+def _overlap(one: Path, other: Path) -> bool:
+    """Tell whether two places are the same, or one is inside the other."""
+    return one[: len(other)] == other or other[: len(one)] == one
 
 
 def _is_ours_alone(place: Path, observed: Observed) -> bool:

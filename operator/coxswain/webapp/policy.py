@@ -63,15 +63,17 @@ def unknown_policies(webapp: WebApp) -> str:
 
 
 def is_identity(kind: str, field: str) -> bool:
-    """Tell whether a field makes a child what it is: without it no child could be found, owned or reached."""
-    if any(
-        within(field, path) for path in ("metadata.ownerReferences", f"metadata.annotations[{REPLICAS_ANNOTATION}]")
-    ):
-        return True
-    if kind in ("Deployment", "Service") and within(field, "spec.selector"):
+    """Tell whether a field is, or has in it, what makes a child what it is.
+
+    Without its standard labels, owner reference and selector no child could be found, owned or reached.
+    """
+    if within(field, f"metadata.annotations[{REPLICAS_ANNOTATION}]"):
         return True
     labels = ("metadata.labels", "spec.template.metadata.labels")
-    return any(field == f"{where}[{name}]" for where in labels for name in standard_labels(""))
+    paths = ["metadata.ownerReferences", *(f"{where}[{name}]" for where in labels for name in standard_labels(""))]
+    if kind in ("Deployment", "Service"):
+        paths.append("spec.selector")
+    return any(within(field, path) or within(path, field) for path in paths)
 
 
 def _known(policy: object) -> Policy:
