@@ -307,7 +307,7 @@ def strip_label(bench: Bench) -> None:
     assert live.owned is not None
     labels = {name: value for name, value in live.content["metadata"]["labels"].items() if name != WEBAPP_LABEL}
     owned = {name: value for name, value in live.owned["f:metadata"].items() if name != "f:labels"}
-    kept = {name: {} for name in live.owned["f:metadata"]["f:labels"] if name != f"f:{WEBAPP_LABEL}"}
+    kept: dict[str, Any] = {name: {} for name in live.owned["f:metadata"]["f:labels"] if name != f"f:{WEBAPP_LABEL}"}
     bench.writer.version += 1
     stripped = dataclasses.replace(
         live,

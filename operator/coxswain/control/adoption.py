@@ -3,9 +3,10 @@
 It doesn't bear our label, so no watch tells of it: it is looked at again after a while.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
+from coxswain.control.retention import retain
 from coxswain.control.store import Key, Store
 from coxswain.kube.apply import Writer
 from coxswain.kube.errors import Refused
@@ -112,6 +113,10 @@ class TakenNames:
     def forget(self, key: Key) -> None:
         """Forget all about a WebApp that is gone."""
         self._of_webapp.pop(key, None)
+
+    def retain(self, key: Key, children: Collection[str]) -> None:
+        """Forget all children of a WebApp but these, each given as kind/name."""
+        retain(self._of_webapp, key, lambda place: f"{place[0].kind}/{place[1]}" in children)
 
     def look_again(self) -> None:
         """Forget everything: what is still in the way is found again."""

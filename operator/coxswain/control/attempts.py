@@ -4,8 +4,8 @@ import hashlib
 import json
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
 
+from coxswain.control.retention import retain
 from coxswain.control.store import Key
 from coxswain.kube.observed import Observed
 from coxswain.webapp.health import Health
@@ -46,10 +46,8 @@ class Attempts:
 
     def retain(self, key: Key, children: Collection[str]) -> None:
         """Forget all children of a WebApp but these, each given as kind/name."""
-        tables: tuple[dict[Key, dict[str, Any]], ...] = (self._of_webapp, self._failures)
-        for table in tables:
-            for child in table.get(key, {}).keys() - set(children):
-                del table[key][child]
+        retain(self._of_webapp, key, lambda child: child in children)
+        retain(self._failures, key, lambda child: child in children)
 
     def failed(self, key: Key, child: str) -> int:
         """Count a failed reconcile of a child; return how many have failed in a row."""

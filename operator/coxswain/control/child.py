@@ -1,7 +1,7 @@
 """One child: compared, created or applied, and its health told."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import partial
 
@@ -75,6 +75,11 @@ class ChildWriter:
         self._taken.forget(key)
         self._replacements.forget(key)
         self._reached.forget(key)
+
+    def retain(self, key: Key, children: Collection[str]) -> None:
+        """Forget all children of a WebApp but these, each given as kind/name."""
+        for memory in (self._attempts, self._taken, self._replacements, self._reached):
+            memory.retain(key, children)
 
     def clear(self) -> None:
         """Forget all about the children of all WebApps."""

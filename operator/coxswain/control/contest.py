@@ -5,9 +5,10 @@ Two writers that each know best would go on for ever, at the speed of the faster
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
+from coxswain.control.retention import retain
 from coxswain.control.store import Key
 from coxswain.kube.edit import value_at
 from coxswain.kube.fields import Path, text
@@ -89,6 +90,10 @@ class Contests:
     def forget(self, key: Key) -> None:
         """Forget all about a WebApp that is gone."""
         self._fields.pop(key, None)
+
+    def retain(self, key: Key, children: Collection[str]) -> None:
+        """Forget all children of a WebApp but these, each given as kind/name."""
+        retain(self._fields, key, lambda place: place[0] in children)
 
     def look_again(self) -> None:
         """Forget what has been quiet for long."""

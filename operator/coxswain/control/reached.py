@@ -1,9 +1,10 @@
 """What children were last brought to: without it, what isn't there can't be told from what was never there."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from coxswain.control.retention import retain
 from coxswain.control.scaling import said
 from coxswain.control.store import Key
 from coxswain.webapp.policy import within
@@ -38,6 +39,10 @@ class Reached:
         if found is None or (found.uid, found.generation, found.scaling) != wanted:
             return False
         return not any(within(field, other) or within(other, field) for other in found.left)
+
+    def retain(self, key: Key, children: Collection[str]) -> None:
+        """Forget all children of a WebApp but these, each given as kind/name."""
+        retain(self._of_webapp, key, lambda child: child in children)
 
     def clear(self) -> None:
         """Forget all WebApps."""

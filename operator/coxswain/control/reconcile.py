@@ -24,7 +24,7 @@ from coxswain.control.untouched import untouched
 from coxswain.kube.apply import Writer
 from coxswain.kube.errors import Refused, RequestFailed
 from coxswain.kube.events import Recorder
-from coxswain.kube.kinds import CONFIG_MAP, DEPLOYMENT, POD, REPLICA_SET, SERVICE_ACCOUNT
+from coxswain.kube.kinds import CONFIG_MAP, DEPLOYMENT, POD, REPLICA_SET, SERVICE_ACCOUNT, WEBAPP
 from coxswain.kube.observed import Observed, comparable, webapp_of
 from coxswain.webapp.children import desired
 from coxswain.webapp.conditions import Observations, status, worst
@@ -89,6 +89,8 @@ class Reconciler:
         self._overwritten = Overwritten(contests)
         self._ledger = Ledger()
         self._removals = Removals(store, writer, self._freshness)
+        self._uids: dict[Key, str] = {}
+        """The WebApp that each key was reconciled for last: whatever is remembered is about that one."""
 
     def look_again(self) -> None:
         """Try again what was refused: a resync has ended."""
@@ -103,6 +105,7 @@ class Reconciler:
         memories = (self._reporter, self._children, self._contests, self._ledger, self._removals, self._overwritten)
         for memory in memories:
             memory.clear()
+        self._uids.clear()
 
     def forget(self, key: Key) -> None:
         """Forget a WebApp that is gone, or that was reconciled while history started over."""
@@ -113,6 +116,13 @@ class Reconciler:
         self._overwritten.forget(key)
         self._contests.forget(key)
         self._ledger.written(key)
+        self._uids.pop(key, None)
+
+    def _remember_only(self, webapp: WebApp, results: Sequence[Result]) -> None:
+        """Forget what is remembered of children that the WebApp had and no longer wants."""
+        key, children = Key(webapp.namespace, webapp.name), _children(results)
+        self._children.retain(key, children)
+        self._contests.retain(key, {*children, f"{WEBAPP.kind}/{webapp.name}"})
 
     async def reconcile(self, key: Key, *, failures: int) -> Outcome:
         """Reconcile a WebApp that has failed so many times in a row.
@@ -126,6 +136,10 @@ class Reconciler:
             # No WebApp in the store never means delete, and what foreground deletion takes is not made anew.
             self.forget(key)
             return Outcome()
+        if self._uids.get(key, observed.uid) != observed.uid:
+            # The deletion and the creation of its namesake came in one: memory belongs to a uid.
+            self.forget(key)
+        self._uids[key] = observed.uid
         webapp = webapp_of(observed)
         unlisted = self._unlisted(key.namespace)
         if unlisted:
@@ -133,6 +147,7 @@ class Reconciler:
             return await self._tell(key, observed, webapp, untouched(webapp, self._store, unlisted))
         try:
             results = await self._bring_about(webapp, patient=failures < PATIENCE)
+            self._remember_only(webapp, results)
             if not webapp.paused:
                 results += await self._remove_unwanted(webapp, results, patient=failures < PATIENCE)
         except Refused as error:
@@ -161,11 +176,10 @@ class Reconciler:
         return results
 
     async def _remove_unwanted(self, webapp: WebApp, results: Sequence[Result], *, patient: bool) -> list[Result]:
-        wanted = {f"{result.child.kind}/{result.child.name}" for result in results}
         rolled_out = any(
             result.child.kind == DEPLOYMENT.kind and result.child.health.level is Level.HEALTHY for result in results
         )
-        return await self._removals.remove_unwanted(webapp, wanted, rolled_out=rolled_out, patient=patient)
+        return await self._removals.remove_unwanted(webapp, _children(results), rolled_out=rolled_out, patient=patient)
 
     def _explained(self, key: Key, result: Result, now: datetime) -> tuple[Result, float | None]:
         """Return a child with what its pods tell, if these are missing; and the seconds until they may tell more."""
@@ -250,6 +264,10 @@ def _is_usable(manifest: Manifest, result: Result) -> bool:
         return False
     wanted = comparable(manifest).get("data", {})
     return all(live.content.get("data", {}).get(name) == value for name, value in wanted.items())
+
+
+def _children(results: Sequence[Result]) -> set[str]:
+    return {f"{result.child.kind}/{result.child.name}" for result in results}
 
 
 def _sooner(*delays: float | None) -> float | None:

@@ -1,7 +1,9 @@
 """Replacement: a child that can't become as desired in place is deleted and made anew, where nobody misses it."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
+from coxswain.control.retention import retain
 from coxswain.control.store import Key
 from coxswain.kube.apply import Writer
 from coxswain.kube.errors import Refused
@@ -98,6 +100,10 @@ class Replacements:
     def forget(self, key: Key) -> None:
         """Forget all about a WebApp that is gone."""
         self._of_webapp.pop(key, None)
+
+    def retain(self, key: Key, children: Collection[str]) -> None:
+        """Forget all children of a WebApp but these, each given as kind/name."""
+        retain(self._of_webapp, key, lambda place: f"{place[0].kind}/{place[1]}" in children)
 
     def _of(self, webapp: WebApp) -> dict[tuple[Kind, str], _Deleted]:
         return self._of_webapp.get(Key(webapp.namespace, webapp.name), {})

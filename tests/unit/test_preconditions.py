@@ -1,0 +1,108 @@
+"""Preconditions of writes, in the bodies that reach the transport: none may go over an object that has changed."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from coxswain.kube.apply import NEVER_STORED, Writer
+from coxswain.kube.client import Client
+from coxswain.kube.kinds import DEPLOYMENT
+from coxswain.kube.observed import Observed, observe
+from coxswain.kube.throttle import Throttle
+from coxswain.kube.transport import Answer
+from coxswain.webapp.children import desired
+from coxswain.webapp.spec import Status
+from unit.objects import observed_webapp, stored, webapp
+
+MANIFEST = desired(webapp())[-1]
+LIVE = stored(MANIFEST, version=42, uid="live-uid")
+UID_AND_VERSION = {"uid": "live-uid", "resourceVersion": "42"}
+STATUS: Any = {"observedGeneration": 1}
+
+
+class Recording:
+    """A transport that keeps what is sent and answers each request with one object."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[str, Any]] = []
+
+    async def send(
+        self,
+        method: str,
+        path: str,  # noqa: ARG002
+        *,
+        query: Sequence[tuple[str, str]],  # noqa: ARG002
+        headers: Mapping[str, str],  # noqa: ARG002
+        body: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None,
+        seconds: float,  # noqa: ARG002
+    ) -> Answer:
+        self.sent.append((method, body))
+        return Answer(200, json.dumps(LIVE).encode())
+
+    def doubt_credentials(self) -> None:
+        """Keep the credentials."""
+
+    async def close(self) -> None:
+        """Keep the connections."""
+
+
+def sent(write: Callable[[Writer, Observed], Awaitable[object]]) -> Any:
+    """Return the body of the last request of a write for the live Deployment."""
+    transport = Recording()
+    client = Client(transport, Throttle(in_flight=1, pause_limit=1), timeout=1, page_size=1)
+    asyncio.run(_awaited(write(Writer(client), observe(DEPLOYMENT, LIVE))))
+    return transport.sent[-1][1]
+
+
+async def _awaited(write: Awaitable[object]) -> None:
+    await write
+
+
+def identity(body: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: body["metadata"].get(name) for name in UID_AND_VERSION}
+
+
+def test_an_update_meets_the_object_that_it_was_decided_on() -> None:
+    body = sent(lambda writer, live: writer.update(MANIFEST, live, force=True))
+    assert identity(body) == UID_AND_VERSION
+    assert body["spec"] == MANIFEST["spec"]
+
+
+def test_replicas_are_kept_of_the_object_that_was_observed() -> None:
+    body = sent(lambda writer, live: writer.keep_replicas(live, 3))
+    assert identity(body) == UID_AND_VERSION
+    assert body["spec"] == {"replicas": 3}
+
+
+@pytest.mark.parametrize("orphan", [False, True])
+def test_a_delete_meets_the_object_that_was_observed(orphan: bool) -> None:
+    body = sent(lambda writer, live: writer.remove(live, orphan=orphan))
+    assert body["preconditions"] == UID_AND_VERSION
+    assert body["propagationPolicy"] == ("Orphan" if orphan else "Background")
+
+
+def test_a_status_meets_the_webapp_that_it_was_computed_from() -> None:
+    status: Status = STATUS
+    found = observed_webapp(version=7, uid="uid-1")
+    body = sent(lambda writer, _: writer.write_status(found, status))
+    assert identity(body) == {"uid": "uid-1", "resourceVersion": "7"}
+
+
+def test_a_create_meets_no_object() -> None:
+    body = sent(lambda writer, _: writer.create(MANIFEST))
+    assert identity(body) == {"uid": None, "resourceVersion": NEVER_STORED}
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda writer, live: writer.release(live, lambda *_: True),
+        lambda writer, live: writer.take_over(live, [("f:spec", "f:replicas")]),
+    ],
+    ids=["release", "take over"],
+)
+def test_managed_fields_are_those_that_were_observed(write: Callable[[Writer, Observed], Awaitable[object]]) -> None:
+    assert {"op": "replace", "path": "/metadata/resourceVersion", "value": "42"} in sent(write)

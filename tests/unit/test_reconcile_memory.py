@@ -1,0 +1,139 @@
+"""What a reconciler remembers: of the children that a WebApp has now, and of one uid."""
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from coxswain.control.store import Key
+from coxswain.kube.errors import Unreachable
+from coxswain.kube.kinds import CONFIG_MAP, SERVICE_ACCOUNT, WEBAPP
+from coxswain.kube.observed import Observed, webapp_of
+from coxswain.webapp.children import desired
+from coxswain.webapp.co_writers import Repair
+from coxswain.webapp.spec import Manifest
+from unit.bench import WEB, Bench
+from unit.objects import observed_child
+from unit.server import refusal
+
+FIELD = ("f:metadata", "f:labels", "f:team")
+
+
+@pytest.fixture
+def bench() -> Bench:
+    """A bench without any object."""
+    return Bench()
+
+
+def sizes(thing: Any, path: str = "", depth: int = 4) -> dict[str, int]:
+    """Return how many entries each table of an object, and of its parts, has in all."""
+    if isinstance(thing, (dict, set, list, tuple)):
+        parts = list(thing.values() if isinstance(thing, dict) else thing)
+        nested = [part for part in parts if isinstance(part, (dict, set))]
+        return {path: len(thing) + sum(len(part) for part in nested)}
+    if depth == 0 or type(thing).__module__.partition(".")[0] != "coxswain":
+        return {}
+    found: dict[str, int] = {}
+    for name, part in vars(thing).items():
+        if name not in ("_store", "_writer", "_settings", "_recorder"):
+            found |= sizes(part, f"{path}.{name}", depth - 1)
+    return found
+
+
+def remember_all(bench: Bench) -> None:
+    """Fill the memory: a taken name, a refusal, failures, a replacement, a contest, repairs, a removal."""
+    bench.writer.fail("create ServiceAccount", refusal(409))
+    bench.writer.answer("look ServiceAccount", observed_child(SERVICE_ACCOUNT, label=None))
+    bench.writer.fail("create Service", refusal(422, "spec.x: Invalid"))
+    bench.webapp()
+    bench.run()
+    bench.writer.fail("create Service", Unreachable("reset"))
+    bench.reconciler.look_again()
+    bench.run()
+    contest(bench)
+    bench.reconciler._ledger.add(WEB, [Repair("Deployment/web", "metadata.labels.team", "kubectl", "1", "5")])
+
+
+def contest(bench: Bench) -> None:
+    for _ in range(5):
+        bench.reconciler._contests.took_back(WEB, desired(webapp_of(bench.webapp_now()))[-1], [FIELD])
+
+
+@pytest.mark.parametrize("why", ["gone", "going"])
+def test_nothing_is_remembered_of_a_webapp_that_is_gone(bench: Bench, why: str) -> None:
+    remember_all(bench)
+    observed = bench.store.webapp(WEB)
+    assert observed is not None
+    if why == "gone":
+        bench.store.forget(WEBAPP, WEB, observed.version + 1)
+    else:
+        bench.store.observe(dataclasses.replace(observed, version=observed.version + 1, going=True))
+    assert any(sizes(bench.reconciler).values())
+    bench.run()
+    assert sizes(bench.reconciler) == sizes(Bench().reconciler)
+
+
+def test_memory_belongs_to_a_uid(bench: Bench) -> None:
+    """K25: a deletion and a creation came in one reconcile, and the new WebApp inherited ledger and contests."""
+    remember_all(bench)
+    observed = bench.store.webapp(WEB)
+    assert observed is not None
+    bench.store.forget(WEBAPP, WEB, observed.version + 1)
+    bench.writer.answers.clear()
+    bench.webapp(version=observed.version + 2, uid="uid-2", paused=True)
+    bench.run()
+    found = sizes(bench.reconciler)
+    # What is remembered of the status is of the new WebApp's own.
+    own = ("._reporter", "._overwritten")
+    left = {name: size for name, size in found.items() if size and not name.startswith(own)}
+    assert left == {"._uids": 1}
+
+
+def test_memory_is_bounded_by_the_children_of_now(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """K21: each change of the config left entries behind; here a policy holds a label of each ConfigMap."""
+    usual = bench.writer._stored
+
+    def held(manifest: Manifest, uid: str | None = None) -> Observed:
+        found = usual(manifest, uid)
+        if manifest["kind"] != CONFIG_MAP.kind:
+            return found
+        labels = {**found.content["metadata"]["labels"], "app.kubernetes.io/managed-by": "policy"}
+        metadata = {**found.content["metadata"], "labels": labels}
+        return dataclasses.replace(found, content={**found.content, "metadata": metadata})
+
+    monkeypatch.setattr(bench.writer, "_stored", held)
+
+    def change(number: int) -> dict[str, int]:
+        bench.webapp(version=bench.writer.version + 1, generation=1 + number, config={"A": str(number)})
+        bench.run()
+        bench.roll_out()
+        bench.run()
+        for config in bench.store.objects_of(WEB, CONFIG_MAP)[: -1 if number % 2 else None]:
+            bench.writer.version += 1
+            bench.store.forget(CONFIG_MAP, Key(config.namespace, config.name), bench.writer.version)
+        bench.run()
+        return sizes(bench.reconciler)
+
+    early = [change(number) for number in range(1, 5)]
+    late = [change(number) for number in range(5, 45)]
+    most = {name: max(each.get(name, 0) for each in early) for name in early[0]}
+    assert {name: size for name, size in late[-1].items() if size > most.get(name, 0)} == {}
+
+
+def test_a_contest_goes_with_its_child(bench: Bench) -> None:
+    bench.converge()
+    service = desired(webapp_of(bench.webapp_now()))[2]
+    for _ in range(5):
+        bench.reconciler._contests.took_back(WEB, service, [FIELD])
+    bench.webapp(version=500, generation=2, ports=[])
+    bench.run()
+    assert bench.reconciler._contests.held_off(WEB, service) == ()
+
+
+def test_a_contest_over_the_status_stays(bench: Bench) -> None:
+    bench.converge()
+    status: Manifest = {"kind": "WebApp", "metadata": {"name": "web"}, "status": 1}
+    for _ in range(5):
+        bench.reconciler._contests.took_back(WEB, status, [("f:status",)])
+    bench.run()
+    assert bench.reconciler._contests.held_off(WEB, status) == ("status",)
