@@ -26,7 +26,7 @@ class WatchSettings:
     reopen_interval: float = 1.0
     """Seconds at least between two openings of one watch: Kopf opens one that the server closes again at once."""
     page_size: int = 500
-    """Objects in one page of a LIST, as client-go has it."""
+    """Objects in one page of a LIST at most, as client-go has it; fewer of large ones."""
     restart_backoff: float = 1.0
     """Seconds before Kopf is started again after it ended, doubled each time."""
     restart_backoff_limit: float = 30.0

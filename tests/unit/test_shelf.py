@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coxswain.control.shelf import Shelf
-from coxswain.kube.kinds import DEPLOYMENT
+from coxswain.kube.kinds import DEPLOYMENT, WEBAPP
 from coxswain.kube.observed import Observed, observe
 from coxswain.webapp.children import desired
-from unit.objects import observed_child, webapp
+from unit.objects import observed_child, observed_webapp, webapp
 
 PLACES = st.integers(0, 5)
 STEPS = st.lists(st.tuples(st.sampled_from(["put", "get", "remove"]), PLACES), max_size=40)
@@ -72,7 +72,9 @@ def test_packed_takes_a_fraction() -> None:
     metadata = {**manifest["metadata"], "uid": "child-1", "resourceVersion": "1"}
     observed = observe(DEPLOYMENT, {**manifest, "metadata": metadata})
     shelf.put(1, observed)
-    packed, as_dicts = len(shelf._packed[1]), memory(observed.content)
+    content = shelf._packed[1]
+    assert isinstance(content, bytes)
+    packed, as_dicts = len(content), memory(observed.content)
     print(f"a Deployment: {as_dicts} bytes as dicts, {packed} packed")
     assert as_dicts > 3 * packed
 
@@ -89,3 +91,28 @@ def test_it_is_a_dict(steps: list[tuple[str, int]]) -> None:
             model.pop(place, None)
         assert shelf.get(place) == model.get(place)
         assert sorted(shelf) == sorted(model)
+
+
+def large() -> Observed:
+    """A WebApp with a file that takes far more memory than it has to."""
+    return observed_webapp(spec={"files": [{"path": "/a", "content": "abcdefgh" * 100_000}]})
+
+
+def test_a_large_object_is_compressed_at_once_and_comes_back_as_it_was() -> None:
+    """S4: sixty-four of them stayed as they were."""
+    shelf = Shelf[int](WEBAPP)
+    observed = large()
+    shelf.put(1, observed)
+    for _ in range(2):
+        found = shelf.get(1)
+        assert found == observed
+        assert found is not observed
+    packed = shelf._packed[1]
+    assert not isinstance(packed, bytes)
+    assert len(packed.content) < 20_000
+    assert 1 in shelf
+    shelf.put(1, observed_webapp())
+    assert shelf.get(1) == observed_webapp()
+    shelf.put(1, observed)
+    shelf.remove(1)
+    assert (1 in shelf, list(shelf)) == (False, [])

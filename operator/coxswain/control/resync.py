@@ -182,6 +182,8 @@ class Resync:
             version = version or page_version
             # At once: the store knows of it now, so no later sweep would find it new.
             self._found(self._take_in(kind, items, version, listed))
+            # Not to be kept beside the next page.
+            del page, items
         if starts == self._starts:
             self._found(self._store.end_sweep(sweep, version, listed))
 

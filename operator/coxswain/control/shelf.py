@@ -5,11 +5,12 @@ that they have as text.
 """
 
 import pickle
+import zlib
 from collections import OrderedDict
 from collections.abc import Hashable, Iterator
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from operator import attrgetter
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from coxswain.kube.kinds import Kind
 from coxswain.kube.observed import Observed
@@ -17,8 +18,18 @@ from coxswain.kube.observed import Observed
 RECENT = 64
 """Objects of a kind that stay as they are: several times as many as are reconciled at a time."""
 
+LARGE_BYTES = 32 * 1024
+"""Objects beyond this are packed at once, and compressed: a WebApp may have 1.5 MB, which is etcd's limit."""
+
 _Place = TypeVar("_Place", bound=Hashable)
 _packed_fields = attrgetter(*(field.name for field in fields(Observed)[1:]))
+
+
+@dataclass(frozen=True)
+class _Compressed:
+    """A large object, which is unpacked for each look and never kept as it is."""
+
+    content: bytes
 
 
 class Shelf(Generic[_Place]):
@@ -29,7 +40,7 @@ class Shelf(Generic[_Place]):
         self._kind = kind
         self._limit = recent
         self._recent: OrderedDict[_Place, Observed] = OrderedDict()
-        self._packed: dict[_Place, bytes] = {}
+        self._packed: dict[_Place, bytes | _Compressed] = {}
 
     def __iter__(self) -> Iterator[_Place]:
         yield from list(self._packed)
@@ -44,17 +55,23 @@ class Shelf(Generic[_Place]):
         if found is not None:
             self._recent.move_to_end(place)
             return found
-        packed = self._packed.pop(place, None)
+        packed = self._packed.get(place)
         if packed is None:
             return None
-        found = Observed(self._kind, *pickle.loads(packed))  # noqa: S301 - we packed it
-        self._keep(place, found)
+        found = Observed(self._kind, *_unpacked(packed))
+        if isinstance(packed, bytes):
+            del self._packed[place]
+            self._keep(place, found)
         return found
 
     def put(self, place: _Place, observed: Observed) -> None:
         """Put an object in, in the place of an earlier one."""
-        self._packed.pop(place, None)
-        self._keep(place, observed)
+        self.remove(place)
+        packed = _packed(observed)
+        if isinstance(packed, bytes):
+            self._keep(place, observed)
+        else:
+            self._packed[place] = packed
 
     def remove(self, place: _Place) -> None:
         """Take an object out, if it is there."""
@@ -66,5 +83,16 @@ class Shelf(Generic[_Place]):
         self._recent.move_to_end(place)
         if len(self._recent) > self._limit:
             oldest, content = self._recent.popitem(last=False)
-            # All but the kind, which is told by identity.
-            self._packed[oldest] = pickle.dumps(_packed_fields(content), pickle.HIGHEST_PROTOCOL)
+            self._packed[oldest] = _packed(content)
+
+
+def _packed(observed: Observed) -> bytes | _Compressed:
+    # All but the kind, which is told by identity.
+    packed = pickle.dumps(_packed_fields(observed), pickle.HIGHEST_PROTOCOL)
+    return packed if len(packed) <= LARGE_BYTES else _Compressed(zlib.compress(packed, 1))
+
+
+def _unpacked(packed: bytes | _Compressed) -> tuple[Any, ...]:
+    content = packed if isinstance(packed, bytes) else zlib.decompress(packed.content)
+    fields_but_kind: tuple[Any, ...] = pickle.loads(content)  # noqa: S301 - we packed it
+    return fields_but_kind

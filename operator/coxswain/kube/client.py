@@ -4,7 +4,7 @@ import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
-from coxswain.kube.errors import Refused, Undecodable
+from coxswain.kube.errors import Refused, RequestFailed, TooLarge, Undecodable
 from coxswain.kube.kinds import KINDS, Kind
 from coxswain.kube.throttle import Throttle
 from coxswain.kube.transport import Transport
@@ -12,6 +12,11 @@ from coxswain.kube.transport import Transport
 _JSON = "application/json"
 _APPLY = "application/apply-patch+yaml"
 _JSON_PATCH = "application/json-patch+json"
+
+_FIRST_PAGE = 16
+"""Objects in the first page of a collection, whose objects may have 1.5 MB each."""
+_PAGE_BYTES = 4 * 1024 * 1024
+"""Size of a page. Decoded it takes 20 times as much memory if it is all short keys, and the pod has 512 MiB."""
 
 
 class Client:
@@ -23,6 +28,8 @@ class Client:
         self._throttle = throttle
         self._timeout = timeout
         self._page_size = page_size
+        self._limits: dict[str, int] = {}
+        """Objects that a page of a collection should have."""
 
     async def close(self) -> None:
         """Close the connections."""
@@ -39,17 +46,29 @@ class Client:
     async def pages(self, kind: Kind, namespace: str | None) -> AsyncIterator[dict[str, Any]]:
         """Yield the pages of a consistent LIST: all carry the resourceVersion of the first.
 
+        Their number of objects follows the objects' size, and is halved if a page is too large or takes too long.
+
         A continue token that has expired is a `Refused` with status 410.
         """
-        query = [("limit", str(self._page_size))]
-        query += [("labelSelector", kind.label_selector)] if kind.label_selector else []
-        token = ""
+        path = kind.path(namespace)
+        query = [("labelSelector", kind.label_selector)] if kind.label_selector else []
+        limit, token = self._limits.get(path, min(_FIRST_PAGE, self._page_size)), ""
         while True:
-            page = await self._request(
-                "GET", kind.path(namespace), query=query + ([("continue", token)] if token else [])
-            )
+            present = [("limit", str(limit)), *query, *([("continue", token)] if token else [])]
+            try:
+                page, size = await self._sized_request("GET", path, query=present)
+            except RequestFailed as error:
+                if limit == 1 or not _was_too_much(error):
+                    raise
+                limit = self._limits[path] = limit // 2
+                continue
+            items = page.get("items")
+            if isinstance(items, list) and items:
+                limit = self._limits[path] = next_limit(limit, len(items), size, self._page_size)
             yield page
             token = page["metadata"].get("continue", "")
+            # The next page is not decoded beside this one.
+            del page, items
             if not token:
                 return
 
@@ -109,7 +128,11 @@ class Client:
             served[path] = {resource["name"] for resource in group.get("resources", [])}
         return [kind for kind in KINDS if kind.plural not in served[kind.group_path]]
 
-    async def _request(
+    async def _request(self, method: str, path: str, **request: Any) -> dict[str, Any]:
+        answer, _ = await self._sized_request(method, path, **request)
+        return answer
+
+    async def _sized_request(
         self,
         method: str,
         path: str,
@@ -117,7 +140,8 @@ class Client:
         query: Sequence[tuple[str, str]] = (),
         body: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
         content_type: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> tuple[dict[str, Any], int]:
+        """Send a request; return the answer and its size in bytes."""
         headers = {"Accept": _JSON, **({"Content-Type": content_type} if content_type else {})}
         writing = method != "GET"
         async with self._throttle.turn(writing=writing):
@@ -125,12 +149,25 @@ class Client:
                 method, path, query=query, headers=headers, body=body, seconds=self._timeout
             )
         try:
-            return _decoded(answer.status, answer.payload, answer.retry_after)
+            return _decoded(answer.status, answer.payload, answer.retry_after), len(answer.payload)
         except Refused as error:
             self._throttle.refused(error, writing=writing)
             if error.status == 401:
                 self._transport.doubt_credentials()
             raise
+
+
+def next_limit(limit: int, count: int, size: int, largest: int) -> int:
+    """Return how many objects the next page should have, after one of `count` objects and `size` bytes.
+
+    It grows at most fourfold, since the objects that follow may be larger than all before them.
+    """
+    fitting = int(_PAGE_BYTES * count / max(size, 1))
+    return max(1, min(fitting, 4 * limit, largest))
+
+
+def _was_too_much(error: RequestFailed) -> bool:
+    return isinstance(error, TooLarge) or isinstance(error.__cause__, TimeoutError)
 
 
 def _decoded(status: int, payload: bytes, retry_after: str | None) -> dict[str, Any]:

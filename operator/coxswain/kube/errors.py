@@ -35,6 +35,10 @@ class Ending(Unreachable):
     """Not sent: the operator is about to end."""
 
 
+class TooLarge(RequestFailed):
+    """An answer beyond what one may have; the rest of it was not read."""
+
+
 class Undecodable(RequestFailed):
     """An answer that is no JSON object."""
 

@@ -31,6 +31,8 @@ FIELD_MANAGER = "coxswain"
 REPLICAS_MANAGER = "coxswain-replicas"
 """Holds a Deployment's replicas at the live count while they go over to an autoscaler."""
 
+_MANY_KEYS = 1024
+
 _COUNTS = ("observedGeneration", "replicas", "updatedReplicas", "readyReplicas", "availableReplicas")
 _METADATA = ("generation", "labels", "annotations", "ownerReferences")
 _CONDITION = ("type", "status", "reason", "message")
@@ -126,6 +128,10 @@ def observe(kind: Kind, raw: Mapping[str, Any]) -> Observed:
     metadata = raw["metadata"]
     owned, others = _managed(metadata.get("managedFields", [])) if kind in CHILDREN else (None, ())
     theirs = kind is HORIZONTAL_POD_AUTOSCALER
+    if owned is None and _is_foreign(kind, metadata):
+        content, others = _identity(kind, metadata), ()
+    else:
+        content = _content(kind, _bounded(raw, owned) if kind is CONFIG_MAP else raw)
     return Observed(
         kind=kind,
         namespace=metadata.get("namespace", ""),
@@ -133,7 +139,7 @@ def observe(kind: Kind, raw: Mapping[str, Any]) -> Observed:
         uid=metadata["uid"],
         version=int(metadata["resourceVersion"]),
         going="deletionTimestamp" in metadata,
-        content=_content(kind, raw),
+        content=content,
         controller=None if theirs else _controller(metadata),
         label=None if theirs else metadata.get("labels", {}).get(WEBAPP_LABEL),
         owned=owned,
@@ -142,10 +148,15 @@ def observe(kind: Kind, raw: Mapping[str, Any]) -> Observed:
 
 
 def comparable(manifest: Mapping[str, Any]) -> Manifest:
-    """Return a manifest with hashes in the place of a ConfigMap's data, as projections have them."""
+    """Return a manifest with hashes in the place of a ConfigMap's data and binaryData, as projections have them."""
     if manifest.get("kind") != CONFIG_MAP.kind:
         return dict(manifest)
-    return {**manifest, "data": {key: _hash(value) for key, value in manifest.get("data", {}).items()}}
+    hashed = {
+        field: {key: _hash(value) for key, value in (manifest.get(field) or {}).items()}
+        for field in ("data", "binaryData")
+        if field == "data" or field in manifest
+    }
+    return {**manifest, **hashed}
 
 
 def webapp_of(observed: Observed) -> WebApp:
@@ -157,6 +168,35 @@ def webapp_of(observed: Observed) -> WebApp:
         generation=observed.content["metadata"].get("generation", 0),
         spec=observed.content["spec"],
     )
+
+
+def _is_foreign(kind: Kind, metadata: Mapping[str, Any]) -> bool:
+    """Tell whether an object without our Apply entry can be no WebApp's child and may not be adopted either.
+
+    Nothing of it is compared. Anyone may give our label to large objects, so they must not take memory.
+    """
+    annotations = metadata.get("annotations") or {}
+    return kind in CHILDREN and _controller(metadata) is None and ADOPT_ANNOTATION not in annotations
+
+
+def _identity(kind: Kind, metadata: Mapping[str, Any]) -> Manifest:
+    labels = _only(metadata.get("labels") or {}, (WEBAPP_LABEL,))
+    return {"kind": kind.kind, "metadata": {"labels": labels, **_only(metadata, ("generation",))}}
+
+
+def _bounded(config_map: Mapping[str, Any], owned: Fields | None) -> Mapping[str, Any]:
+    """Return a ConfigMap with a bounded number of keys: of many those that we own.
+
+    A WebApp has at most 320, while a hostile one of 1 MB has 100,000, whose hashes would take several MB.
+    """
+    cut = dict(config_map)
+    for field in ("data", "binaryData"):
+        entries = config_map.get(field) or {}
+        if len(entries) > _MANY_KEYS:
+            ours = (owned or {}).get(f"f:{field}") or {}
+            kept = [key for key in entries if f"f:{key}" in ours][:_MANY_KEYS]
+            cut[field] = {key: entries[key] for key in kept}
+    return cut
 
 
 def _content(kind: Kind, raw: Mapping[str, Any]) -> Manifest:

@@ -11,7 +11,7 @@ import aiohttp
 from kubernetes.aio.client import ApiClient, Configuration
 
 from coxswain.kube.connection import Connection
-from coxswain.kube.errors import Unreachable
+from coxswain.kube.errors import TooLarge, Unreachable
 
 USER_AGENT = "coxswain"
 
@@ -52,6 +52,10 @@ class Transport(Protocol):
         """Close the connections."""
 
 
+_LARGEST_BYTES = 12 * 1024 * 1024
+"""Of an answer: one object has at most 1.5 MB in etcd, and in JSON each byte may take six characters."""
+
+
 class HttpTransport:
     """Requests over `kubernetes.aio`."""
 
@@ -77,6 +81,7 @@ class HttpTransport:
 
         Raises:
             Unreachable: no answer came within `seconds`.
+            TooLarge: the answer has more than 12 MiB; memory is limited, and what others store is not.
         """
         try:
             # Without the body, which it would copy to turn the library's models into JSON: ours has none.
@@ -86,7 +91,7 @@ class HttpTransport:
             response = await self._api.call_api(
                 method, url, sent, body, _request_timeout=aiohttp.ClientTimeout(total=seconds)
             )
-            payload = await response.read()
+            payload = await _read(response.response, f"{method} {path}")
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise Unreachable(f"{method} {path}: {str(error) or type(error).__name__}") from error
         return Answer(response.status, payload, response.getheader("Retry-After"))
@@ -98,3 +103,14 @@ class HttpTransport:
     async def close(self) -> None:
         """Close the connections."""
         await self._api.close()
+
+
+async def _read(response: aiohttp.ClientResponse, what: str) -> bytes:
+    parts, size = [], 0
+    async for part in response.content.iter_any():
+        size += len(part)
+        if size > _LARGEST_BYTES:
+            response.close()
+            raise TooLarge(f"{what}: the answer has more than {_LARGEST_BYTES // 2**20} MiB")
+        parts.append(part)
+    return b"".join(parts)

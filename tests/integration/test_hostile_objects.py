@@ -1,0 +1,127 @@
+"""Large objects of others, and large WebApps, under the memory limit of the manifests (S4).
+
+Anyone who may write ConfigMaps may give them the operator's label. The peak is VmHWM, the high-water mark that the
+kernel keeps of each life of the operator.
+"""
+
+import base64
+import random
+import re
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from cluster import ControlPlane
+from cluster.operator_process import OperatorProcess
+from integration.scene import SPEC, Scene, eventually, manifest
+
+ROOT = Path(__file__).parents[2]
+COUNT = 300
+MANY_KEYS = 40_000
+
+
+@pytest.fixture(scope="module")
+def roomy() -> Iterator[ControlPlane]:
+    """A Kubernetes of its own: etcd keeps each version of each object."""
+    with ControlPlane(manifests=[ROOT / "crds" / "webapps.yaml"]) as plane:
+        plane.kubectl("apply", "--kustomize", str(ROOT / "manifests/overlays/out-of-cluster"))
+        yield plane
+
+
+@pytest.fixture
+def operator(roomy: ControlPlane) -> Iterator[OperatorProcess]:
+    kubeconfig = roomy.service_account_kubeconfig("coxswain-system", "coxswain")
+    process = OperatorProcess(kubeconfig, roomy.directory / "logs" / "operator.log")
+    yield process
+    process.stop()
+
+
+def limit() -> int:
+    """The memory limit of the operator's container, in bytes."""
+    deployment = yaml.safe_load((ROOT / "manifests/base/deployment.yaml").read_text(encoding="utf-8"))
+    text = deployment["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]["memory"]
+    assert text.endswith("Mi")
+    return int(text[:-2]) * 2**20
+
+
+def peak(operator: OperatorProcess) -> int:
+    """The most resident memory that this life of the operator had, in bytes."""
+    status = Path(f"/proc/{operator.pid}/status").read_text(encoding="utf-8")
+    found = re.search(r"VmHWM:\s+(\d+) kB", status)
+    assert found is not None
+    return int(found[1]) * 1024
+
+
+def hold(operator: OperatorProcess, what: str) -> None:
+    """Print the peak, and hold it to the limit."""
+    print(f"{what}: peak of {peak(operator) / 2**20:.0f} MiB, limit {limit() / 2**20:.0f} MiB")
+    assert peak(operator) < limit()
+
+
+def noise(size: int, seed: int) -> str:
+    """Text that no compression makes small."""
+    return base64.b64encode(random.Random(seed).randbytes(size * 3 // 4)).decode()
+
+
+def config_map(number: int) -> dict[str, Any]:
+    """A ConfigMap of 1 MB with the operator's label."""
+    labels = {"coxswain.dev/webapp": "web" if number % 3 else "nobody"}
+    labels |= {"app.kubernetes.io/managed-by": "coxswain"} if number % 2 else {}
+    content: dict[str, Any] = {"data": {"noise": noise(1_000_000, number)}}
+    if number % 10 == 1:
+        content = {"data": {f"k{key}": "" for key in range(MANY_KEYS)}}
+    elif number % 10 == 2:
+        content = {"binaryData": {"noise": noise(1_000_000, number)}}
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": f"large-{number}", "labels": labels},
+        **content,
+    }
+
+
+def create_all(scene: Scene, version: str, plural: str, things: list[dict[str, Any]]) -> None:
+    def create(thing: dict[str, Any]) -> None:
+        answer = scene._api.post(version=version, namespace=scene.namespace, url=plural, json=thing)
+        assert answer.status_code == 201, answer.text[:500]
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(create, things))
+
+
+@pytest.mark.timeout(600)
+def test_large_objects_with_our_label(roomy: ControlPlane, operator: OperatorProcess) -> None:
+    roomy.kubectl("create", "namespace", "hostile")
+    scene = Scene(roomy, "hostile", operator)
+    operator.start()
+    scene.apply_ready()
+    create_all(scene, "v1", "configmaps", [config_map(number) for number in range(COUNT)])
+    scene.json_patch("webapp", {"op": "replace", "path": "/spec/image", "value": "registry.example/web:2"})
+    scene.ready()
+    hold(operator, f"{COUNT} ConfigMaps of 1 MB with our label come while it runs")
+    operator.stop()
+    operator.start()
+    scene.kubectl("delete", "service", "web")
+    eventually(lambda: scene.names("service"), "the Service is made anew")
+    hold(operator, f"{COUNT} ConfigMaps of 1 MB with our label are there at the start")
+
+
+@pytest.mark.timeout(900)
+def test_large_webapps(roomy: ControlPlane, operator: OperatorProcess) -> None:
+    roomy.kubectl("create", "namespace", "large")
+    scene = Scene(roomy, "large", operator)
+    operator.start()
+    specs = [{**SPEC, "files": [{"path": "/etc/large", "content": noise(890_000, number)}]} for number in range(COUNT)]
+    things = [manifest(f"large-{number}", spec) for number, spec in enumerate(specs)]
+    create_all(scene, "coxswain.dev/v1", "webapps", things)
+    scene.all_ready(COUNT)
+    hold(operator, f"{COUNT} WebApps of 900 kB become Ready")
+    operator.stop()
+    operator.start()
+    scene.kubectl("delete", "service", "large-7")
+    eventually(lambda: scene.names("service", "large-7"), "the Service is made anew")
+    hold(operator, f"{COUNT} WebApps of 900 kB are there at the start")

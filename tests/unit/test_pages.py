@@ -1,0 +1,145 @@
+"""Pages of a LIST: as many objects as fit, however large they are."""
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from coxswain.kube.client import Client, next_limit
+from coxswain.kube.errors import Refused, TooLarge, Unreachable
+from coxswain.kube.kinds import CONFIG_MAP, SERVICE
+from coxswain.kube.throttle import Throttle
+from coxswain.kube.transport import Answer, Transport
+from unit.fake_api import serving
+from unit.test_client import client_of
+
+
+class Collection(Transport):
+    """Serves objects of one size in pages."""
+
+    def __init__(self, count: int, size: int) -> None:
+        self.objects = [{"metadata": {"name": str(number)}, "pad": "x" * size} for number in range(count)]
+        self.limits: list[int] = []
+        self.too_slow_beyond = self.too_large_beyond = 10_000
+        self.refusals: list[Answer] = []
+
+    async def send(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Sequence[tuple[str, str]],
+        headers: Mapping[str, str],
+        body: Any,
+        seconds: float,
+    ) -> Answer:
+        assert (method, body) == ("GET", None)
+        assert (bool(path), bool(headers), bool(seconds)) == (True, True, True)
+        asked = dict(query)
+        limit, start = int(asked["limit"]), int(asked.get("continue", 0))
+        self.limits.append(limit)
+        if self.refusals:
+            return self.refusals.pop()
+        if limit > self.too_large_beyond:
+            raise TooLarge("more than 12 MiB")
+        if limit > self.too_slow_beyond:
+            raise Unreachable("timed out") from TimeoutError()
+        items = self.objects[start : start + limit]
+        more = {"continue": str(start + limit)} if start + limit < len(self.objects) else {}
+        page = {"metadata": {"resourceVersion": "7", **more}, "items": items}
+        return Answer(200, json.dumps(page).encode())
+
+    def doubt_credentials(self) -> None:
+        raise AssertionError
+
+    async def close(self) -> None:
+        pass
+
+
+def names(collection: Collection, lists: int = 1) -> list[str]:
+    """LIST so often; return the names that the last one brought."""
+    client = Client(collection, Throttle(in_flight=1, pause_limit=1), timeout=1, page_size=500)
+
+    async def whole() -> list[str]:
+        found: list[str] = []
+        for _ in range(lists):
+            found = []
+            async for page in client.pages(CONFIG_MAP, None):
+                found += [item["metadata"]["name"] for item in page["items"]]
+        return found
+
+    return asyncio.run(whole())
+
+
+def test_small_objects_come_in_large_pages() -> None:
+    collection = Collection(2000, 10)
+    assert len(names(collection)) == 2000
+    assert collection.limits == [16, 64, 256, 500, 500, 500, 500]
+
+
+def test_a_second_list_begins_as_the_first_one_ended() -> None:
+    collection = Collection(400, 10)
+    assert len(names(collection, lists=2)) == 400
+    assert collection.limits == [16, 64, 256, 500, 500]
+
+
+def test_of_large_objects_few_fit() -> None:
+    """K29, S4: pages had 500 objects, whatever their size."""
+    collection = Collection(40, 1_000_000)
+    assert len(names(collection)) == 40
+    assert collection.limits == [16, *[4] * 6]
+
+
+@pytest.mark.parametrize("bound", ["too_slow_beyond", "too_large_beyond"])
+def test_a_page_that_is_too_large_or_takes_too_long_is_halved_until_it_does_not(bound: str) -> None:
+    collection = Collection(6, 10)
+    setattr(collection, bound, 3)
+    assert names(collection) == [str(number) for number in range(6)]
+    assert collection.limits[:4] == [16, 8, 4, 2]
+    assert min(collection.limits) == 2
+
+
+@pytest.mark.parametrize("bound", ["too_slow_beyond", "too_large_beyond"])
+def test_one_object_that_is_too_large_or_takes_too_long_is_a_failure(bound: str) -> None:
+    collection = Collection(3, 10)
+    setattr(collection, bound, 0)
+    with pytest.raises((TooLarge, Unreachable)):
+        names(collection)
+    assert collection.limits == [16, 8, 4, 2, 1]
+
+
+def test_a_refusal_is_no_matter_of_size() -> None:
+    collection = Collection(3, 10)
+    collection.refusals = [Answer(500, b"{}")]
+    with pytest.raises(Refused):
+        names(collection)
+    assert collection.limits == [16]
+
+
+@pytest.mark.parametrize(
+    ("limit", "count", "size", "expected"),
+    [(16, 16, 16 * 1_500_000, 2), (1, 1, 9_000_000, 1), (500, 500, 100_000, 500), (4, 4, 400, 16), (2, 2, 0, 8)],
+)
+def test_how_many_objects_the_next_page_has(limit: int, count: int, size: int, expected: int) -> None:
+    assert next_limit(limit, count, size, 500) == expected
+
+
+def test_an_answer_without_end_is_not_read_to_its_end() -> None:
+    """The objects that follow may be larger than all before them: what is read is bounded, not only what is asked."""
+
+    async def endless(_: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(_)
+        while True:
+            await response.write(b" " * 2**20)
+
+    async def whole() -> None:
+        async with serving() as api, client_of(api) as client:
+            api.instead = endless
+            with pytest.raises(TooLarge, match="the answer has more than 12 MiB"):
+                await client.get(SERVICE, "shop", "web")
+
+    asyncio.run(asyncio.wait_for(whole(), 30))
