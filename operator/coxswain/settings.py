@@ -84,6 +84,12 @@ class ContestSettings:
     """Seconds for which the field is left alone first, doubled each time that it was taken again."""
     rest_limit: float = 600.0
     """The longest of these, in seconds."""
+    absence_rest: float = 10.0
+    """Seconds for which a child that is deleted again and again is not created at first, doubled each time. They are
+    fewer than for a field: a contested field leaves the pods serving, while nothing serves without the Deployment or
+    the Service."""
+    absence_rest_limit: float = 60.0
+    """The longest of these, in seconds: an outage lasts no longer than that once the deletions have stopped."""
 
 
 @dataclass(frozen=True)

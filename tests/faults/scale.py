@@ -26,6 +26,8 @@ LEAST_SECONDS = {
     "taken_name_interval": 3.0,
     "rest": 2.0,
     "rest_limit": 5.0,
+    "absence_rest": 1.0,
+    "absence_rest_limit": 3.0,
 }
 """Settings that shrink with the scale, and what they never shrink below, whatever the scale. Others stay."""
 

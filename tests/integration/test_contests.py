@@ -104,3 +104,23 @@ def test_two_webapps_with_one_rival_each_are_judged_apart(scene: Scene) -> None:
         eventually(lambda: scene.get("deployment", "other")["spec"]["replicas"] == 1, "the other one is put back")
         eventually(lambda: not is_true(scene, "Stalled"), "nothing is stalled")
         scene.settled(mark)
+
+
+def test_a_child_that_is_deleted_again_and_again_is_left_absent_for_a_while(scene: Scene) -> None:
+    scene.apply_ready()
+    mark = scene.cluster.audit()
+    uids = {scene.get("service")["metadata"]["uid"]}
+
+    def is_back() -> bool:
+        return (scene.find("service") or {}).get("metadata", {}).get("uid") not in {None, *uids}
+
+    for _ in range(5):
+        scene.kubectl("delete", "service", "web")
+        eventually(is_back, "the Service is created again")
+        uids.add(scene.get("service")["metadata"]["uid"])
+    scene.kubectl("delete", "service", "web")
+    assert contested(scene) == "Service web is deleted as often as coxswain creates it"
+    assert scene.find("service") is None
+    assert scene.requests(mark)["patch services"] == 5
+    scene.ready()
+    assert scene.requests(mark)["patch services"] == 1

@@ -8,7 +8,7 @@ from functools import partial
 from coxswain.control.adoption import TakenNames, foreign, is_released, to_release, waits_for
 from coxswain.control.attempts import Attempts
 from coxswain.control.contest import Contests
-from coxswain.control.finding import PATIENCE, concerns_all, failure, healthy, listed, shown, unlike
+from coxswain.control.finding import PATIENCE, absence, concerns_all, failure, healthy, listed, shown, unlike
 from coxswain.control.freshness import Freshness
 from coxswain.control.reached import Reached
 from coxswain.control.replacement import Replacements
@@ -31,6 +31,7 @@ from coxswain.webapp.health import (
     health,
     held,
     immutable,
+    left_absent,
     rejected,
     replaced,
 )
@@ -140,8 +141,14 @@ class ChildWriter:
             known = self._attempts.known(_key(webapp), manifest, None)
             if known is not None and known.refused is not None:
                 return Result(_child(manifest, known.refused))
+            if self._contests.is_left_absent(_key(webapp), manifest):
+                return Result(_child(manifest, left_absent()), left=(absence(manifest),))
+            was_there = self._reached.was_there(webapp, manifest)
             try:
-                return await self._made(webapp, self._replacements.successor(webapp, manifest))
+                made = await self._made(webapp, self._replacements.successor(webapp, manifest))
+                if was_there and not made.replaced:
+                    self._contests.created_again(_key(webapp), manifest)
+                return made
             except Refused as error:
                 self._refused(webapp, manifest, None, error)
                 if error.status != 409 or error.by_admission:

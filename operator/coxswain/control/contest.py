@@ -15,6 +15,9 @@ from coxswain.kube.fields import Path, text
 from coxswain.settings import ContestSettings
 from coxswain.webapp.spec import Manifest
 
+_WHOLE: Path = ()
+"""The place of a whole child, which someone deletes again and again."""
+
 
 @dataclass
 class _Contest:
@@ -46,11 +49,20 @@ class Contests:
             wanted = _digest(manifest, field)
             before = self._fields.setdefault(key, {}).get((child, field))
             if before is None or before.wanted != wanted or now - before.since > self._forgotten_after(before):
-                self._fields[key][child, field] = _Contest(wanted, 1, now, self._settings.rest)
+                self._fields[key][child, field] = _Contest(wanted, 1, now, self._rest(field))
             else:
                 longer = before.rounds >= self._settings.rounds
-                rest = min(2 * before.rest, self._settings.rest_limit) if longer else before.rest
+                rest = min(2 * before.rest, self._rest_limit(field)) if longer else before.rest
                 self._fields[key][child, field] = _Contest(wanted, before.rounds + 1, now, rest)
+
+    def created_again(self, key: Key, manifest: Manifest) -> None:
+        """Note a child that someone had deleted and that was just created again."""
+        self.took_back(key, manifest, [_WHOLE])
+
+    def is_left_absent(self, key: Key, manifest: Manifest) -> bool:
+        """Tell whether a child that someone deletes again and again is not to be created now; see `held_off`."""
+        found = self._fields.get(key, {}).get((_child(manifest), _WHOLE))
+        return found is not None and found.wanted == _digest(manifest, _WHOLE) and self._remaining(found) > 0
 
     def refused(self, key: Key, manifest: Manifest, fields: Iterable[Path]) -> None:
         """Note fields that could not be taken back, since someone wrote to the child in that very moment.
@@ -74,9 +86,14 @@ class Contests:
         """
         child, fields = _child(manifest), self._fields.get(key, {})
         for place, found in [each for each in fields.items() if each[0][0] == child]:
-            if found.wanted != _digest(manifest, place[1]):
+            # The whole is compared when it is absent alone: an autoscaler changes the manifest of what is there.
+            if place[1] != _WHOLE and found.wanted != _digest(manifest, place[1]):
                 del fields[place]
-        return tuple(text(field) for (of, field), found in fields.items() if of == child and self._remaining(found) > 0)
+        return tuple(
+            text(field)
+            for (of, field), found in fields.items()
+            if of == child and field != _WHOLE and self._remaining(found) > 0
+        )
 
     def again(self, key: Key) -> float | None:
         """Return the seconds until a field that is left alone now is looked at again; None without such a field."""
@@ -110,6 +127,12 @@ class Contests:
         if contest.rounds < self._settings.rounds:
             return 0.0
         return max(0.0, contest.since + contest.rest - self._clock())
+
+    def _rest(self, field: Path) -> float:
+        return self._settings.absence_rest if field == _WHOLE else self._settings.rest
+
+    def _rest_limit(self, field: Path) -> float:
+        return self._settings.absence_rest_limit if field == _WHOLE else self._settings.rest_limit
 
     def _forgotten_after(self, contest: _Contest) -> float:
         return self._settings.window + (contest.rest if contest.rounds >= self._settings.rounds else 0.0)

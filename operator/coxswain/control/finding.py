@@ -6,7 +6,10 @@ from coxswain.kube.compare import Difference
 from coxswain.kube.conflicts import Held, Plan
 from coxswain.kube.errors import Ending, OutOfDate, Refused, RequestFailed, Sort, Undecodable, Unreachable
 from coxswain.kube.observed import Observed
+from coxswain.webapp.co_writers import UNKNOWN
 from coxswain.webapp.health import Health, contested, denied, health, held, not_written, rejected, retried
+from coxswain.webapp.policy import Policy
+from coxswain.webapp.spec import Manifest
 
 _NAMED_DIFFERENCES = 5
 
@@ -66,3 +69,8 @@ def listed(found: Sequence[Difference]) -> str:
 def unlike(planned: Plan) -> list[str]:
     """Return the fields that others keep, or that the cluster's admission holds at another value."""
     return [difference.text for difference in (*(each.difference for each in planned.left), *planned.differences)]
+
+
+def absence(manifest: Manifest) -> Held:
+    """Return a child that someone deletes again and again, as a contested place: the whole."""
+    return Held(Difference((), manifest, None), UNKNOWN, Policy.ENFORCE, contested=True)

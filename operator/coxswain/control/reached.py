@@ -48,6 +48,11 @@ class Reached:
         """Forget all WebApps."""
         self._of_webapp.clear()
 
+    def was_there(self, webapp: WebApp, manifest: Manifest) -> bool:
+        """Tell whether this process has brought a child about before."""
+        found = self._of_webapp.get(_key(webapp), {}).get(_child(manifest))
+        return found is not None and found.uid == webapp.uid
+
     def forget(self, key: Key) -> None:
         """Forget the children of a WebApp that is gone."""
         self._of_webapp.pop(key, None)

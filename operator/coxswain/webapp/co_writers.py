@@ -46,7 +46,7 @@ class Conflict:
     object: str
     """Kind and name: Deployment/web."""
     field: str
-    """The place, as a person writes it: spec.template.spec.containers[name=app].image."""
+    """The place, as a person writes it: spec.template.spec.containers[name=app].image; empty for the whole object."""
     manager: str
     policy: Policy
     differs: bool

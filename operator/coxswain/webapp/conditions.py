@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from coxswain.webapp.children.service import url
 from coxswain.webapp.co_writers import ANOTHER_COXSWAIN, UNKNOWN, Conflict, Repair, conflicts, drift
-from coxswain.webapp.health import HEALTHY, Child, Level, condition
+from coxswain.webapp.health import DELETED_AGAIN, HEALTHY, Child, Level, condition
 from coxswain.webapp.identity import MANAGED_BY, WEBAPP_LABEL
 from coxswain.webapp.policy import Policy, unknown_policies
 from coxswain.webapp.quote import without_numbers
@@ -202,9 +202,11 @@ def _contested(held: Sequence[Conflict]) -> _Finding:
         return _Finding("False", "NotContested", "no field is taken again and again")
     sentences = [
         f"{found.object} {found.field} is set by {found.manager} as often as {MANAGED_BY} takes it back"
+        if found.field
+        else f"{found.object.replace('/', ' ')} is {DELETED_AGAIN}"
         for found in fought
     ]
-    return _Finding("True", "WriteWar", _listed(sentences) + _cause({found.manager for found in fought}))
+    return _Finding("True", "WriteWar", _listed(sentences) + _cause({found.manager for found in fought if found.field}))
 
 
 def _cause(managers: Collection[str]) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any
 
-from coxswain.webapp.identity import ADOPT_ANNOTATION
+from coxswain.webapp.identity import ADOPT_ANNOTATION, MANAGED_BY
 
 
 class Level(IntEnum):
@@ -57,6 +57,7 @@ class Child:
 
 
 ROLLING_OUT = "rolling out: "
+DELETED_AGAIN = f"deleted as often as {MANAGED_BY} creates it"
 
 HEALTHY = Health(Level.HEALTHY)
 MISSING = Health(Level.MISSING, "Missing", "is not there yet")
@@ -135,6 +136,12 @@ def contested(fields: str) -> Health:
     """Return the health of a child of which others set fields again and again, after these were taken back."""
     message = f"is left as it is for a while: another manager sets again and again what coxswain takes back: {fields}"
     return Health(Level.DEGRADED, "Contested", message)
+
+
+def left_absent() -> Health:
+    """Return the health of a child that someone deletes again and again."""
+    message = f"is not created for a while: it is {DELETED_AGAIN}; find out who deletes it"
+    return Health(Level.MISSING, "Contested", message)
 
 
 def not_written(reason: str, message: str) -> Health:
