@@ -118,7 +118,10 @@ def test_large_webapps(roomy: ControlPlane, operator: OperatorProcess) -> None:
     specs = [{**SPEC, "files": [{"path": "/etc/large", "content": noise(890_000, number)}]} for number in range(COUNT)]
     things = [manifest(f"large-{number}", spec) for number, spec in enumerate(specs)]
     create_all(scene, "coxswain.dev/v1", "webapps", things)
-    scene.all_ready(COUNT)
+    # A LIST of the WebApps has 270 MB, so each is asked for once the small Deployments tell that it is its turn.
+    eventually(lambda: len(scene.list("deployment")) == COUNT, "all have a Deployment", timeout=240, pause=1)
+    for number in range(COUNT):
+        scene.ready(f"large-{number}")
     hold(operator, f"{COUNT} WebApps of 900 kB become Ready")
     operator.stop()
     operator.start()

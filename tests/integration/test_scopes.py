@@ -46,3 +46,37 @@ def test_only_the_given_namespaces_are_served(
     requests = [event for event in mark.events() if event.user == f"system:serviceaccount:{first}:{ACCOUNT}"]
     assert {event.namespace for event in requests if event.resource} == {first, second}
     assert not [event for event in requests if event.code == 403]
+
+
+def test_a_namespace_without_rights_stops_no_other(
+    cluster: ControlPlane, make_namespace: Callable[[], str], another_operator: Callable[..., OperatorProcess]
+) -> None:
+    """K5: readiness names kind, namespace and reason, a WebApp that can be seen says it, and rights that come help."""
+    first, second, third = (make_namespace() for _ in range(3))
+    cluster.kubectl("create", "serviceaccount", ACCOUNT, "--namespace", first)
+    grant(cluster, first, first)
+    # In the third namespace all but Deployments.
+    grant(cluster, third, first)
+    role = yaml.safe_load(ROLE.read_text(encoding="utf-8"))
+    for rule in role["rules"]:
+        rule["resources"] = [resource for resource in rule["resources"] if resource != "deployments"] or ["none"]
+    cluster.kubectl("apply", "--namespace", third, "-f", "-", input=json.dumps(role))
+    kubeconfig = cluster.service_account_kubeconfig(first, ACCOUNT)
+    operator = another_operator("--namespace", f"{first},{second},{third}", kubeconfig=kubeconfig)
+    scenes = [Scene(cluster, namespace, operator) for namespace in (first, second, third)]
+    for scene in scenes:
+        scene.apply()
+    scenes[0].ready()
+    eventually(
+        lambda: f"webapps of {second} can't be listed: 403 Forbidden" in operator.probe("/readyz")[1], "the reason"
+    )
+    assert operator.probe("/readyz")[0] == 200
+    assert f'coxswain_unlisted{{kind="deployments",namespace="{third}"}} 1.0' in operator.probe("/metrics")[1]
+    message = scenes[2].not_ready("NotListed")["message"]
+    assert f"deployments.apps can't be listed in namespace {third}: 403 Forbidden" in message
+    assert [scenes[2].names(kind) for kind in CHILDREN] == [[], [], [], []]
+    grant(cluster, second, first)
+    cluster.kubectl("apply", "--namespace", third, "-f", str(ROLE))
+    for scene in scenes:
+        scene.ready()
+    eventually(lambda: operator.probe("/readyz")[1] == "ready\n", "nothing is missing")

@@ -113,7 +113,7 @@ def test_a_webapp_that_was_reconciled_without_its_autoscalers_is_looked_at_again
         while reconciler.asked != [WEB, WEB]:
             await asyncio.sleep(0.01)
         assert not loop.replicas_unknown("shop")
-        monkeypatch.setattr(loop._progress, "silent", lambda: {scope: 200.0})
+        monkeypatch.setattr(loop._progress, "is_silent", lambda asked: asked == scope)
         assert loop.replicas_unknown("shop")
 
     during(monkeypatch, reconciler, body)

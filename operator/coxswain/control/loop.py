@@ -8,7 +8,7 @@ from typing import Any
 
 from coxswain.control.adoption import TakenNames
 from coxswain.control.contest import Contests
-from coxswain.control.coverage import Scope, View, shown
+from coxswain.control.coverage import Scope, shown
 from coxswain.control.feed import Crossing, Sign
 from coxswain.control.outage import Outage
 from coxswain.control.progress import Progress
@@ -17,6 +17,7 @@ from coxswain.control.report import Reporter
 from coxswain.control.resync import Resync
 from coxswain.control.store import HistoryReset, Key, Store
 from coxswain.control.supervise import Supervisor, Watches
+from coxswain.control.waiting import Waiting
 from coxswain.control.workqueue import Lane, WorkQueue
 from coxswain.kube.apply import Writer
 from coxswain.kube.client import Client
@@ -62,9 +63,7 @@ class Loop:
             covered=self._look_at_coverage,
         )
         self._coverage = self._resync.coverage
-        self._views: dict[str | None, View] = {name: self._coverage.view(name) for name in settings.scopes}
-        self._undecided: set[Key] = set()
-        """Keys that wait for their namespace to be listed, in part or as a whole."""
+        self._waiting = Waiting(self._coverage, settings.scopes)
         writer = Writer(client)
         reporter = Reporter(
             self._store,
@@ -116,7 +115,7 @@ class Loop:
     def replicas_unknown(self, namespace: str) -> bool:
         """Tell whether the store may lack HorizontalPodAutoscalers of a namespace, which may own replicas."""
         autoscalers = self._coverage.scope(HORIZONTAL_POD_AUTOSCALER, namespace)
-        return self._coverage.view(namespace).replicas_unknown or autoscalers in self._progress.silent()
+        return self._coverage.view(namespace).replicas_unknown or self._progress.is_silent(autoscalers)
 
     @property
     def dead(self) -> list[str]:
@@ -194,7 +193,7 @@ class Loop:
             key = await self._queue.take()
             if not self._coverage.view(key.namespace).settled:
                 # No worker waits: a namespace that can't be listed would stop the others.
-                self._undecided.add(key)
+                self._waiting.add(key)
                 self._queue.done(key)
                 continue
             # A task of its own, so that the end of this worker doesn't cut a reconcile short.
@@ -222,7 +221,7 @@ class Loop:
                     # What it noted after everything was forgotten is about the former history.
                     self._reconciler.forget(key)
                 elif self.replicas_unknown(key.namespace) or self._coverage.view(key.namespace).unlisted:
-                    self._undecided.add(key)
+                    self._waiting.add(key)
                 self._queue.done(key)
 
     def _failed(self, key: Key, error: RequestFailed) -> None:
@@ -253,16 +252,7 @@ class Loop:
             self._queue.add_after(key, outcome.after)
 
     def _look_at_coverage(self) -> None:
-        """Look at WebApps for which it has changed what is listed in their namespaces."""
-        for namespace, before in self._views.items():
-            now = self._views[namespace] = self._coverage.view(namespace)
-            if now == before:
-                continue
-            keys = {key for key in self._undecided if namespace in (None, key.namespace)}
-            self._undecided -= keys
-            if set(now.unlisted) - set(before.unlisted):
-                keys |= {key for key in self._store.webapps() if namespace in (None, key.namespace)}
-            self._enqueue(keys, Lane.BACKLOG)
+        self._enqueue(self._waiting.released(self._store.webapps), Lane.BACKLOG)
 
     def _enqueue(self, keys: set[Key], lane: Lane) -> None:
         for key in keys:
@@ -281,9 +271,8 @@ class Loop:
         self._reconciler.start_over()
         self._queue.clear()
         self._outage.clear()
-        self._undecided.clear()
         self._resync.start_over()
-        self._look_at_coverage()
+        self._waiting.clear()
         self._supervisor.restart()
 
     def _new_feed(self) -> Crossing:
@@ -309,6 +298,7 @@ class Loop:
         if feed is self._feed:
             self._coverage.watch_started((kind, namespace))
             self._resync.sweep_soon(kind, namespace)
+            self._look_at_coverage()
 
     def _take_sign(self, feed: Crossing, kind: Kind, namespace: str | None, sign: Sign) -> None:
         if feed is not self._feed:
@@ -318,6 +308,7 @@ class Loop:
         if sign is Sign.FAILED:
             self._coverage.watch_refused(scope)
             self._resync.ask_why(scope)
+            self._look_at_coverage()
         elif sign is Sign.OPENED and self._coverage.watch_opened(scope):
             # The server is back: what waits out a long delay, since it was away, need not. And if it came back with an
             # older history, the watches would stay silent, while a LIST tells. An autoscaler that came or went
@@ -325,7 +316,7 @@ class Loop:
             self._queue.overtake()
             if kind in (WEBAPP, HORIZONTAL_POD_AUTOSCALER):
                 self._resync.sweep_soon(kind, namespace)
-        self._look_at_coverage()
+            self._look_at_coverage()
 
 
 async def _cancelled(tasks: Iterable[asyncio.Task[Any]]) -> None:

@@ -63,11 +63,19 @@ class Progress:
             watch.marked = now
         watch.proved, watch.restarted = now, False
 
+    def is_silent(self, scope: Scope) -> bool:
+        """Tell whether a watch has been silent for longer than the bound."""
+        watch = self._watches[scope]
+        return self._clock() - max(watch.proved, watch.excused) > self._silence_timeout
+
     def silent(self) -> dict[Scope, float]:
         """Return the watches that have been silent for longer than the bound, and for how many seconds."""
         now = self._clock()
-        since = {scope: max(watch.proved, watch.excused) for scope, watch in self._watches.items()}
-        return {scope: now - start for scope, start in since.items() if now - start > self._silence_timeout}
+        return {
+            scope: now - max(watch.proved, watch.excused)
+            for scope, watch in self._watches.items()
+            if self.is_silent(scope)
+        }
 
     def to_restart(self) -> dict[Scope, float]:
         """Return the silent watches that Kopf has not been started anew for, and count it as done for all."""
