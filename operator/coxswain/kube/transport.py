@@ -107,10 +107,14 @@ class HttpTransport:
 
 async def _read(response: aiohttp.ClientResponse, what: str) -> bytes:
     parts, size = [], 0
-    async for part in response.content.iter_any():
-        size += len(part)
-        if size > _LARGEST_BYTES:
-            response.close()
-            raise TooLarge(f"{what}: the answer has more than {_LARGEST_BYTES // 2**20} MiB")
-        parts.append(part)
+    try:
+        async for part in response.content.iter_any():
+            size += len(part)
+            if size > _LARGEST_BYTES:
+                raise TooLarge(f"{what}: the answer has more than {_LARGEST_BYTES // 2**20} MiB")
+            parts.append(part)
+    except BaseException:
+        # The rest of the answer would be taken for the next one.
+        response.close()
+        raise
     return b"".join(parts)
