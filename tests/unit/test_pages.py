@@ -129,17 +129,23 @@ def test_how_many_objects_the_next_page_has(limit: int, count: int, size: int, e
 
 def test_an_answer_without_end_is_not_read_to_its_end() -> None:
     """The objects that follow may be larger than all before them: what is read is bounded, not only what is asked."""
+    cut = asyncio.Event()
 
-    async def endless(_: web.Request) -> web.StreamResponse:
+    async def endless(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse()
-        await response.prepare(_)
-        while True:
-            await response.write(b" " * 2**20)
+        await response.prepare(request)
+        try:
+            while True:
+                await response.write(b" " * 2**20)
+        finally:
+            cut.set()
 
     async def whole() -> None:
         async with serving() as api, client_of(api) as client:
             api.instead = endless
             with pytest.raises(TooLarge, match="the answer has more than 12 MiB"):
                 await client.get(SERVICE, "shop", "web")
+            # Its connection is closed, or the rest would be taken for the next answer.
+            await cut.wait()
 
     asyncio.run(asyncio.wait_for(whole(), 30))
