@@ -268,6 +268,18 @@ def test_after_a_history_reset_no_replacement_is_waited_for(bench: Bench) -> Non
     assert "remove Deployment but not its pods" in bench.writer.sent
 
 
+def test_a_replacement_that_a_webhook_denies_with_404_is_not_done(bench: Bench) -> None:
+    bench.converge()
+    live = bench.store.get(DEPLOYMENT, WEB)
+    assert live is not None
+    spec = {**live.content["spec"], "selector": {"matchLabels": {"app": "web"}}}
+    bench.store.observe(dataclasses.replace(live, version=500, content={**live.content, "spec": spec}))
+    bench.writer.version = 500
+    bench.writer.fail("remove Deployment but not its pods", refusal(404, 'admission webhook "x" denied the request'))
+    assert bench.run().retry
+    assert bench.conditions()["Ready"] == ("False", "AdmissionDenied")
+
+
 def test_a_history_reset_leaves_no_memory(bench: Bench) -> None:
     bench.converge()
     bench.writer.fail("update Deployment", refusal(422))

@@ -48,9 +48,10 @@ class Replacements:
         try:
             await self._writer.remove(observed, orphan=found.remedy is Remedy.REPLACE_AROUND_PODS)
         except Refused as error:
-            if error.status < 500 and error.status != 404:
+            gone = error.status == 404 and not error.by_admission
+            if error.status < 500 and not gone:
                 del noted[place]
-            if error.status != 404:
+            if not gone:
                 raise
         noted[place] = replace(deleted, answered=True)
 
