@@ -134,3 +134,4 @@ def refusing_the_note(scene: Scene) -> Iterator[None]:
         yield
     finally:
         scene.kubectl("delete", "validatingadmissionpolicybinding,validatingadmissionpolicy", name)
+        eventually(lambda: not refused(), "the policy is no longer in force")
