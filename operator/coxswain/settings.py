@@ -65,8 +65,8 @@ class StatusSettings:
     stale_interval: float = 30.0
     """Seconds that the watch has to tell of a WebApp that the server says has changed; then its kind is swept."""
     conflict_delay: float = 0.1
-    """Seconds for which a status waits that others were faster than twice in a row, doubled each time: who writes to a
-    WebApp without a pause would be answered with as many requests."""
+    """Seconds for which a status or a child waits after two conflicts in a row, doubled each time: otherwise each write
+    by others would be answered with one more request."""
     conflict_delay_limit: float = 2.0
     """The longest of these, in seconds: the status comes this soon after the last of such writes."""
 

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from coxswain.control.adoption import TakenNames
+from coxswain.control.conflict_backoff import ConflictBackoff
 from coxswain.control.contest import Contests
 from coxswain.control.reconcile import Outcome, Reconciler
 from coxswain.control.report import Reporter
@@ -60,6 +61,7 @@ class Bench:
             recorder=self.events,  # type: ignore[arg-type]
             reporter=reporter,
             contests=Contests(ContestSettings(), lambda: self.now),
+            backoff=ConflictBackoff(StatusSettings(), lambda: self.now),
             taken=TakenNames(self.store, self.writer, interval=60.0, clock=lambda: self.now),
             clock=lambda: self.time,
             replicas_unknown=lambda _: self.replicas_unknown,

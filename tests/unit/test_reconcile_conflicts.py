@@ -10,6 +10,7 @@ from coxswain.kube.fields import minus_place, plus
 from coxswain.kube.kinds import DEPLOYMENT
 from unit.bench import WEB, Bench
 from unit.planning import IMAGE
+from unit.server import refusal
 
 RIVAL = Entry("rival", plus({}, IMAGE, {}))
 
@@ -100,3 +101,57 @@ def test_another_change_of_the_webapp_leaves_the_contested_field_alone(bench: Be
     bench.run()
     assert bench.writer.sent[0] == "update Deployment"
     assert "image" not in value_at(bench.writer.manifests["Deployment"], IMAGE[:-1])
+
+
+def conflicts_for(bench: Bench, seconds: float, *, every: float) -> int:
+    """Let events come while each write is a conflict; return how many requests there were about the Deployment."""
+    live = bench.store.get(DEPLOYMENT, WEB)
+    assert live is not None
+    bench.writer.fail("update Deployment", refusal(409))
+    requests = 0
+    for _ in range(round(seconds / every)):
+        bench.now += every
+        bench.writer.version += 1
+        bench.writer.answer("look Deployment", dataclasses.replace(live, version=bench.writer.version))
+        outcome = bench.run()
+        requests += len([sent for sent in bench.writer.sent if sent != "status"])
+        if not bench.writer.sent:
+            assert outcome.failed is None
+            assert outcome.after is not None
+            assert 0 < outcome.after <= 2
+    return requests
+
+
+def test_a_child_whose_writes_are_conflicts_again_and_again_waits_whatever_events_come(bench: Bench) -> None:
+    """K36: the Deployment's controller writes all the time, and the watch is behind."""
+    bench.converge()
+    bench.webapp(version=500, generation=2, image="registry.example/web:2")
+    bench.writer.version = 500
+    assert conflicts_for(bench, 10, every=0.02) <= 10 * 3
+    bench.writer.answers.clear()
+    bench.now += 2
+    bench.run()
+    assert "update Deployment" in bench.writer.sent
+
+
+def test_after_a_write_that_came_through_a_conflict_is_tried_again_at_once(bench: Bench) -> None:
+    bench.converge()
+    for generation in range(2, 6):
+        bench.webapp(
+            version=bench.writer.version + 1, generation=generation, image=f"registry.example/web:{generation}"
+        )
+        assert conflicts_for(bench, 0.02, every=0.02) == 3
+        bench.writer.answers.clear()
+        bench.run()
+        assert "update Deployment" in bench.writer.sent
+
+
+def test_another_child_goes_on_meanwhile(bench: Bench) -> None:
+    bench.converge()
+    bench.webapp(version=500, generation=2, image="registry.example/web:2")
+    bench.writer.version = 500
+    conflicts_for(bench, 0.04, every=0.02)
+    service = {"sessionAffinity": "ClientIP"}
+    bench.webapp(version=bench.writer.version + 1, generation=3, image="registry.example/web:2", service=service)
+    bench.run()
+    assert [sent for sent in bench.writer.sent if sent != "status"] == ["update Service"]

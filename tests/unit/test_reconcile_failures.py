@@ -71,6 +71,7 @@ def test_a_failure_that_passes_is_retried_and_reported_by_nothing(bench: Bench, 
     for failures in range(3):
         assert bench.run(failures=failures).failed is error
         assert "status" not in bench.writer.sent
+        bench.now += 0.25
     assert bench.events.told == []
     del bench.writer.answers["update Deployment"]
     assert not bench.run(failures=3).retry
@@ -91,6 +92,7 @@ def test_a_failure_that_lasts_is_reported_in_status_and_event(bench: Bench, erro
     fail_update(bench, error)
     bench.webapp(version=500, generation=2, image="registry.example/web:2")
     for failures in range(4):
+        bench.now += 0.25
         assert bench.run(failures=failures).retry
     assert bench.conditions()["Ready"] == ("False", reason)
     assert bench.conditions()["Stalled"] == ("False", "NotStalled")

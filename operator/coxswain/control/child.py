@@ -7,8 +7,9 @@ from functools import partial
 
 from coxswain.control.adoption import TakenNames, foreign, is_released, to_release, waits_for
 from coxswain.control.attempts import Attempts
+from coxswain.control.conflict_backoff import ConflictBackoff
 from coxswain.control.contest import Contests
-from coxswain.control.finding import PATIENCE, absence, concerns_all, failure, healthy, listed, shown, unlike
+from coxswain.control.finding import PATIENCE, absence, concerns_all, failure, healthy, listed, shown, stuck, unlike
 from coxswain.control.freshness import Freshness
 from coxswain.control.reached import Reached
 from coxswain.control.replacement import Replacements
@@ -30,12 +31,11 @@ from coxswain.webapp.health import (
     halted,
     health,
     held,
-    immutable,
     left_absent,
     rejected,
     replaced,
 )
-from coxswain.webapp.immutable import Obstacle, Remedy, command, in_place, obstacle
+from coxswain.webapp.immutable import Obstacle, Remedy, in_place, obstacle
 from coxswain.webapp.policy import Policy, enforces_all, policy_of, unknown_policies, within
 from coxswain.webapp.spec import Manifest, WebApp
 
@@ -53,8 +53,10 @@ class ChildWriter:
         taken: TakenNames,
         freshness: Freshness,
         *,
+        backoff: ConflictBackoff,
         replicas_unknown: Callable[[str], bool],
     ) -> None:
+        self._backoff = backoff
         self._replicas_unknown = replicas_unknown
         self._store = store
         self._writer = writer
@@ -65,6 +67,10 @@ class ChildWriter:
         self._attempts = Attempts()
         self._reached = Reached()
 
+    @property
+    def _memories(self) -> tuple[Attempts, TakenNames, Replacements, Reached, ConflictBackoff]:
+        return self._attempts, self._taken, self._replacements, self._reached, self._backoff
+
     def look_again(self) -> None:
         """Forget what was refused, so that it is tried once more; an apply without effect is not."""
         self._attempts.look_again()
@@ -72,19 +78,17 @@ class ChildWriter:
 
     def forget(self, key: Key) -> None:
         """Forget all about the children of a WebApp that is gone."""
-        self._attempts.forget(key)
-        self._taken.forget(key)
-        self._replacements.forget(key)
-        self._reached.forget(key)
+        for memory in self._memories:
+            memory.forget(key)
 
     def retain(self, key: Key, children: Collection[str]) -> None:
         """Forget all children of a WebApp but these, each given as kind/name."""
-        for memory in (self._attempts, self._taken, self._replacements, self._reached):
+        for memory in self._memories:
             memory.retain(key, children)
 
     def clear(self) -> None:
         """Forget all about the children of all WebApps."""
-        for memory in (self._attempts, self._taken, self._replacements, self._reached):
+        for memory in self._memories:
             memory.clear()
 
     async def ensure(self, webapp: WebApp, manifest: Manifest, *, patient: bool) -> Result:
@@ -106,6 +110,10 @@ class ChildWriter:
         manifest = self._scaled(webapp, manifest, observed)
         if webapp.paused:
             return replace(self._paused(webapp, manifest, observed), looked=False)
+        waiting = self._backoff.waiting(_key(webapp), _object(manifest))
+        if waiting is not None:
+            live = _ours(webapp, observed)
+            return Result(_child(manifest, waiting.state), live, after=waiting.seconds, looked=False)
         try:
             if observed is None:
                 result = await self._create(webapp, manifest)
@@ -115,13 +123,16 @@ class ChildWriter:
             if concerns_all(error):
                 raise
             return self._failed(webapp, manifest, error, patient=patient)
-        self._attempts.succeeded(_key(webapp), _object(manifest))
+        for memory in (self._attempts, self._backoff):
+            memory.succeeded(_key(webapp), _object(manifest))
         return result
 
     def _failed(self, webapp: WebApp, manifest: Manifest, error: RequestFailed, *, patient: bool) -> Result:
         failures = self._attempts.failed(_key(webapp), _object(manifest))
         live = _ours(webapp, self._store.get(*_place(manifest)))
         state = failure(error, there=live is not None, patient=patient or failures <= PATIENCE)
+        if error.sort is Sort.CONFLICT:
+            self._backoff.conflicted(_key(webapp), _object(manifest), state)
         expected = state.retried and error.sort is Sort.CONFLICT
         log.log(logging.DEBUG if expected else logging.WARNING, "%s %s can't be written: %s", *_named(manifest), error)
         return Result(_child(manifest, state), live, failed=error, looked=False)
@@ -186,7 +197,7 @@ class ChildWriter:
         result = await self._bring(webapp, manifest, observed, planned)
         if result.child.health.stalled:
             return result
-        return replace(result, child=_child(manifest, _immutable(webapp, manifest, found)))
+        return replace(result, child=_child(manifest, stuck(manifest, found)))
 
     def _at_rest(self, webapp: WebApp, observed: Observed) -> Health | None:
         """Return the health of a child that isn't written now, whatever it is like."""
@@ -203,7 +214,7 @@ class ChildWriter:
     ) -> Result:
         live = _ours(webapp, observed)
         if found.remedy is Remedy.BY_HAND or any(each.differs for each in planned.left):
-            return Result(_child(manifest, _immutable(webapp, manifest, found)), live, left=planned.left)
+            return Result(_child(manifest, stuck(manifest, found)), live, left=planned.left)
         await self._freshness.before_a_write(webapp)
         try:
             await self._replacements.delete(webapp, manifest, observed, found)
@@ -314,10 +325,6 @@ class ChildWriter:
 
 def _ours(webapp: WebApp, observed: Observed | None) -> Observed | None:
     return observed if observed is not None and observed.is_child_of(webapp) else None
-
-
-def _immutable(webapp: WebApp, manifest: Manifest, found: Obstacle) -> Health:
-    return immutable(found.field, command(*_named(manifest), webapp.namespace))
 
 
 def _child(manifest: Manifest, state: Health) -> Child:

@@ -7,7 +7,8 @@ from coxswain.kube.conflicts import Held, Plan
 from coxswain.kube.errors import Ending, OutOfDate, Refused, RequestFailed, Sort, Undecodable, Unreachable
 from coxswain.kube.observed import Observed
 from coxswain.webapp.co_writers import UNKNOWN
-from coxswain.webapp.health import Health, contested, denied, health, held, not_written, rejected, retried
+from coxswain.webapp.health import Health, contested, denied, health, held, immutable, not_written, rejected, retried
+from coxswain.webapp.immutable import Obstacle, command
 from coxswain.webapp.policy import Policy
 from coxswain.webapp.spec import Manifest
 
@@ -74,3 +75,9 @@ def unlike(planned: Plan) -> list[str]:
 def absence(manifest: Manifest) -> Held:
     """Return a child that someone deletes again and again, as a contested place: the whole."""
     return Held(Difference((), manifest, None), UNKNOWN, Policy.ENFORCE, contested=True)
+
+
+def stuck(manifest: Manifest, found: Obstacle) -> Health:
+    """Return the health of a child that only a person can have made anew, with the command."""
+    metadata = manifest["metadata"]
+    return immutable(found.field, command(manifest["kind"], metadata["name"], metadata["namespace"]))

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from coxswain.control.adoption import TakenNames
+from coxswain.control.conflict_backoff import ConflictBackoff
 from coxswain.control.contest import Contests
 from coxswain.control.coverage import Scope, shown
 from coxswain.control.feed import Crossing, Sign
@@ -79,6 +80,7 @@ class Loop:
             recorder=recorder,
             reporter=reporter,
             contests=Contests(settings.contest, clock),
+            backoff=ConflictBackoff(settings.status, clock),
             taken=TakenNames(self._store, writer, interval=settings.taken_name_interval, clock=clock),
             clock=now,
             replicas_unknown=self.replicas_unknown,

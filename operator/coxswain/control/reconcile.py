@@ -10,6 +10,7 @@ from datetime import datetime
 
 from coxswain.control.adoption import TakenNames
 from coxswain.control.child import ChildWriter
+from coxswain.control.conflict_backoff import ConflictBackoff
 from coxswain.control.contest import Contests
 from coxswain.control.finding import PATIENCE
 from coxswain.control.freshness import Freshness
@@ -67,6 +68,7 @@ class Reconciler:
         reporter: Reporter,
         contests: Contests,
         taken: TakenNames,
+        backoff: ConflictBackoff,
         clock: Callable[[], datetime],
         replicas_unknown: Callable[[str], bool] = lambda _: False,
         unlisted: Callable[[str], Mapping[str, str]] = lambda _: {},
@@ -85,7 +87,9 @@ class Reconciler:
         self._contests = contests
         self._taken = taken
         self._freshness = Freshness(store, writer)
-        self._children = ChildWriter(store, writer, contests, taken, self._freshness, replicas_unknown=replicas_unknown)
+        self._children = ChildWriter(
+            store, writer, contests, taken, self._freshness, backoff=backoff, replicas_unknown=replicas_unknown
+        )
         self._overwritten = Overwritten(contests)
         self._ledger = Ledger()
         self._removals = Removals(store, writer, self._freshness)
@@ -232,6 +236,7 @@ class Reconciler:
                 self._contests.again(key),
                 self._taken.again(key, [(each.child.kind, each.child.name) for each in results if each.looked]),
                 *(delay for _, delay in told),
+                *(result.after for result in results),
             ),
         )
 

@@ -83,6 +83,8 @@ class Result:
     """What others hold, and keep for now."""
     failed: RequestFailed | None = None
     """The request that failed for it."""
+    after: float | None = None
+    """Seconds until it may be written again, if it waits after conflicts."""
     looked: bool = True
     """Whether its name was looked up in this reconcile if that was due."""
 
