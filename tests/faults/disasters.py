@@ -3,6 +3,7 @@
 import json
 import signal
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from cluster import ControlPlane, disasters
 from cluster.ports import free_ports
 from cluster.readiness import wait_until
 from faults.stand import Stand
+from faults.webhook import WAYS, Webhook
 from faults.witness import list_objects
 
 ROOT = Path(__file__).parents[2]
@@ -141,6 +143,76 @@ def make_whole(cluster: ControlPlane) -> None:
     _install_crd(cluster)
 
 
+HOUR = 3600
+ANOTHER_VERSION = "renders-another-value"
+
+
+def _step_clock(seconds: int) -> Callable[[Stand], None]:
+    def do(stand: Stand) -> None:
+        stand.proxy.mark(f"the operator's clock is wrong by {seconds} s")
+        (stand.folder / "clock").write_text(str(seconds), encoding="utf-8")
+
+    return do
+
+
+def _step_pods(seconds: int) -> Callable[[Stand], None]:
+    """Let the nodes' clocks be wrong: the times in the pods' statuses."""
+
+    def do(stand: Stand) -> None:
+        time = (datetime.now(UTC) + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
+        for pod in stand.end()["pods"]:
+            conditions = [{**each, "lastTransitionTime": time} for each in pod["status"].get("conditions", [])]
+            patch = json.dumps({"status": {"startTime": time, "conditions": conditions}})
+            name = pod["metadata"]["name"]
+            stand.kubectl("patch", "pod", name, "--subresource=status", "--type=merge", "--patch", patch)
+
+    return do
+
+
+def _start_another_version(stand: Stand) -> None:
+    other = stand.launch("other.log", ANOTHER_VERSION)
+    stand.closing.append(lambda: other.stop(signal.SIGKILL))
+    stand.rival = other
+    stand.proxy.mark("another version started")
+    other.start(wait=False)
+
+
+def _stop_another_version(stand: Stand) -> None:
+    assert stand.rival is not None
+    stand.rival.stop()
+    stand.proxy.mark("another version stopped")
+
+
+def _make_namespaces(stand: Stand) -> None:
+    for name in stand.besides:
+        stand.cluster.kubectl("create", "namespace", name)
+        stand.closing.append(_deletion(stand.cluster, name))
+
+
+def _deletion(cluster: ControlPlane, name: str) -> Callable[[], object]:
+    return lambda: cluster.kubectl("delete", "namespace", name, "--wait=false", "--ignore-not-found", check=False)
+
+
+def _delete_namespaces(stand: Stand) -> None:
+    for name in stand.besides:
+        stand.cluster.kubectl("delete", "namespace", name)
+
+
+def _webhook(what: str) -> Callable[[Stand], None]:
+    def do(stand: Stand) -> None:
+        webhook = Webhook(stand, what)
+        stand.closing.append(webhook.close)
+        stand.webhook = webhook
+        webhook.begin()
+
+    return do
+
+
+def _end_webhook(stand: Stand) -> None:
+    assert stand.webhook is not None
+    stand.webhook.end()
+
+
 DISASTERS: dict[str, Callable[[Stand], object]] = {
     "compact": lambda stand: disasters.compact(stand.cluster),
     "save etcd": _save_etcd,
@@ -155,6 +227,16 @@ DISASTERS: dict[str, Callable[[Stand], object]] = {
     "wait for the children's end": _await_no_children,
     "install the CRD": _crd_returned,
     "give the rights back": _rights_returned,
+    "step the clock an hour back": _step_clock(-HOUR),
+    "step the clock an hour ahead": _step_clock(HOUR),
+    "step the nodes' clocks an hour back": _step_pods(-HOUR),
+    "step the nodes' clocks an hour ahead": _step_pods(HOUR),
+    "start another version": _start_another_version,
+    "stop the other version": _stop_another_version,
+    "make the other namespaces": _make_namespaces,
+    "delete the other namespaces": _delete_namespaces,
+    "remove the webhook": _end_webhook,
+    **{f"webhook: {what}": _webhook(what) for what in WAYS},
     **{f"forbid {what}": _forbid(what) for what in RIGHTS},
 }
 """By the name that a script has for it."""

@@ -5,8 +5,12 @@
 
 import argparse
 import dataclasses
+import datetime
+import resource
 import sys
+import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import coxswain.__main__ as program
 from coxswain.settings import Settings
@@ -17,11 +21,34 @@ NEVER_SECONDS = 1e6
 """A resync interval that no run lasts."""
 
 
+def set_clock(file: Path) -> None:
+    """Let the operator's time of day be wrong by as many seconds as a file says, now and later."""
+    right = time.time
+
+    def wrong() -> float:
+        try:
+            return right() + float(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return right()
+
+    class Shifted(datetime.datetime):
+        @classmethod
+        def now(cls, tz: datetime.tzinfo | None = None) -> "Shifted":
+            return cls.fromtimestamp(wrong(), tz)
+
+    time.time = wrong
+    for name, module in list(sys.modules.items()):
+        if name.startswith("coxswain") and getattr(module, "datetime", None) is datetime.datetime:
+            module.datetime = Shifted  # type: ignore[attr-defined]
+
+
 def main() -> None:
     """Take our own arguments, and run the operator with the others."""
     parser = argparse.ArgumentParser(prog="faults.launch", add_help=False)
     parser.add_argument("--scale", type=float, default=1.0)
-    parser.add_argument("--break", dest="broken")
+    parser.add_argument("--break", dest="broken", action="append", default=[])
+    parser.add_argument("--clock", type=Path, help="a file with the seconds by which the clock is wrong")
+    parser.add_argument("--max-files", type=int, help="how many files it may have open")
     parser.add_argument("--never-resync", action="store_true")
     given, rest = parser.parse_known_args()
     sys.argv = [sys.argv[0], *rest]
@@ -32,8 +59,12 @@ def main() -> None:
         return dataclasses.replace(found, resync_interval=NEVER_SECONDS) if given.never_resync else found
 
     program.settings = shortened
-    if given.broken:
-        breaks.known()[given.broken].apply()
+    if given.max_files:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (given.max_files, given.max_files))
+    if given.clock:
+        set_clock(given.clock)
+    for name in given.broken:
+        breaks.known()[name].apply()
     program.main()
 
 

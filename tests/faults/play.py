@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cluster.disasters import revision
@@ -178,9 +178,10 @@ class Player:
         self._fighters = []
 
     def _filled(self, rule: Rule) -> Rule:
-        if rule.action == Behind(REMEMBERED):
-            return Rule(rule.match, Behind(self._remembered))
-        return rule
+        """Return a rule for this run: its namespace and the version that it remembers differ from run to run."""
+        namespace = rule.match.namespace.replace("{namespace}", self._stand.namespace)
+        action = Behind(self._remembered) if rule.action == Behind(REMEMBERED) else rule.action
+        return Rule(replace(rule.match, namespace=namespace), action)
 
     def _settle(self, timeout: float, where: str) -> None:
         self._come_to_rest(self._patience(timeout), where)

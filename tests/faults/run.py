@@ -131,15 +131,19 @@ class Case:
         clusterwide: bool = False,
         reference: Played | None = None,
         besides: Sequence[str] = (),
+        options: tuple[str, ...] = (),
+        namespaces: tuple[str, ...] = (),
     ) -> Played:
         """Play a script and judge it, by the oracles `besides` too.
+
+        The operator is started with options of `faults.launch`, and serves other namespaces besides that of the run.
 
         Raises:
             AssertionError: with all violations, where the history lies, and how to replay it.
         """
         oracles = (*self._oracles, *besides)
         wanted = reference or self.reference(script, proxied=proxied)
-        choices = Choices(self.scale, self._broken, proxied, clusterwide, self._resync)
+        choices = Choices(self.scale, self._broken, proxied, clusterwide, self._resync, options, namespaces)
         if self._broken is not None:
             self._see_it_survive_without(script, reference, oracles, choices)
         number = self.measured.runs = self.measured.runs + 1
@@ -177,7 +181,7 @@ class Case:
         Raises:
             Unproved: it doesn't survive that: then it is not the fault that it fails for.
         """
-        key = json.dumps([self._broken, to_json(plain), choices.proxied, choices.clusterwide, list(oracles)])
+        key = json.dumps([self._broken, to_json(plain), repr(choices), list(oracles)])
         if key in self._surroundings.survived:
             return
         label = f"{self._name}-without-faults"

@@ -39,9 +39,9 @@ class Choices:
     resync: bool = False
     """Whether it sweeps all kinds now and then. Without, what no event tells is never found."""
     options: tuple[str, ...] = ()
-    """Further options of `faults.launch`."""
+    """Further options of `faults.launch`; `{folder}` is the run's."""
     besides: tuple[str, ...] = ()
-    """Other namespaces that it serves. They need not be there."""
+    """Other namespaces that it serves, with `{namespace}` for the run's. They need not be there."""
 
 
 class Stand:
@@ -55,6 +55,13 @@ class Stand:
         self.folder = folder
         self.faults = 0
         self.edits = 0
+        self.besides = tuple(name.replace("{namespace}", namespace) for name in choices.besides)
+        self.closing: list[Callable[[], object]] = []
+        """What is done at the end."""
+        self.rival: OperatorProcess | None = None
+        """An operator beside it."""
+        self.webhook: Any = None
+        """An admission webhook of the test's."""
         self._up = False
 
     def __enter__(self) -> Self:
@@ -76,26 +83,37 @@ class Stand:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.operator.stop(_KILLED)
+        for close in reversed(self.closing):
+            close()
         self.witness.__exit__(kind, error, trace)
         self.proxy.__exit__(kind, error, trace)
         self.tokens.close()
         self.cluster.kubectl("delete", "namespace", self.namespace, "--wait=false", check=False)
 
     def _make_operator(self) -> OperatorProcess:
-        kubeconfig = self.folder / "kubeconfig.yaml"
+        kubeconfig = self.kubeconfig
         config = yaml.safe_load(self.cluster.kubeconfig.read_text(encoding="utf-8"))
         config["users"][0]["user"] = {"tokenFile": str(self.tokens.file.absolute())}
         kubeconfig.write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
         if self.choices.proxied:
             self.proxy.write_kubeconfig(kubeconfig, kubeconfig)
-        broken = ("--break", self.choices.broken) if self.choices.broken else ()
+        return self.launch("operator.log")
+
+    def launch(self, log: str, *breaks: str) -> OperatorProcess:
+        """Return an operator, not started, that writes to a log of the run, with breaks besides that of the run."""
+        broken = [option for name in (self.choices.broken, *breaks) if name for option in ("--break", name)]
         swept = () if self.choices.resync else ("--never-resync",)
         scale = ("--scale", str(self.choices.scale.factor))
-        program = ("faults.launch", *scale, *swept, *self.choices.options, *broken)
-        names = ",".join((self.namespace, *self.choices.besides))
+        options = [option.replace("{folder}", str(self.folder.absolute())) for option in self.choices.options]
+        program = ("faults.launch", *scale, *swept, *options, *broken)
+        names = ",".join((self.namespace, *self.besides))
         served = () if self.choices.clusterwide else ("--namespace", names)
-        arguments = (*served, "--log-level", "debug")
-        return OperatorProcess(kubeconfig, self.folder / "operator.log", arguments, program=program)
+        return OperatorProcess(self.kubeconfig, self.folder / log, (*served, "--log-level", "debug"), program=program)
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The operator's kubeconfig."""
+        return self.folder / "kubeconfig.yaml"
 
     def kubectl(self, *arguments: str, object: Any = None) -> str:  # noqa: A002 - kubectl's own word
         """Run kubectl in the namespace, straight to the API server; `{namespace}` is replaced by its name."""
@@ -203,7 +221,7 @@ class Stand:
             faults=self.faults,
             edits=self.edits,
             patience=self.choices.scale.patience(1.0),
-            served=self.choices.besides,
+            served=self.besides,
         )
 
     @property

@@ -1,0 +1,49 @@
+"""Breaks for F25 and F28 to F31: other operators, namespaces, clocks, connections."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Any
+
+from coxswain import probes
+from coxswain.control import reconcile
+from coxswain.control.coverage import Coverage, View
+from coxswain.webapp.spec import Manifest
+from faults.breaks import broken, put
+
+
+@broken("it is an operator of another version: it has another opinion of progressDeadlineSeconds")
+def renders_another_value() -> None:
+    desired: Callable[..., list[Manifest]] = reconcile.desired  # type: ignore[attr-defined]
+
+    def another(*arguments: Any) -> list[Manifest]:
+        return [_another(manifest) for manifest in desired(*arguments)]
+
+    put(reconcile, desired=another)
+
+
+def _another(manifest: Manifest) -> Manifest:
+    if manifest["kind"] != "Deployment":
+        return manifest
+    return {**manifest, "spec": {**manifest["spec"], "progressDeadlineSeconds": 1234}}
+
+
+@broken("a namespace that can't be listed holds up all others")
+def waits_for_all_namespaces() -> None:
+    view = Coverage.view
+
+    def of_all(self: Coverage, namespace: str | None) -> View:
+        views = [view(self, each) for each in self._namespaces]
+        return view(self, namespace)._replace(settled=all(each.settled for each in views))
+
+    put(Coverage, view=of_all)
+
+
+@broken("delays are waited out by the time of day")
+def waits_by_the_time_of_day() -> None:
+    put(asyncio.BaseEventLoop, time=lambda _: time.time())
+
+
+@broken("connections to the probes are limited neither in number nor in time")
+def keeps_all_connections() -> None:
+    put(probes, _CONNECTIONS=100_000, _CONNECTION_SECONDS=1e6)

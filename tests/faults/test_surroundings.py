@@ -1,0 +1,159 @@
+"""F25, F28 to F31: another operator, namespaces that can't be listed, webhooks, clocks, connections."""
+
+import socket
+from contextlib import ExitStack
+
+import pytest
+
+from faults.evidence import condition
+from faults.lives import CHANGE, CREATE, SPEC, webapp
+from faults.outages import CHILD_DELETED, SOON, begun
+from faults.plan import Answer, Match, Rule
+from faults.play import Played
+from faults.run import Case
+from faults.script import Cut, Disaster, Lift, Operator, Script, Wait, apply, inject, kubectl
+from faults.stand import Stand
+from faults.test_process import followed, wait
+from faults.webhook import MESSAGE
+
+JUDGED = ("O1", "O3", "O4", "O5", "O6", "O7")
+
+
+def said(played: Played, kind: str) -> set[str]:
+    """Return all messages of a condition of WebApp web that was not as it should be."""
+    assert played.evidence is not None
+    wrong = "False" if kind == "Ready" else "True"
+    versions = [
+        change.object for change in played.evidence.changes if (change.resource, change.name) == ("webapps", "web")
+    ]
+    found = [condition(version, kind) for version in versions]
+    return {each["message"] for each in found if each.get("status") == wrong}
+
+
+ROUNDS = 5
+"""How often a field is taken back before it is left alone."""
+
+
+@pytest.mark.fault(
+    "F25",
+    "two operators of different versions by mistake: both stop fighting and say so",
+    oracles=("O1", "O3", "O4", "O7"),
+    broken="forgets-contests",
+    by=("O7", "test"),
+)
+def test_two_versions(case: Case) -> None:
+    script = begun(
+        Disaster("start another version"), Wait(table=300), Disaster("stop the other version"), CHILD_DELETED, SOON
+    )
+    played = case(script, reference=case.reference(begun(CHILD_DELETED, SOON)))
+    assert played.evidence is not None
+    applied = [
+        request
+        for request in played.evidence.history.writes()
+        if (request.resource, request.name) == ("deployments", "web")
+    ]
+    print(f"the Deployment was applied {len(applied)} times by both", *sorted(said(played, "Contested")), sep="\n")
+    assert len(applied) > ROUNDS, "they did not fight"
+    assert len(applied) <= 2 * 3 * ROUNDS, f"they fought on: {len(applied)} applies"
+    assert any("progressDeadlineSeconds" in message for message in said(played, "Contested"))
+
+
+FORBIDDEN = inject(Rule(Match("list|watch", namespace="{namespace}-other", count=None), Answer(403)))
+OTHER = ("{namespace}-other",)
+
+
+@pytest.mark.fault(
+    "F28",
+    "one namespace of two forbidden or gone, at the start and later",
+    oracles=JUDGED,
+    broken="waits-for-all-namespaces",
+)
+@pytest.mark.parametrize(
+    "beginning",
+    [
+        pytest.param(
+            (Operator("kill"), FORBIDDEN, Operator("start")), id="forbidden at the start", marks=pytest.mark.ci
+        ),
+        pytest.param((Disaster("make the other namespaces"), FORBIDDEN, Cut()), id="forbidden later"),
+        pytest.param((Disaster("make the other namespaces"), Disaster("delete the other namespaces")), id="gone"),
+    ],
+)
+def test_one_namespace_of_two(case: Case, beginning: Script) -> None:
+    case(begun(beginning, CHANGE, CHILD_DELETED, SOON, Lift(), apply(webapp(SPEC)), SOON), namespaces=OTHER)
+
+
+@pytest.mark.fault(
+    "F29",
+    "a webhook is down, is slower than the operator's time-out, or refuses with a sentence as its reason",
+    oracles=("O1", "O3", "O4", "O5", "O6", "O7"),
+    broken="hides-refusals",
+    by="O5",
+)
+@pytest.mark.parametrize(
+    ("way", "text"),
+    [
+        pytest.param("refusing with a sentence", MESSAGE, id="a sentence", marks=pytest.mark.ci),
+        pytest.param("down", "webhook", id="down"),
+        pytest.param("slow", "", id="slow"),
+    ],
+)
+def test_a_webhook(case: Case, way: str, text: str) -> None:
+    deleted = kubectl("delete", "service", "web")
+    played = case(begun(Disaster(f"webhook: {way}"), deleted, Wait(table=300), Disaster("remove the webhook"), SOON))
+    print(way, *sorted(said(played, "Ready")), sep="\n")
+    assert any(text in message and "Service" in message for message in said(played, "Ready"))
+
+
+CLOCK = ("--clock", "{folder}/clock")
+
+
+@pytest.mark.fault(
+    "F30",
+    "the clocks of the operator and of the nodes stepped by an hour, back and forth",
+    oracles=("O1", "O3", "O4", "O5", "O6", "O7"),
+    broken="waits-by-the-time-of-day",
+)
+@pytest.mark.ci
+def test_clocks(case: Case) -> None:
+    failing = inject(Rule(Match("patch", "services|deployments", count=2), Answer(500)))
+    script = begun(
+        *(failing, Disaster("step the clock an hour back"), CHANGE, CHILD_DELETED, SOON, Lift()),
+        *(Disaster("step the nodes' clocks an hour ahead"), apply(webapp(SPEC)), SOON),
+        *(Disaster("step the clock an hour ahead"), Disaster("step the nodes' clocks an hour back")),
+        *(CHANGE, CHILD_DELETED, SOON),
+    )
+    case(script, options=CLOCK)
+
+
+@pytest.mark.fault(
+    "F30", "the process suspended for five minutes, while things change", oracles=JUDGED, broken="sees-no-drift"
+)
+def test_suspended(case: Case) -> None:
+    case(begun(Operator("pause"), CHANGE, CHILD_DELETED, Wait(table=300), Operator("resume"), SOON))
+
+
+CONNECTIONS = 1000
+
+
+@pytest.mark.fault(
+    "F31", "1,000 idle connections to the probes' port", oracles=("O4",), broken="keeps-all-connections", by="test"
+)
+@pytest.mark.ci
+def test_idle_connections(case: Case) -> None:
+    with case.stand(options=("--max-files", "1024")) as stand, ExitStack() as held:
+        stand.operator.start()
+        address = probes_address(stand)
+        for _ in range(CONNECTIONS):
+            held.enter_context(socket.create_connection(address, timeout=10))
+        stand.proxy.cut()  # watches need descriptors, too
+        stand.kubectl("apply", "-f", "-", object=CREATE[0].object)
+        wait(lambda: followed(stand, SPEC["image"]), "the Deployment")
+        assert stand.operator.probe("/healthz")[0] == 200
+        wait(lambda: stand.operator.probe("/readyz")[0] == 200, "readiness")
+        assert "Traceback" not in stand.operator.logged()
+
+
+def probes_address(stand: Stand) -> tuple[str, int]:
+    """Return where the operator's probes are."""
+    host, _, port = stand.operator.logged().partition("probes at http://")[2].split()[0].partition(":")
+    return host, int(port)
