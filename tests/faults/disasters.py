@@ -145,6 +145,9 @@ def make_whole(cluster: ControlPlane) -> None:
 
 HOUR = 3600
 ANOTHER_VERSION = "renders-another-value"
+ROUNDS = 5
+"""How often each of two operators takes back a field, until both leave it alone: for each round O7 allows a fault more.
+"""
 
 
 def _step_clock(seconds: int) -> Callable[[Stand], None]:
@@ -173,6 +176,7 @@ def _start_another_version(stand: Stand) -> None:
     other = stand.launch("other.log", ANOTHER_VERSION)
     stand.closing.append(lambda: other.stop(signal.SIGKILL))
     stand.rival = other
+    stand.faults += ROUNDS
     stand.proxy.mark("another version started")
     other.start(wait=False)
 

@@ -50,7 +50,7 @@ def test_two_versions(case: Case) -> None:
     applied = [
         request
         for request in played.evidence.history.writes()
-        if (request.resource, request.name) == ("deployments", "web")
+        if (request.resource, request.name, request.status) == ("deployments", "web", 200)
     ]
     print(f"the Deployment was applied {len(applied)} times by both", *sorted(said(played, "Contested")), sep="\n")
     assert len(applied) > ROUNDS, "they did not fight"

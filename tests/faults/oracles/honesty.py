@@ -78,7 +78,7 @@ class _Judge:
         self._evidence = evidence
         self._grace = grace
         self._correction = correction
-        self._knowledge = Knowledge(evidence.history)
+        self._knowledge = Knowledge(evidence.history, evidence.namespace)
         self._views: dict[str, _View] = {}
         self._hindrances = Hindrances()
 

@@ -37,10 +37,14 @@ def steps(history: History) -> list[Step]:
 
 
 class Knowledge:
-    """The newest versions of objects that the operator had been sent; the newest is that of the greatest version."""
+    """The newest versions of objects that the operator had been sent; the newest is that of the greatest version.
 
-    def __init__(self, history: History) -> None:
+    Of one namespace: other namespaces may have objects of the same names.
+    """
+
+    def __init__(self, history: History, namespace: str) -> None:
         self._history = history
+        self._namespace = namespace
         self._objects: dict[str, dict[str, tuple[int, Object | None]]] = defaultdict(dict)
         self._children: dict[tuple[str, str], dict[str, Object]] = defaultdict(dict)
         self._listing: dict[tuple[str, str, str], tuple[int, set[str]]] = {}
@@ -89,7 +93,7 @@ class Knowledge:
         answer = request.answer
         if request.status is None or not 200 <= request.status < 300 or not isinstance(answer, Mapping):
             return False
-        if request.verb == "list":
+        if request.verb == "list" and request.namespace in ("", self._namespace):
             return self._take_list(request, answer)
         if request.verb not in ("get", "create", "update", "patch") or not _is_object(answer) or _is_partial(answer):
             return False
@@ -117,6 +121,8 @@ class Knowledge:
 
     def _keep(self, resource: str, thing: Object, *, there: bool) -> None:
         metadata = thing["metadata"]
+        if metadata.get("namespace", self._namespace) != self._namespace:
+            return
         version = int(metadata["resourceVersion"])
         uid, generation = metadata["uid"], metadata.get("generation", 0)
         self._heard.add((resource, _label(thing)))
