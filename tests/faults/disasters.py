@@ -12,6 +12,7 @@ import yaml
 from cluster import ControlPlane, disasters
 from cluster.ports import free_ports
 from cluster.readiness import wait_until
+from faults.hostile import create_all, hostile_objects
 from faults.stand import Stand
 from faults.webhook import WAYS, Webhook
 from faults.witness import list_objects
@@ -190,16 +191,25 @@ def _stop_another_version(stand: Stand) -> None:
 def _make_namespaces(stand: Stand) -> None:
     for name in stand.besides:
         stand.cluster.kubectl("create", "namespace", name)
-        stand.closing.append(_deletion(stand.cluster, name))
+        stand.closing.append(_deletion(stand.cluster, name, "false"))
 
 
-def _deletion(cluster: ControlPlane, name: str) -> Callable[[], object]:
-    return lambda: cluster.kubectl("delete", "namespace", name, "--wait=false", "--ignore-not-found", check=False)
+def _deletion(cluster: ControlPlane, name: str, wait: str) -> Callable[[], object]:
+    return lambda: cluster.kubectl("delete", "namespace", name, f"--wait={wait}", "--ignore-not-found", check=False)
 
 
 def _delete_namespaces(stand: Stand) -> None:
     for name in stand.besides:
         stand.cluster.kubectl("delete", "namespace", name)
+
+
+def _make_hostile_objects(stand: Stand) -> None:
+    """Fill the other namespaces with objects of nobody's that bear the operator's label."""
+    for name in stand.besides:
+        stand.cluster.kubectl("create", "namespace", name)
+        stand.closing.append(_deletion(stand.cluster, name, "true"))
+        for version, plural, things in hostile_objects():
+            create_all(stand.cluster.pykube, name, version, plural, things)
 
 
 def _webhook(what: str) -> Callable[[Stand], None]:
@@ -239,6 +249,7 @@ DISASTERS: dict[str, Callable[[Stand], object]] = {
     "stop the other version": _stop_another_version,
     "make the other namespaces": _make_namespaces,
     "delete the other namespaces": _delete_namespaces,
+    "make hostile objects": _make_hostile_objects,
     "remove the webhook": _end_webhook,
     **{f"webhook: {what}": _webhook(what) for what in WAYS},
     **{f"forbid {what}": _forbid(what) for what in RIGHTS},

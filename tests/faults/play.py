@@ -64,6 +64,8 @@ class Played:
     told: list[str] = field(default_factory=list)
     """What a `Storm` or a `Walk` has to say for the report."""
     evidence: Evidence | None = None
+    peak: int = 0
+    """The most memory that the operator's last life had, in bytes."""
     ended: str = ""
     """How the operator's process ended by itself; empty if it lived."""
 
@@ -101,7 +103,7 @@ class Player:
             if not self._stand.quiet(quiet, quiet + self._patience(CANARY_SECONDS)):
                 self._played.violations.append("O3: the operator does not come to rest")
             quiet_since = time.monotonic() - quiet
-        self._played.ended = self._stand.ended
+        self._played.ended, self._played.peak = self._stand.ended, self._stand.peak
         if self._played.ended:
             self._played.violations.append(f"O4: {self._played.ended}")
         self._played.evidence = self._stand.evidence(quiet_since)

@@ -1,6 +1,7 @@
 """Where a run happens: a namespace, an operator of its own behind the proxy, and a witness beside it."""
 
 import json
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -230,6 +231,16 @@ class Stand:
         if not self._up or self.operator.running:
             return ""
         return f"the operator's process ended by itself: {self.operator.logged()[-400:]}"
+
+    @property
+    def peak(self) -> int:
+        """The most resident memory that the present life of the operator had, in bytes; 0 if it doesn't run."""
+        try:
+            status = Path(f"/proc/{self.operator.pid}/status").read_text(encoding="utf-8")
+        except OSError:
+            return 0
+        found = re.search(r"VmHWM:\s+(\d+) kB", status)
+        return int(found[1]) * 1024 if found else 0
 
     def _is_about(self, event: AuditEvent) -> bool:
         """Tell what belongs to this run: only one operator runs in a cluster at a time.

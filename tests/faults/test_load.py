@@ -28,6 +28,13 @@ POISON: dict[str, Any] = {
 """Within the schema, which counts characters; its ConfigMap has more bytes than Kubernetes takes."""
 
 
+CHANGES = 100
+"""How many changes of the others a p99 needs."""
+LATE_SECONDS = 2.0
+"""For how long the others' p99 may be late: a second for which progress waits, and as much for the heavy WebApp, whose
+comparison takes the main loop for parts of a second."""
+
+
 def server_side(thing: dict[str, Any]) -> Any:
     """Return the step of an apply without an annotation that repeats it all."""
     return kubectl("apply", "--server-side", "-f", "-", object=thing)
@@ -90,3 +97,5 @@ def test_poison_and_hot(case: Case) -> None:
     )
     print(f"F19: their p99 is {p99(disturbed) / p99(calm):.2f} times what it is without; bytes of poison:", end=" ")
     print(len(json.dumps(HEAVY)), len(json.dumps(POISON, ensure_ascii=False).encode()))
+    assert min(len(calm), len(disturbed)) >= CHANGES, "too few changes for a p99"
+    assert p99(disturbed) <= LATE_SECONDS, f"the others waited {p99(disturbed):.2f} s"

@@ -1,4 +1,4 @@
-"""F25, F28 to F31: another operator, namespaces that can't be listed, webhooks, clocks, connections."""
+"""F25, F26, F28 to F31: another operator, hostile objects, unlisted namespaces, webhooks, clocks, connections."""
 
 import socket
 from contextlib import ExitStack
@@ -15,7 +15,9 @@ from faults.script import Cut, Disaster, Lift, Operator, Script, Wait, apply, in
 from faults.stand import Stand
 from faults.test_process import followed, wait
 from faults.webhook import MESSAGE
+from integration.test_hostile_objects import limit
 
+OTHER = ("{namespace}-other",)
 JUDGED = ("O1", "O3", "O4", "O5", "O6", "O7")
 
 
@@ -28,6 +30,22 @@ def said(played: Played, kind: str) -> set[str]:
     ]
     found = [condition(version, kind) for version in versions]
     return {each["message"] for each in found if each.get("status") == wrong}
+
+
+@pytest.mark.fault(
+    "F26",
+    "hundreds of objects of 1 MB with our label, thousands of small ones, and odd ones of each kind, in a namespace "
+    "that is served, under the memory limit of the manifests",
+    oracles=("O1", "O3", "O4"),
+    broken="keeps-all-whole",
+    by="test",
+)
+def test_hostile_objects(case: Case) -> None:
+    # Not through the proxy, which keeps all that it forwards.
+    hostile = (Disaster("make hostile objects"), Operator("stop"), Operator("start"))
+    played = case(begun(hostile, CHANGE, CHILD_DELETED, SOON), namespaces=OTHER, proxied=False)
+    print(f"{played.peak / 2**20:.0f} MiB of {limit() / 2**20:.0f} MiB")
+    assert 0 < played.peak < limit()
 
 
 ROUNDS = 5
@@ -59,7 +77,6 @@ def test_two_versions(case: Case) -> None:
 
 
 FORBIDDEN = inject(Rule(Match("list|watch", namespace="{namespace}-other", count=None), Answer(403)))
-OTHER = ("{namespace}-other",)
 
 
 @pytest.mark.fault(

@@ -253,6 +253,22 @@ def test_a_write_in_the_quiet_time() -> None:
     ]
 
 
+@pytest.mark.parametrize(("tries", "violations"), [(6, 0), (8, 2)])
+def test_what_is_refused_for_good_is_tried_in_the_quiet_time_with_backoff(tries: int, violations: int) -> None:
+    run, other = good(), good("other", 2)
+    for each in (run, other):
+        each.tell("False", reason="Rejected")
+    for _ in range(tries):
+        run.now += 1
+        run.write("patch", "services", status=422)
+    evidence = dataclasses.replace(run.evidence(), quiet_since=run.now - tries)
+    sentences = [violation.what for violation in check(evidence, other.evidence(), ["O3"])]
+    assert len(sentences) == violations
+    assert len(check(evidence, good("third", 3).evidence(), ["O3"])) == tries + 1, (
+        "nothing is refused there, and it is Ready"
+    )
+
+
 def test_an_attempt_in_the_quiet_time_that_no_server_heard_of() -> None:
     run = good()
     run.now += 2

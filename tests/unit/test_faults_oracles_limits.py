@@ -24,6 +24,16 @@ def test_too_many_writes_about_a_webapp() -> None:
     assert bounds.check(run.evidence(faults=1), good("other", 2).evidence()) == []
 
 
+@pytest.mark.parametrize(("edits", "violations"), [(19, 1), (20, 0)])
+def test_the_budget_of_a_storm_is_one_write_for_each_edit(edits: int, violations: int) -> None:
+    run = good()
+    for number in range(40):
+        run.now += 10
+        answer = {"metadata": {"resourceVersion": str(number)}}
+        run.write("patch", "services", answer=answer, body=run.thing("services", "web"))
+    assert len(bounds.check(run.evidence(edits=edits), good("other", 2).evidence())) == violations
+
+
 def test_a_hot_loop() -> None:
     run = good()
     for _ in range(31):

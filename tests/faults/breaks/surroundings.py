@@ -8,6 +8,7 @@ from typing import Any
 from coxswain import probes
 from coxswain.control import reconcile
 from coxswain.control.coverage import Coverage, View
+from coxswain.kube import client, observed, transport
 from coxswain.webapp.spec import Manifest
 from faults.breaks import broken, put
 
@@ -42,6 +43,13 @@ def waits_for_all_namespaces() -> None:
 @broken("delays are waited out by the time of day")
 def waits_by_the_time_of_day() -> None:
     put(asyncio.BaseEventLoop, time=lambda _: time.time())
+
+
+@broken("pages have 500 objects however large, and what others made is kept whole")
+def keeps_all_whole() -> None:
+    put(client, _PAGE_BYTES=1 << 40, _FIRST_PAGE=500)
+    put(transport, _LARGEST_BYTES=1 << 40)
+    put(observed, _is_foreign=lambda *_: False, _bounded=lambda raw, _: raw)
 
 
 @broken("connections to the probes are limited neither in number nor in time")

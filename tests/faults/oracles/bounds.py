@@ -18,6 +18,9 @@ class Bounds:
     """Writes about one WebApp, as a multiple of the reference's: each may have to be tried anew,"""
     per_fault: int = 6
     """and a fault costs some more: four children, a status, an Event;"""
+    per_edit: float = 1.0
+    """An edit of a storm costs one write at most: most of them come too late for a write of their own. An operator that
+    answers each with an apply and a status fails."""
     spare: int = 10
     """and what depends on the order in which news comes: progress told, conflicts."""
     burst: int = 30
@@ -49,6 +52,7 @@ def _too_many(evidence: Evidence, reference: Evidence, bounds: Bounds) -> Iterat
     found, expected = _writes(evidence), _writes(reference)
     for webapp in sorted(found):
         limit = bounds.factor * expected[webapp] + bounds.per_fault * evidence.faults + bounds.spare
+        limit += round(bounds.per_edit * evidence.edits)
         if found[webapp] > limit:
             sentence = (
                 f"{found[webapp]} writes about WebApp {webapp or '(none)'}; in the reference {expected[webapp]}, "
