@@ -5,7 +5,12 @@ from typing import Any
 
 import pytest
 
-from integration.scene import SPEC, Scene, eventually
+from coxswain.webapp.co_writers import Conflict, Repair
+from coxswain.webapp.conditions import Observations, status
+from coxswain.webapp.health import Child, Health, Level
+from coxswain.webapp.policy import Policy
+from coxswain.webapp.spec import WebApp
+from integration.scene import SPEC, Scene, eventually, manifest
 
 NEVER_READY = {"kwok.test/fate": "never-ready"}
 
@@ -92,3 +97,36 @@ def test_a_condition_of_another_writer_stays(scene: Scene) -> None:
     assert not scene.settled(mark, seconds=1.0), "it is no reason to write"
     scene.apply_ready(spec={**SPEC, "image": "registry.example/web:2"})
     assert scene.condition("Foreign") == condition
+
+
+def test_the_api_server_takes_a_status_with_any_text_of_others(scene: Scene) -> None:
+    """K6: what the unit test holds against the schema, held against the server."""
+    scene.apply_ready()
+    texts = [
+        "image must come from registry.corp",
+        "",
+        "A" * 2000,
+        "x" * 40_000,
+        "é" * 40_000,
+        "\x1b[31m\u202e\x00\udc80",
+    ]
+    for text in texts:
+        held = [
+            Conflict("Deployment/web", text, text, Policy.YIELD, differs=True, contested=fought)
+            for fought in (False, True)
+        ]
+        children = [Child("Deployment", "web", Health(Level.DEGRADED, text, text, stalled=True))]
+        found = Observations(children, held=held, repairs=[Repair("Service/web", text, text, text, text)])
+        app = WebApp(scene.namespace, "web", "uid", 1, {"image": "web"})
+        body = {**manifest("web", SPEC), "status": status(app, found, {}, "2026-01-01T00:00:00Z")}
+        del body["spec"]
+        arguments = (
+            "apply",
+            "--server-side",
+            "--force-conflicts",
+            "--dry-run=server",
+            "--subresource=status",
+            "-f",
+            "-",
+        )
+        scene.kubectl(*arguments, "--field-manager=coxswain", input=json.dumps(body))

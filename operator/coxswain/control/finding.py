@@ -10,6 +10,7 @@ from coxswain.webapp.co_writers import UNKNOWN
 from coxswain.webapp.health import Health, contested, denied, health, held, immutable, not_written, rejected, retried
 from coxswain.webapp.immutable import Obstacle, command
 from coxswain.webapp.policy import Policy
+from coxswain.webapp.quote import reason
 from coxswain.webapp.spec import Manifest
 
 _NAMED_DIFFERENCES = 5
@@ -41,7 +42,7 @@ def failure(error: RequestFailed, *, there: bool, patient: bool) -> Health:
         if error.by_admission:
             return denied(error.message)
         if error.status == 403 or not patient:
-            return not_written(error.reason or "WriteFailed", error.message)
+            return not_written(reason(error.reason, "WriteFailed"), error.message)
     if patient:
         return retried(there=there)
     return not_written(_REASONS.get(type(error), "WriteFailed"), str(error))

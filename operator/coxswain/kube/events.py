@@ -12,7 +12,7 @@ from coxswain.kube.client import Client
 from coxswain.kube.errors import RequestFailed
 from coxswain.kube.kinds import EVENT, WEBAPP
 from coxswain.kube.observed import Observed
-from coxswain.webapp.quote import without_numbers
+from coxswain.webapp.quote import clean, reason, without_numbers
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ class Recorder:
 
 
 def _event(webapp: Observed, occurrence: Occurrence) -> dict[str, object]:
-    note = occurrence.note
+    note = clean(occurrence.note)
     return {
         "apiVersion": EVENT.api_version,
         "kind": EVENT.kind,
@@ -65,7 +65,7 @@ def _event(webapp: Observed, occurrence: Occurrence) -> dict[str, object]:
         "reportingController": CONTROLLER,
         "reportingInstance": os.uname().nodename[:128],
         "action": occurrence.action,
-        "reason": occurrence.reason,
+        "reason": reason(occurrence.reason, "Other"),
         "note": note
         if len(note.encode()) <= _NOTE_LIMIT
         else note.encode()[: _NOTE_LIMIT - 4].decode(errors="ignore") + " ...",

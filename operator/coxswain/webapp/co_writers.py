@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from coxswain.webapp.policy import Policy
+from coxswain.webapp.quote import clean
 from coxswain.webapp.spec import ConflictStatus, DriftStatus, Status
 
 UNKNOWN = "unknown"
@@ -20,6 +21,11 @@ ANOTHER_COXSWAIN = "another coxswain"
 
 COUNT_LIMIT = 100
 """Where the count of a ledger's entry stays: so often, or oftener."""
+
+FIELD_LIMIT = 4096
+"""Characters of a field's place, as in the schema."""
+MANAGER_LIMIT = 128
+"""Characters of a manager's name, as in the schema."""
 
 _ENTRIES = 20
 _CONFLICTS = 50
@@ -54,6 +60,10 @@ class Conflict:
     contested: bool = False
     """Whether it is left alone for a while, since the other manager took it again and again."""
 
+    def __post_init__(self) -> None:
+        """Make texts of others valid."""
+        _make_valid(self)
+
 
 @dataclass(frozen=True)
 class Repair:
@@ -65,6 +75,10 @@ class Repair:
     wanted: Any
     found: Any
 
+    def __post_init__(self) -> None:
+        """Make texts of others valid."""
+        _make_valid(self)
+
 
 def conflicts(previous: Status, held: Sequence[Conflict]) -> list[ConflictStatus]:
     """Return the conflicts to tell: a field that another manager holds at another value than the WebApp says.
@@ -72,7 +86,7 @@ def conflicts(previous: Status, held: Sequence[Conflict]) -> list[ConflictStatus
     Once told it stays while that manager holds it, also at times at the very value.
     """
     told = [{**entry} for entry in previous.get("conflicts", [])]
-    shown: list[ConflictStatus] = []
+    shown: dict[tuple[str, str, str], ConflictStatus] = {}
     for found in held:
         entry: ConflictStatus = {
             "object": found.object,
@@ -81,8 +95,8 @@ def conflicts(previous: Status, held: Sequence[Conflict]) -> list[ConflictStatus
             "policy": found.policy.value,
         }
         if not found.contested and (found.differs or entry in told):
-            shown.append(entry)
-    return sorted(shown, key=lambda entry: (entry["object"], entry["field"], entry["manager"]))[:_CONFLICTS]
+            shown[_place(entry)] = entry
+    return sorted(shown.values(), key=_place)[:_CONFLICTS]
 
 
 def drift(previous: Status, repairs: Sequence[Repair]) -> list[DriftStatus]:
@@ -116,11 +130,16 @@ def shown(field: str, value: Any) -> str:
         return "(a list)"
     if any(_SECRET_NAME.search(name) for pair in _NAME.findall(field) for name in pair if name):
         return _HIDDEN
-    text = str(value).lower() if isinstance(value, bool) else str(value)
+    text = clean(str(value).lower() if isinstance(value, bool) else str(value))
     if _SECRET_VALUE.search(text):
         return _HIDDEN
     return text if len(text) <= _VALUE_LIMIT else text[:_VALUE_LIMIT] + " ..."
 
 
-def _place(entry: DriftStatus) -> tuple[str, str, str]:
+def _make_valid(found: Conflict | Repair) -> None:
+    object.__setattr__(found, "field", clean(found.field, FIELD_LIMIT))
+    object.__setattr__(found, "manager", clean(found.manager, MANAGER_LIMIT) or UNKNOWN)
+
+
+def _place(entry: ConflictStatus | DriftStatus) -> tuple[str, str, str]:
     return entry["object"], entry["field"], entry["manager"]

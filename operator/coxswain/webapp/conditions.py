@@ -17,7 +17,7 @@ from coxswain.webapp.co_writers import ANOTHER_COXSWAIN, UNKNOWN, Conflict, Repa
 from coxswain.webapp.health import DELETED_AGAIN, HEALTHY, Child, Level, condition
 from coxswain.webapp.identity import MANAGED_BY, WEBAPP_LABEL
 from coxswain.webapp.policy import Policy, unknown_policies
-from coxswain.webapp.quote import without_numbers
+from coxswain.webapp.quote import MESSAGE_LIMIT, clean, without_numbers
 from coxswain.webapp.spec import ChildStatus, Condition, ConflictStatus, Status, WebApp
 
 READY, PROGRESSING, AVAILABLE, STALLED, CONFLICTED, CONTESTED = TYPES = (
@@ -222,7 +222,7 @@ def _listed(sentences: Sequence[str]) -> str:
 
 
 def _sentence(child: Child) -> str:
-    return f"{child.kind} {child.name}: {child.health.message}"[:32768]
+    return f"{child.kind} {child.name}: {child.health.message}"
 
 
 def _condition(webapp: WebApp, name: str, finding: _Finding, previous: Status, now: str) -> Condition:
@@ -232,14 +232,14 @@ def _condition(webapp: WebApp, name: str, finding: _Finding, previous: Status, n
         "type": name,
         "status": finding.status,
         "observedGeneration": webapp.generation,
-        "lastTransitionTime": before["lastTransitionTime"] if before is not None and unchanged else now,
+        "lastTransitionTime": before.get("lastTransitionTime", now) if before is not None and unchanged else now,
         "reason": finding.reason,
-        "message": finding.message,
+        "message": clean(finding.message, MESSAGE_LIMIT),
     }
 
 
 def _child(child: Child) -> ChildStatus:
     shown: ChildStatus = {"kind": child.kind, "name": child.name, "health": child.health.level.text}
     if child.health.message:
-        shown["message"] = child.health.message[:32768]
+        shown["message"] = child.health.message
     return shown

@@ -11,6 +11,10 @@ from enum import IntEnum
 from typing import Any
 
 from coxswain.webapp.identity import ADOPT_ANNOTATION, MANAGED_BY
+from coxswain.webapp.quote import MESSAGE_LIMIT, abridged, reason
+
+UNNAMED = "Failed"
+"""The reason if others give one that is no word."""
 
 
 class Level(IntEnum):
@@ -45,6 +49,15 @@ class Health:
     """A write failed, and the next attempt in a moment most often succeeds: nobody needs to hear of it before that."""
     for_pods: bool = False
     """Pods are what is missing: why, they may tell."""
+
+    def __post_init__(self) -> None:
+        """Make texts of others valid: a webhook's reason may be a sentence, a message may hold anything."""
+        said = reason(self.reason, UNNAMED)
+        message = self.message
+        if said != self.reason and self.reason not in message:
+            message = f"{message} ({self.reason})" if message else self.reason
+        object.__setattr__(self, "reason", said)
+        object.__setattr__(self, "message", abridged(message, MESSAGE_LIMIT))
 
 
 @dataclass(frozen=True)
@@ -189,8 +202,8 @@ def _deployment(live: Mapping[str, Any]) -> Health:
         message = str(progress.get("message", ""))
         return Health(Level.DEGRADED, "ProgressDeadlineExceeded", message, stalled=True, for_pods=True)
     if failure.get("status") == "True":
-        reason = str(failure.get("reason", "ReplicaFailure"))
-        return Health(Level.DEGRADED, reason, _of_no_pod(str(failure.get("message", ""))), for_pods=True)
+        why = str(failure.get("reason", "ReplicaFailure"))
+        return Health(Level.DEGRADED, why, _of_no_pod(str(failure.get("message", ""))), for_pods=True)
     if is_complete(live):
         return HEALTHY
     uncounted = status.get("updatedReplicas", 0) == 0 < wanted

@@ -1,4 +1,7 @@
-"""What others said, quoted in a message of ours: bounded, on one line, and compared without its numbers.
+"""Texts of others in statuses and Events: valid, bounded, on one line, and compared without their numbers.
+
+The API server refuses a whole status for one reason that is no word. Control and bidirectional characters would change
+what a terminal shows.
 
 A quotation is the end of a message. A program's last words hold times, ports and addresses that differ each time, and
 so do those of a kubelet; a status must not be written again for these.
@@ -12,6 +15,12 @@ LOG_LIMIT = 300
 TEXT_LIMIT = 600
 """Characters of a message of Kubernetes that are quoted: the longest have the image's name three times."""
 
+MESSAGE_LIMIT = 32768 - 512
+"""Characters of a message: the schema's limit, less room for a child's kind and name."""
+REASON_LIMIT = 128
+"""Characters of a reason: the limit of events.k8s.io/v1."""
+
+_REASON = re.compile(r"[A-Za-z](?:[A-Za-z0-9_,:]*[A-Za-z0-9_])?", re.ASCII)
 _TERMINAL_SEQUENCE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _WITH_A_DIGIT = re.compile(r"\w*\d\w*")
 
@@ -23,7 +32,7 @@ def quoted(text: str, quotation: str) -> str:
 
 def last_lines(log: str) -> str:
     """Return the last whole lines of a log within the limit, on one line; of one that is longer its end."""
-    lines = [line for line in map(_plain, log.splitlines()) if line]
+    lines = [line for line in map(clean, log.splitlines()) if line]
     kept: list[str] = []
     for line in reversed(lines):
         if len(" | ".join([line, *kept])) > LOG_LIMIT:
@@ -32,19 +41,26 @@ def last_lines(log: str) -> str:
     return " | ".join(kept) or "".join(lines[-1:])[-LOG_LIMIT:]
 
 
-def abridged(text: str) -> str:
+def abridged(text: str, limit: int = TEXT_LIMIT) -> str:
     """Return a text on one line, without its middle if it is longer than the limit: both ends matter."""
-    line = _plain(text)
-    half = TEXT_LIMIT // 2
-    return line if len(line) <= TEXT_LIMIT else f"{line[:half]} ... {line[-half:]}"
+    line = clean(text)
+    half = limit // 2
+    return line if len(line) <= limit else f"{line[:half]} ... {line[-half:]}"
+
+
+def clean(text: str, limit: int | None = None) -> str:
+    """Return a text on one line, of printable characters, cut to `limit` characters."""
+    if not text.isprintable():
+        text = "".join(char if char.isprintable() else " " for char in _TERMINAL_SEQUENCE.sub("", text))
+    return " ".join(text.split())[:limit]
+
+
+def reason(text: str, otherwise: str) -> str:
+    """Return a text if it is a valid reason of a condition and of an Event: one word, of limited length."""
+    return text if len(text) <= REASON_LIMIT and _REASON.fullmatch(text) else otherwise
 
 
 def without_numbers(message: str) -> str:
     """Return a message in a form that is the same for two whose quotations differ only in words with a digit."""
     text, mark, quotation = message.partition(MARK)
     return text + mark + _WITH_A_DIGIT.sub("0", quotation)
-
-
-def _plain(text: str) -> str:
-    shown = "".join(character if character.isprintable() else " " for character in _TERMINAL_SEQUENCE.sub("", text))
-    return " ".join(shown.split())
