@@ -1,6 +1,5 @@
 """What of the CRD's schema the API server checks in a status, as a list of violations."""
 
-import functools
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,12 +10,12 @@ import yaml
 _TYPES: Mapping[Any, tuple[type, ...]] = {"object": (dict,), "array": (list,), "string": (str,), "integer": (int,)}
 
 
-@functools.cache
+_CRD = yaml.safe_load((Path(__file__).parents[2] / "crds" / "webapps.yaml").read_text(encoding="utf-8"))
+
+
 def schema(part: str) -> dict[str, Any]:
     """Return the schema of `spec` or `status`."""
-    path = Path(__file__).parents[2] / "crds" / "webapps.yaml"
-    crd = yaml.safe_load(path.read_text(encoding="utf-8"))
-    found: dict[str, Any] = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"][part]
+    found: dict[str, Any] = _CRD["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"][part]
     return found
 
 

@@ -148,8 +148,8 @@ def waits_for(webapp: WebApp, observed: Observed, store: Store) -> str | None:
     live = deployment.content
     if condition(live, "Available").get("status") != "True":
         return f"Deployment {webapp.name} is available"
-    selector = observed.content["spec"].get("selector", {})
-    labels = live["spec"]["template"]["metadata"]["labels"]
+    selector = observed.content.get("spec", {}).get("selector", {})
+    labels = live.get("spec", {}).get("template", {}).get("metadata", {}).get("labels", {})
     if selector and selector.items() <= labels.items() and health(live).level is not Level.HEALTHY:
         # It leads to the new pods either way, while those of before may lack the ports that it will name.
         return f"Deployment {webapp.name} is rolled out"

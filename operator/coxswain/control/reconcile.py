@@ -250,7 +250,7 @@ def _deployed(webapp: WebApp, results: Sequence[Result]) -> Deployed:
     live, health = found.live.content, found.child.health
     unobserved = live.get("status", {}).get("observedGeneration", 0) if is_complete(live) else 0
     return Deployed(
-        live["spec"].get("replicas", 1),
+        live.get("spec", {}).get("replicas", 1),
         unobserved if health.unobserved else None,
         health.uncounted and not webapp.paused and worst([result.child for result in results]) is found.child,
         retried=retried,

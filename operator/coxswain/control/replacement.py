@@ -79,7 +79,7 @@ class Replacements:
         # Without count and note it was unknown whether an autoscaler has the field: that is found out later.
         note = note or AUTOSCALED
         annotations = {**manifest["metadata"].get("annotations", {}), REPLICAS_ANNOTATION: note}
-        count = deleted.manifest["spec"].get("replicas", deleted.observed.content["spec"].get("replicas", 1))
+        count = deleted.manifest["spec"].get("replicas", deleted.observed.content.get("spec", {}).get("replicas", 1))
         return {
             **manifest,
             "metadata": {**manifest["metadata"], "annotations": annotations},

@@ -5,7 +5,7 @@ our Apply entry and who else owns fields, and of a pod its template hash, phase,
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,6 +38,12 @@ _METADATA = ("generation", "labels", "annotations", "ownerReferences")
 _CONDITION = ("type", "status", "reason", "message")
 _CONTAINERS = ("initContainerStatuses", "containerStatuses")
 _TARGET = ("apiVersion", "kind", "name")
+_PARTS = {
+    POD: ("metadata", "status"),
+    REPLICA_SET: ("metadata",),
+    HORIZONTAL_POD_AUTOSCALER: ("metadata", "spec"),
+}
+"""What is read at all of kinds that others write."""
 _UNREADY = ("image", "started", "restartCount", "state", "lastState")
 
 
@@ -125,8 +131,10 @@ def observe(kind: Kind, raw: Mapping[str, Any]) -> Observed:
     Raises:
         KeyError, ValueError: it is no object of the API.
     """
+    managed = raw["metadata"].get("managedFields") or []
+    raw = _present({**raw, "metadata": {**raw["metadata"], "managedFields": None}}, _PARTS.get(kind))
     metadata = raw["metadata"]
-    owned, others = _managed(metadata.get("managedFields", [])) if kind in CHILDREN else (None, ())
+    owned, others = _managed(managed) if kind in CHILDREN else (None, ())
     theirs = kind is HORIZONTAL_POD_AUTOSCALER
     if owned is None and _is_foreign(kind, metadata):
         content, others = _identity(kind, metadata), ()
@@ -199,6 +207,16 @@ def _bounded(config_map: Mapping[str, Any], owned: Fields | None) -> Mapping[str
     return cut
 
 
+def _present(value: Any, names: Collection[str] | None = None) -> Any:
+    """Return a copy without nulls, which Go writes for an empty time, list or map; of a map only these names."""
+    if isinstance(value, Mapping):
+        kept = value if names is None else names
+        return {key: _present(item) for key, item in value.items() if item is not None and key in kept}
+    if isinstance(value, list):
+        return [_present(item) for item in value if item is not None]
+    return value
+
+
 def _content(kind: Kind, raw: Mapping[str, Any]) -> Manifest:
     if kind is POD:
         return _pod(raw)
@@ -221,7 +239,9 @@ def _content(kind: Kind, raw: Mapping[str, Any]) -> Manifest:
 def _targeted(reference: Mapping[str, str]) -> set[str]:
     """Return the name of the Deployment that is referred to: its WebApp has the same."""
     group = reference.get("apiVersion", "").partition("/")[0]
-    return {reference["name"]} if (group, reference.get("kind")) == (DEPLOYMENT.group, DEPLOYMENT.kind) else set()
+    return (
+        {reference.get("name", "")} if (group, reference.get("kind")) == (DEPLOYMENT.group, DEPLOYMENT.kind) else set()
+    )
 
 
 def _revision(replica_set: Mapping[str, Any]) -> Manifest:
@@ -261,10 +281,10 @@ def _only(mapping: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
 def _controller(metadata: Mapping[str, Any]) -> Controller | None:
     for reference in metadata.get("ownerReferences", []):
         if reference.get("controller"):
-            group = reference["apiVersion"].partition("/")[0]
+            group, kind = reference.get("apiVersion", "").partition("/")[0], reference.get("kind", "")
             # A foreign kind that happens to be called WebApp is not ours to look at.
-            kind = reference["kind"] if reference["kind"] != KIND or group == GROUP else f"{KIND}.{group}"
-            return Controller(kind, reference["name"], reference["uid"])
+            kind = kind if kind != KIND or group == GROUP else f"{KIND}.{group}"
+            return Controller(kind, reference.get("name", ""), reference.get("uid", ""))
     return None
 
 
@@ -275,11 +295,10 @@ def _managed(entries: list[Mapping[str, Any]]) -> tuple[Fields | None, tuple[Ent
         if entry.get("subresource") == "status":
             continue
         if (entry.get("manager"), entry.get("operation")) == (FIELD_MANAGER, "Apply"):
-            owned = entry.get("fieldsV1", {})
+            owned = entry.get("fieldsV1") or {}
         else:
-            others.append(
-                Entry(str(entry.get("manager", "")), entry.get("fieldsV1", {}), str(entry.get("operation", "")))
-            )
+            manager, operation = (str(entry.get(name) or "") for name in ("manager", "operation"))
+            others.append(Entry(manager, entry.get("fieldsV1") or {}, operation))
     return owned, tuple(others)
 
 

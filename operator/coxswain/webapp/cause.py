@@ -8,7 +8,7 @@ The states are those of pkg/kubelet/kubelet_pods.go, container/sync_result.go an
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import IntEnum
 from typing import Any
 
@@ -86,24 +86,25 @@ def of_container(status: Mapping[str, Any], spec: Mapping[str, Any], pod: str, n
     """
     state = status.get("state", {})
     waiting, running = state.get("waiting", {}), state.get("running")
+    began = moment((running or {}).get("startedAt"))
     last = state.get("terminated") or status.get("lastState", {}).get("terminated") or {}
     reason = waiting.get("reason") or ""
-    who = f"container {status['name']} (image {spec.get('image') or status.get('image')})"
+    who = f"container {status.get('name', '')} (image {spec.get('image') or status.get('image')})"
     if reason == "RunContainerError" or (running is None and last.get("reason") in _NEVER_RAN):
         said = last if last.get("reason") in _NEVER_RAN else waiting
         return Finding(Cause(Rank.NOT_MADE, "RunContainerError", f"{who} can't be started", message_of(said, pod)))
     if reason not in (*_ON_ITS_WAY, "CrashLoopBackOff"):
         return Finding(_not_made(who, reason, message_of(waiting, pod)))
     if reason == "CrashLoopBackOff" or _loops(state, last, status.get("restartCount", 0), now):
-        return Finding(_crash(who, last, spec), moment(running["startedAt"]) + SOUND if running else None)
-    if running is None:
+        return Finding(_crash(who, last, spec), after(began, SOUND))
+    if running is None or began is None:
         return Finding()
-    return _probed(who, spec, moment(running["startedAt"]), now, started=bool(status.get("started")))
+    return _probed(who, spec, began, now, started=bool(status.get("started")))
 
 
 def message_of(said: Mapping[str, Any], pod: str) -> str:
     """Return the message of a state, without the name of the pod that the kubelet puts into some."""
-    return abridged(_POD_ASIDE.sub("", said.get("message") or "").replace(pod, "the pod"))
+    return abridged(_POD_ASIDE.sub("", said.get("message") or "").replace(pod or "\n", "the pod"))
 
 
 def word(reason: str | None, otherwise: str) -> str:
@@ -111,9 +112,21 @@ def word(reason: str | None, otherwise: str) -> str:
     return reason if reason and _WORD.fullmatch(reason) else otherwise
 
 
-def moment(text: str) -> datetime:
-    """Return a time that the API server sent."""
-    return datetime.fromisoformat(text)
+def moment(text: str | None) -> datetime | None:
+    """Return a time that the API server sent, in UTC; None if there is none, as for a container that never ran."""
+    try:
+        found = datetime.fromisoformat(text or "")
+        return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def after(time: datetime | None, delay: timedelta) -> datetime | None:
+    """Return the time after a delay; None if the time is unknown or is the last that there is."""
+    try:
+        return None if time is None else time + delay
+    except OverflowError:
+        return None
 
 
 def _not_made(who: str, reason: str, message: str) -> Cause:
@@ -128,11 +141,11 @@ def _loops(state: Mapping[str, Any], last: Mapping[str, Any], restarts: int, now
 
     A first end makes no loop, as it is started again at once; nor does one after a long run, such as by a reboot.
     """
-    began, ended = last.get("startedAt"), last.get("finishedAt")
-    if not began or not ended or restarts < (1 if "terminated" in state else 2):
+    began, ended = moment(last.get("startedAt")), moment(last.get("finishedAt"))
+    if began is None or ended is None or restarts < (1 if "terminated" in state else 2):
         return False
-    running = state.get("running")
-    return moment(ended) - moment(began) < SOUND and (running is None or now < moment(running["startedAt"]) + SOUND)
+    sound = after(moment(state.get("running", {}).get("startedAt")), SOUND)
+    return ended - began < SOUND and (sound is None or now < sound)
 
 
 def _crash(who: str, last: Mapping[str, Any], spec: Mapping[str, Any]) -> Cause:
@@ -157,8 +170,8 @@ def _probed(who: str, spec: Mapping[str, Any], began: datetime, now: datetime, *
     name = "readinessProbe" if started or not past else "startupProbe"
     if name not in spec:
         return Finding()
-    late = began + timedelta(seconds=1 + sum(_seconds(spec[probe]) for probe in {*past, name}))
-    if now < late:
+    late = after(began, timedelta(seconds=1 + sum(_seconds(spec[probe]) for probe in {*past, name})))
+    if late is None or now < late:
         return Finding(until=late)
     reason = "ReadinessProbeFailing" if name == "readinessProbe" else "StartupProbeFailing"
     return Finding(Cause(Rank.UNREADY, reason, f"{who} runs, but its {name} fails: {_check(spec[name])}"))
@@ -177,5 +190,5 @@ def _check(probe: Mapping[str, Any]) -> str:
     """Return what a probe does, in the words of its fields."""
     for kind in ("httpGet", "tcpSocket", "grpc"):
         if kind in probe:
-            return f"{kind} {probe[kind].get('path', '')} on port {probe[kind]['port']}".replace("  ", " ")
-    return abridged("exec " + " ".join(probe.get("exec", {}).get("command", [])))
+            return f"{kind} {probe[kind].get('path', '')} on port {probe[kind].get('port', '')}".replace("  ", " ")
+    return abridged("exec " + " ".join(map(str, probe.get("exec", {}).get("command", []))))

@@ -103,7 +103,7 @@ def _all_of_one_template(live: Mapping[str, Any]) -> bool:
 
 
 def _names(template: Mapping[str, Any]) -> set[str]:
-    return {container["name"] for container in template.get("spec", {}).get("containers", [])}
+    return {container.get("name", "") for container in template.get("spec", {}).get("containers", [])}
 
 
 def _is_headless(service: Mapping[str, Any]) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from coxswain.webapp.cause import SOUND, Cause, Finding, Rank, message_of, moment, of_container, word
+from coxswain.webapp.cause import SOUND, Cause, Finding, Rank, after, message_of, moment, of_container, word
 from coxswain.webapp.health import ROLLING_OUT, Health, Level, condition
 from coxswain.webapp.quote import quoted
 
@@ -13,6 +13,9 @@ REVISION = "deployment.kubernetes.io/revision"
 """Annotation of a Deployment and its ReplicaSets: the number of the revision, the greatest of the newest."""
 TEMPLATE_HASH = "pod-template-hash"
 """Label of a ReplicaSet and its pods: the same for the pods of one revision."""
+
+
+_CONTAINERS = ("initContainers", "containers")
 
 
 @dataclass(frozen=True)
@@ -44,8 +47,8 @@ def diagnosis(
     """
     newest = _newest(deployment, replica_sets)
     concerned = [pod for pod in pods if newest and _template_hash(pod) == newest and not _replaced(pod, now)]
-    template = deployment["spec"]["template"]["spec"]
-    specs = {spec["name"]: spec for spec in [*template.get("initContainers", []), *template["containers"]]}
+    template = deployment.get("spec", {}).get("template", {}).get("spec", {})
+    specs = {spec.get("name"): spec for kind in _CONTAINERS for spec in template.get(kind, [])}
     findings = [list(_findings(pod, specs, now)) for pod in concerned]
     again = min((finding.until for found in findings for finding in found if finding.until), default=None)
     causes = [[finding.cause for finding in found if finding.cause] for found in findings]
@@ -81,31 +84,37 @@ def _newest(deployment: Mapping[str, Any], replica_sets: Sequence[Mapping[str, A
 
 
 def _revision(owner: Mapping[str, Any]) -> str:
-    return str(owner["metadata"].get("annotations", {}).get(REVISION, ""))
+    return str(owner.get("metadata", {}).get("annotations", {}).get(REVISION, ""))
 
 
 def _template_hash(thing: Mapping[str, Any]) -> str | None:
-    found: str | None = thing["metadata"].get("labels", {}).get(TEMPLATE_HASH)
+    found: str | None = thing.get("metadata", {}).get("labels", {}).get(TEMPLATE_HASH)
     return found
 
 
 def _replaced(pod: Mapping[str, Any], now: datetime) -> bool:
     """Tell whether a pod failed that lived for long: it has a successor by now and only waits to be cleaned up."""
-    return pod["status"].get("phase") == "Failed" and now >= moment(pod["metadata"]["creationTimestamp"]) + SOUND
+    sound = _sound(pod)
+    return pod.get("status", {}).get("phase") == "Failed" and sound is not None and now >= sound
 
 
-def _findings(pod: Mapping[str, Any], specs: Mapping[str, Mapping[str, Any]], now: datetime) -> Iterator[Finding]:
-    name, status = pod["metadata"]["name"], pod["status"]
+def _sound(pod: Mapping[str, Any]) -> datetime | None:
+    """Return the time from which on a pod has lived for long."""
+    return after(moment(pod.get("metadata", {}).get("creationTimestamp")), SOUND)
+
+
+def _findings(pod: Mapping[str, Any], specs: Mapping[Any, Mapping[str, Any]], now: datetime) -> Iterator[Finding]:
+    name, status = pod.get("metadata", {}).get("name", ""), pod.get("status", {})
     scheduled = condition(pod, "PodScheduled")
     if status.get("phase") == "Failed":
         cause = Cause(
             Rank.FAILED, word(status.get("reason"), "PodFailed"), "failed and replaced", message_of(status, name)
         )
-        yield Finding(cause, moment(pod["metadata"]["creationTimestamp"]) + SOUND)
+        yield Finding(cause, _sound(pod))
     elif scheduled.get("status") == "False":
         reason = word(scheduled.get("reason"), "Unschedulable")
         yield Finding(Cause(Rank.UNSCHEDULED, reason, "no node takes it", message_of(scheduled, name)))
     else:
         for container in [*status.get("initContainerStatuses", []), *status.get("containerStatuses", [])]:
             if not container.get("ready"):
-                yield of_container(container, specs.get(container["name"], {}), name, now)
+                yield of_container(container, specs.get(container.get("name"), {}), name, now)
