@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coxswain.webapp.children import desired
+from coxswain.webapp.pod_security import violations
 from coxswain.webapp.spec import Manifest, WebApp
 from unit.objects import webapp
 
@@ -155,7 +156,8 @@ def test_rules_of_every_webapp(spec: dict[str, Any]) -> None:
     assert desired(app)[-1]["spec"]["selector"] == {"matchLabels": {"coxswain.dev/webapp": app.name}}
     assert pod(app)["automountServiceAccountToken"] is False
     assert pod(app)["securityContext"]["runAsNonRoot"] is True
-    assert container(app)["securityContext"] == {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+    assert violations(desired(app)[-1]["spec"]["template"]) == []
+    assert violations({"spec": {"containers": [container(app)]}}) == [], "whatever the pod says"
     assert ("Service" in kinds(app)) == bool(spec.get("ports"))
     assert ("ConfigMap" in kinds(app)) == bool(spec.get("config"))
 

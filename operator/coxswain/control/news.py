@@ -7,7 +7,7 @@ from coxswain.control.result import Correction, Result
 from coxswain.control.scaling import notes
 from coxswain.kube.events import Occurrence
 from coxswain.webapp.co_writers import shown
-from coxswain.webapp.conditions import CONTESTED, READY, worst
+from coxswain.webapp.conditions import CONTESTED, POD_SECURITY_VIOLATED, READY, worst
 from coxswain.webapp.health import Level
 from coxswain.webapp.policy import Policy
 from coxswain.webapp.scaling import AUTOSCALED, kept_of
@@ -36,6 +36,7 @@ def news(
         _drift(webapp, results, previous),
         _conflicts(previous, present),
         _contested(previous, present),
+        _insecure(previous, present),
         _undeclared(undeclared),
     ]
     return [occurrence for occurrence in found if occurrence is not None]
@@ -128,6 +129,13 @@ def _contested(previous: Status, present: Status) -> Occurrence | None:
     if now.get("status") != "True" or now.get("message") == before.get("message"):
         return None
     return Occurrence("Contested", "Apply", f"left alone for a while: {now['message']}", "Warning")
+
+
+def _insecure(previous: Status, present: Status) -> Occurrence | None:
+    before, now = (_condition(found, POD_SECURITY_VIOLATED) for found in (previous, present))
+    if not now or now["message"] == before.get("message"):
+        return None
+    return Occurrence(POD_SECURITY_VIOLATED, "Check", now["message"], "Warning")
 
 
 def _undeclared(fields: Sequence[str]) -> Occurrence | None:

@@ -20,6 +20,7 @@ from coxswain.control.overwritten import Overwritten
 from coxswain.control.removal import Removals
 from coxswain.control.report import Deployed, Report, Reporter
 from coxswain.control.result import Result
+from coxswain.control.security import violations_of
 from coxswain.control.store import Key, Store
 from coxswain.control.untouched import untouched
 from coxswain.kube.apply import Writer
@@ -211,6 +212,7 @@ class Reconciler:
             [result.child for result in results],
             None if deployment is None else deployment.content,
             held=conflicts(results),
+            insecure=() if deployment is None else violations_of(deployment),
             repairs=self._ledger.waiting(key),
         )
         wanted = status(webapp, found, previous, now.strftime("%Y-%m-%dT%H:%M:%SZ"))

@@ -3,6 +3,7 @@
 import logging
 import os
 import uuid
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,6 +20,8 @@ log = logging.getLogger(__name__)
 CONTROLLER = "coxswain.dev/operator"
 QUIET_SECONDS = 300.0
 """For which one object, reason and message are told of at most once."""
+TOLD_LIMIT = 20_000
+"""Events that are remembered at most, the latest: those of ten for each of 2000 WebApps in trouble."""
 _NOTE_LIMIT = 1024  # of events.k8s.io/v1
 
 
@@ -39,12 +42,13 @@ class Recorder:
         """Post with `client`; `clock` gives monotonic seconds."""
         self._client = client
         self._clock = clock
-        self._told: dict[tuple[str, str, str], float] = {}
+        self._told: OrderedDict[tuple[str, str, str], float] = OrderedDict()
 
     async def record(self, webapp: Observed, occurrence: Occurrence) -> None:
         """Post an Event unless the same was told lately. One that can't be posted is lost: it is news, not state."""
         now = self._clock()
-        self._told = {key: then for key, then in self._told.items() if now - then < QUIET_SECONDS}
+        while self._told and (len(self._told) >= TOLD_LIMIT or now - next(iter(self._told.values())) >= QUIET_SECONDS):
+            self._told.popitem(last=False)
         key = (webapp.uid, occurrence.reason, without_numbers(occurrence.note))
         if key in self._told:
             return

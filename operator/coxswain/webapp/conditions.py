@@ -16,6 +16,7 @@ from coxswain.webapp.children.service import url
 from coxswain.webapp.co_writers import ANOTHER_COXSWAIN, UNKNOWN, Conflict, Repair, conflicts, drift
 from coxswain.webapp.health import DELETED_AGAIN, HEALTHY, Child, Level, condition
 from coxswain.webapp.identity import MANAGED_BY, WEBAPP_LABEL
+from coxswain.webapp.pod_security import Violation
 from coxswain.webapp.policy import Policy, unknown_policies
 from coxswain.webapp.quote import MESSAGE_LIMIT, clean, without_numbers
 from coxswain.webapp.spec import ChildStatus, Condition, ConflictStatus, Status, WebApp
@@ -28,6 +29,11 @@ READY, PROGRESSING, AVAILABLE, STALLED, CONFLICTED, CONTESTED = TYPES = (
     "Conflicted",
     "Contested",
 )
+
+POD_SECURITY_VIOLATED = "PodSecurityViolated"
+"""A condition that is there only while it is True, so that nearly all WebApps do without it."""
+
+_OURS = (*TYPES, POD_SECURITY_VIOLATED)
 
 _NAMED = 5
 
@@ -71,6 +77,8 @@ class Observations:
     """Desired fields that other managers hold."""
     repairs: Sequence[Repair] = ()
     """What was put back and is not in the ledger yet."""
+    insecure: Sequence[Violation] = ()
+    """Fields of the pod template that fail Pod Security `restricted`."""
 
 
 def status(webapp: WebApp, found: Observations, previous: Status, now: str) -> Status:
@@ -93,10 +101,12 @@ def status(webapp: WebApp, found: Observations, previous: Status, now: str) -> S
         CONFLICTED: _conflicted(conflicted, unknown_policies(webapp)),
         CONTESTED: _contested(found.held),
     }
+    if found.insecure:
+        findings[POD_SECURITY_VIOLATED] = _insecure(webapp, found.insecure)
     address = url(webapp)
     return {
         "observedGeneration": webapp.generation,
-        "conditions": [_condition(webapp, name, findings[name], previous, now) for name in TYPES],
+        "conditions": [_condition(webapp, name, finding, previous, now) for name, finding in findings.items()],
         "replicas": counts.get("replicas", 0),
         "readyReplicas": counts.get("readyReplicas", 0),
         "updatedReplicas": counts.get("updatedReplicas", 0),
@@ -138,10 +148,10 @@ def _said(status: Status, without: Sequence[str] = (), *, messages: bool = True)
     def shown(items: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         return [{**item, "message": without_numbers(item.get("message", "")) if messages else ""} for item in items]
 
-    ours = [found for found in status.get("conditions", []) if found.get("type") in TYPES]
+    ours = [found for found in status.get("conditions", []) if found.get("type") in _OURS]
     return {
         **{key: value for key, value in status.items() if key not in without},
-        "conditions": sorted(shown(ours), key=lambda found: TYPES.index(found["type"])),
+        "conditions": sorted(shown(ours), key=lambda found: _OURS.index(found["type"])),
         "children": shown(status.get("children", [])),
     }
 
@@ -214,6 +224,15 @@ def _cause(managers: Collection[str]) -> str:
     if ANOTHER_COXSWAIN in managers:
         return f"; the probable cause is {_TWO_OPERATORS}"
     return f"; a possible cause is {_TWO_OPERATORS}" if UNKNOWN in managers else ""
+
+
+def _insecure(webapp: WebApp, insecure: Sequence[Violation]) -> _Finding:
+    fields = _listed([f"{each.field} is set by {each.manager}" for each in insecure])
+    message = (
+        f"the pods of Deployment {webapp.name} fail Pod Security 'restricted': {fields}. {MANAGED_BY} does not write"
+        " fields that the WebApp does not set. Remove them from the Deployment, or have these managers remove them"
+    )
+    return _Finding("True", "NotRestricted", message)
 
 
 def _listed(sentences: Sequence[str]) -> str:

@@ -6,7 +6,10 @@ what the API server sent: validated and defaulted by it, so nothing is checked a
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, NotRequired, TypedDict
+
+from coxswain.webapp.content import content_hash
 
 GROUP = "coxswain.dev"
 VERSION = "v1"
@@ -334,6 +337,11 @@ class WebApp:
     def replicas(self) -> int:
         """Pods that should run."""
         return self.spec.get("replicas", 1)
+
+    @cached_property
+    def content_hash(self) -> str:
+        """A hash of `config` and `files`, computed once."""
+        return content_hash(self.spec)
 
     @property
     def paused(self) -> bool:

@@ -1,7 +1,8 @@
 """The container of a pod, and the volume that its files come from."""
 
 from coxswain.webapp.canonical import quantities, without_empty
-from coxswain.webapp.children.configmap import config_map_name, file_key
+from coxswain.webapp.children.configmap import config_map_name
+from coxswain.webapp.content import file_key
 from coxswain.webapp.quantity import canonical
 from coxswain.webapp.spec import EnvironmentVariable, Manifest, Probe, ReadinessProbe, WebApp
 
@@ -11,6 +12,16 @@ FILES_VOLUME = "files"
 DEFAULT_TERMINATION_GRACE_SECONDS = 30  # Kubernetes' own
 PRE_STOP_SLEEP_SECONDS = 5
 """How long a pod goes on serving after its end was decided: endpoints and proxies need a while to learn of it."""
+
+_SECURITY = {
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+    "privileged": False,
+    "runAsNonRoot": True,
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+"""All that Pod Security `restricted` asks of a container, also what the pod says: another manager who sets a field here
+would be stronger than the pod's (https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted)."""
 
 
 def container(webapp: WebApp) -> Manifest:
@@ -44,7 +55,7 @@ def container(webapp: WebApp) -> Manifest:
             # The last words of a program that writes them to its log, as nearly all do: the status quotes them
             # (docs/decisions/0011).
             "terminationMessagePolicy": "FallbackToLogsOnError",
-            "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+            "securityContext": _SECURITY,
         }
     )
 

@@ -1,0 +1,23 @@
+"""The content of a WebApp's ConfigMap, `config` and `files`, and its hash."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+
+def data(spec: Mapping[str, Any]) -> dict[str, str]:
+    """Return the ConfigMap's data."""
+    files = {file_key(file["path"]): file["content"] for file in spec.get("files", [])}
+    return {**spec.get("config", {}), **files}
+
+
+def content_hash(spec: Mapping[str, Any]) -> str:
+    """Return a hash of the data, which may have a megabyte."""
+    content = json.dumps(data(spec), sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(content.encode()).hexdigest()[:10]
+
+
+def file_key(path: str) -> str:
+    """Return the key of the file with this path: a path is no valid key, and its position in the list may change."""
+    return f"file-{hashlib.sha256(path.encode()).hexdigest()[:10]}"

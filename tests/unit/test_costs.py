@@ -1,0 +1,73 @@
+"""What large content and many Events cost, counted rather than timed."""
+
+import asyncio
+import hashlib
+import time
+from typing import Any
+
+import pytest
+
+from coxswain.kube.events import QUIET_SECONDS, TOLD_LIMIT, Occurrence, Recorder
+from coxswain.webapp.children import desired
+from unit.objects import observed_webapp, webapp
+
+FILES = [{"path": f"/etc/f{number}", "content": "x" * 12_000} for number in range(60)]
+CONFIG = {f"K{number}": "v" * 100 for number in range(256)}
+
+
+def test_content_is_hashed_once_however_many_variables_name_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    hashed: list[int] = []
+    sha256 = hashlib.sha256
+
+    def counted(content: bytes) -> Any:
+        hashed.append(len(content))
+        return sha256(content)
+
+    monkeypatch.setattr(hashlib, "sha256", counted)
+    app = webapp(files=FILES, config=CONFIG)
+    began = time.process_time()
+    first = desired(app)
+    print(f"720 kB of files and 256 names: {1000 * (time.process_time() - began):.1f} ms")
+    assert sum(size > 1000 for size in hashed) == 1
+    assert desired(app) == first
+    assert sum(size > 1000 for size in hashed) == 1
+
+
+class Posted:
+    """Counts what is posted."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    async def create(self, *_: Any) -> None:
+        self.count += 1
+
+
+async def _record(recorder: Recorder, numbers: range) -> None:
+    for number in numbers:
+        webapp = observed_webapp(f"w{number}", uid=f"u{number}")
+        await recorder.record(webapp, Occurrence("Created", "Create", "created x"))
+
+
+def test_events_told_are_dropped_from_the_oldest_on() -> None:
+    posted, now = Posted(), [0.0]
+    recorder = Recorder(posted, lambda: now[0])  # type: ignore[arg-type]
+    asyncio.run(_record(recorder, range(10)))
+    now[0] = QUIET_SECONDS - 1
+    asyncio.run(_record(recorder, range(5, 15)))
+    assert posted.count == 15
+    now[0] = QUIET_SECONDS
+    asyncio.run(_record(recorder, range(15)))
+    assert posted.count == 25, "those of the beginning may be told again, the later ones may not"
+
+
+def test_events_told_are_bounded_and_cost_the_same_however_many_there_are() -> None:
+    posted = Posted()
+    recorder = Recorder(posted, lambda: 0.0)  # type: ignore[arg-type]
+    took = []
+    for first in range(0, TOLD_LIMIT + 2000, 2000):
+        began = time.process_time()
+        asyncio.run(_record(recorder, range(first, first + 2000)))
+        took.append(time.process_time() - began)
+    print(f"2000 Events: {took[0]:.2f} s at first, {took[-1]:.2f} s after {TOLD_LIMIT}")
+    assert len(recorder._told) == TOLD_LIMIT
