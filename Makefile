@@ -41,11 +41,11 @@ golden: $(VENV)/.ready ## write the golden files anew, for `git diff` to judge
 	UPDATE_GOLDEN=1 $(BIN)/pytest -q tests/unit/test_children.py -k golden
 
 test: $(VENV)/.ready programs ## pure parts, a real API server, the quick ones of the fault suite
-	$(BIN)/pytest --numprocesses $(JOBS) --dist loadfile -m "not semantics"
+	$(BIN)/pytest --numprocesses $(JOBS) --dist loadfile -m "not semantics and not large"
 	$(FAULTS) -m quick
 
-semantics: $(VENV)/.ready programs ## what the API server does with versions, watches and concurrent writes
-	$(BIN)/pytest tests/integration --numprocesses $(JOBS) --dist loadfile -m semantics
+semantics: $(VENV)/.ready programs ## what the API server does with versions, watches and concurrent writes; large objects
+	$(BIN)/pytest tests/integration --numprocesses $(JOBS) --dist loadfile -m "semantics or large"
 
 faults: $(VENV)/.ready programs ## all faults; ONLY=words chooses, SCALE=1 waits as long as the table says; docs/faults.md
 	$(FAULTS) $(if $(ONLY),-k "$(ONLY)") --results .faults/survived.json

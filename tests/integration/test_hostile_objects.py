@@ -19,6 +19,8 @@ from cluster import ControlPlane
 from cluster.operator_process import OperatorProcess
 from integration.scene import SPEC, Scene, eventually, manifest
 
+pytestmark = pytest.mark.large
+
 ROOT = Path(__file__).parents[2]
 COUNT = 300
 MANY_KEYS = 40_000
