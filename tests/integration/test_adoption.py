@@ -140,3 +140,18 @@ def test_a_service_is_adopted_when_its_pods_are_there(scene: Scene) -> None:
     scene.ready()
     assert scene.get("service")["spec"]["selector"] == {OUR_LABEL: "web"}
     assert endpoints.fewest() >= 1
+
+
+def test_an_unnamed_port_of_an_exposed_service_goes_on_adoption(scene: Scene) -> None:
+    """As `kubectl expose` makes it: the WebApp asks for another port, and two ports need names (K35)."""
+    scene.kubectl("create", "deployment", "old", "--image=registry.example/old:1")
+    scene.kubectl("expose", "deployment", "old", "--name=web", "--port=80", "--target-port=8080")
+    assert [port.get("name") for port in scene.get("service")["spec"]["ports"]] == [None]
+    scene.kubectl("annotate", "service", "web", "coxswain.dev/adopt=web")
+    uid = scene.get("service")["metadata"]["uid"]
+    scene.apply()
+    scene.ready()
+    service = scene.get("service")
+    assert service["metadata"]["uid"] == uid
+    assert [(port["name"], port["port"]) for port in service["spec"]["ports"]] == [("http", 8080)]
+    assert service["spec"]["selector"] == {OUR_LABEL: "web"}

@@ -205,3 +205,43 @@ def test_what_was_taken_over_is_not_taken_over_again(change: str) -> None:
     made = planned(change, Policy.ENFORCE, taken_over=True)
     assert made.differences
     assert made.rivals == ()
+
+
+def adopted_service(*ports: Manifest, policy: Policy = Policy.ENFORCE) -> Plan:
+    """Plan the adoption of a Service that kubectl has made with these ports."""
+    content = {**SERVICE, "spec": {**SERVICE["spec"], "ports": list(ports)}}
+    raw = stored(content)
+    raw["metadata"]["managedFields"] = [
+        {"manager": "kubectl-expose", "operation": "Update", "fieldsV1": fields_of(content)}
+    ]
+    return plan(SERVICE, observe(kind_of(SERVICE), raw), lambda _: policy, adopting=True)
+
+
+UNNAMED = {"port": 80, "protocol": "TCP", "targetPort": 8080}
+OURS = {"name": "http", "port": 8080, "protocol": "TCP", "targetPort": "http"}
+
+
+@pytest.mark.parametrize(
+    ("ports", "gone"),
+    [
+        ((UNNAMED,), ["spec.ports[port=80,protocol=TCP]"]),
+        ((OURS,), []),
+        (({**UNNAMED, "port": 8080},), []),
+        ((OURS, {**UNNAMED, "name": "more"}), ["spec.ports[port=80,protocol=TCP]"]),
+        (({**OURS, "port": 81},), ["spec.ports[port=81,protocol=TCP]"]),
+    ],
+)
+def test_ports_of_a_former_owner_that_nobody_asks_for_go_on_adoption(
+    ports: tuple[Manifest, ...], gone: list[str]
+) -> None:
+    """K35: an unnamed one can't stay beside another, and the new pods need not listen on any of them."""
+    assert [text(path) for path in adopted_service(*ports).rivals] == gone
+
+
+def test_ports_of_a_former_owner_stay_if_the_policy_says_so() -> None:
+    assert adopted_service(UNNAMED, policy=Policy.YIELD).rivals == ()
+
+
+def test_ports_that_others_add_to_a_child_stay() -> None:
+    content = {**SERVICE, "spec": {**SERVICE["spec"], "ports": [OURS, {**UNNAMED, "name": "more"}]}}
+    assert plan(SERVICE, observe(kind_of(SERVICE), stored(content))).rivals == ()

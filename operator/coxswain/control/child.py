@@ -290,6 +290,7 @@ class ChildWriter:
             observed,
             None if enforces_all(webapp) else policy,
             self._contests.held_off(_key(webapp), manifest),
+            adopting=not observed.is_child_of(webapp),
         )
 
     async def _release(self, webapp: WebApp, observed: Observed) -> Observed:

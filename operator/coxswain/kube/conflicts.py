@@ -8,9 +8,11 @@ from dataclasses import dataclass
 
 from coxswain.kube.compare import Difference, differences, managers, places
 from coxswain.kube.edit import owned_part, with_value, without
-from coxswain.kube.fields import Path, at, owns
+from coxswain.kube.fields import Path, at, owns, spelling, text
+from coxswain.kube.kinds import SERVICE
 from coxswain.kube.managed import BEFORE_FIRST_APPLY
 from coxswain.kube.observed import FIELD_MANAGER, REPLICAS_MANAGER, Observed, comparable
+from coxswain.kube.unions import PORTS, undesired_ports
 from coxswain.webapp.co_writers import ANOTHER_COXSWAIN, UNKNOWN
 from coxswain.webapp.policy import Policy, is_identity, within
 from coxswain.webapp.spec import Manifest
@@ -57,14 +59,17 @@ def plan(
     observed: Observed,
     policy_of: Callable[[str], Policy] | None = None,
     contested: Sequence[str] = (),
+    *,
+    adopting: bool = False,
 ) -> Plan:
-    """Decide what to apply to a child of ours.
+    """Decide what to apply to a child of ours, or to an object that becomes one.
 
     Args:
         manifest: the child as desired.
         observed: the child as observed.
         policy_of: the policy for a field, by its text; None if every field is enforced.
         contested: fields that are not to be taken back now.
+        adopting: whether it is not a child yet.
     """
     held = _held(manifest, observed, policy_of, contested)
     left = [found for found in held if found.contested or found.policy is Policy.YIELD]
@@ -80,18 +85,24 @@ def plan(
     if fought and all(any(_overlap(difference.path, path) for path in fought) for difference in found):
         found = []
     halted = [each for each in held if each.policy is Policy.HALT and not each.contested and differs(each.difference)]
+    rivals = [rival for difference in found for rival in difference.rivals if not _is_ours_alone(rival, observed)]
+    if adopting and observed.kind is SERVICE:
+        rivals += _former_ports(manifest, observed, policy_of)
     return Plan(
         reduced,
         tuple(found),
         force=any(_taken(difference, observed) for difference in found),
-        rivals=tuple(
-            dict.fromkeys(
-                rival for difference in found for rival in difference.rivals if not _is_ours_alone(rival, observed)
-            )
-        ),
+        rivals=tuple(dict.fromkeys(rivals)),
         left=tuple(left),
         halted=tuple(halted),
     )
+
+
+def _former_ports(manifest: Manifest, observed: Observed, policy_of: Callable[[str], Policy] | None) -> Sequence[Path]:
+    """Return the ports of a Service to be adopted that go: those that the WebApp does not ask for."""
+    entries = [at(entry.fields, PORTS) or {} for entry in observed.others]
+    ports = undesired_ports(manifest, observed.content, spelling(entries))
+    return [port for port in ports if policy_of is None or policy_of(text(port)) is Policy.ENFORCE]
 
 
 def _is_kept(difference: Difference, kept: Sequence[Path]) -> bool:

@@ -36,8 +36,8 @@ def forces_always() -> None:
 def takes_no_rivals() -> None:
     plan: Callable[..., Plan] = child.plan  # type: ignore[attr-defined]
 
-    def without_rivals(*arguments: Any) -> Plan:
-        return replace(plan(*arguments), rivals=())
+    def without_rivals(*arguments: Any, **named: Any) -> Plan:
+        return replace(plan(*arguments, **named), rivals=())
 
     put(child, plan=without_rivals)
 
