@@ -86,6 +86,12 @@ def conflict(kind: Kind, name: str, why: str) -> Refused:
     return refused(409, "Conflict", message, details=_details(kind, name))
 
 
+def unmet(kind: Kind, name: str, why: str) -> Refused:
+    """409: a precondition of a deletion does not hold."""
+    message = f'Operation cannot be fulfilled on {kind.kind} "{name}": {why}'
+    return refused(409, "Conflict", message, details={**_details(kind, name), "kind": kind.name})
+
+
 OUT_OF_DATE = "the object has been modified; please apply your changes to the latest version and try again"
 
 
@@ -110,13 +116,14 @@ class Wrong:
     field: str
 
 
-def invalid(kind: Kind, name: str, wrongs: Sequence[Wrong]) -> Refused:
+def invalid(kind: Kind, name: str, wrongs: Sequence[Wrong], *, by_plural: bool = False) -> Refused:
     """422: the object is not valid."""
     causes = [{"reason": wrong.reason, "message": wrong.message, "field": wrong.field} for wrong in wrongs]
     listed = ", ".join(f"{wrong.field}: {wrong.message}" for wrong in wrongs)
-    message = f'{kind.kind} "{name}" is invalid: {listed if len(wrongs) == 1 else f"[{listed}]"}'
+    called = kind.plural if by_plural else kind.name
+    message = f'{called} "{name}" is invalid: {listed if len(wrongs) == 1 else f"[{listed}]"}'
     details = {**({"name": name} if name else {}), **({"group": kind.group} if kind.group else {})}
-    return refused(422, "Invalid", message, details={**details, "kind": kind.name, "causes": causes})
+    return refused(422, "Invalid", message, details={**details, "kind": called, "causes": causes})
 
 
 def bad_request(message: str) -> Refused:

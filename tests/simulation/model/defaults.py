@@ -6,6 +6,7 @@ What is complete stays the same object.
 from collections.abc import Callable
 from typing import Any
 
+from simulation.model.canonical import canonical
 from simulation.model.kinds import DEPLOYMENT, HPA, NAMESPACE, POD, REPLICA_SET, SERVICE, WEBAPP, Kind
 from simulation.model.schema import Json, Object, webapp
 
@@ -29,6 +30,7 @@ _HPA_METRICS = [
     {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}}
 ]
 _NAME_LABEL = "kubernetes.io/metadata.name"
+_NEVER = {"lastProbeTime": None, "lastTransitionTime": None}
 _MODE = {"defaultMode": 420}
 
 
@@ -58,7 +60,8 @@ def each(change: Callable[[Object], Object]) -> Callable[[list[Object]], list[Ob
 
 
 def defaulted(kind: Kind, obj: Object) -> Object:
-    """Return an object with its defaults."""
+    """Return an object with its defaults, and without what is empty."""
+    obj = canonical(kind, obj)
     obj = filled(obj, {name: value for name, value in kind.empty.items() if name != "spec"})
     change = _OF_KIND.get(kind)
     return obj if change is None else change(obj)
@@ -106,8 +109,7 @@ def _container(found: Object) -> Object:
     for probe in ("livenessProbe", "readinessProbe", "startupProbe"):
         found = at(found, probe, _probe)
     found = at(found, "ports", each(lambda port: filled(port, {"protocol": "TCP"})))
-    found = at(found, "env", each(lambda variable: at(variable, "valueFrom", _source)))
-    return at(found, "resources", _resources)
+    return at(found, "env", each(lambda variable: at(variable, "valueFrom", _source)))
 
 
 def _pull_policy(image: str) -> str:
@@ -145,9 +147,27 @@ def _volume(found: Object) -> Object:
 
 def _pod(obj: Object) -> Object:
     def spec(found: Object) -> Object:
-        return filled(_pod_spec(found), {"enableServiceLinks": True})
+        found = at(_pod_spec(found), "containers", each(lambda one: at(one, "resources", _resources)))
+        return filled(found, {"enableServiceLinks": True})
 
-    return at(at(obj, "spec", spec), "status", lambda status: filled(status, {"phase": "Pending"}))
+    obj = at(obj, "spec", spec)
+    quality = _quality(obj.get("spec", {}).get("containers") or [])
+    return at(obj, "status", lambda status: _pod_status(filled(status, {"phase": "Pending", "qosClass": quality})))
+
+
+def _quality(containers: list[Object]) -> str:
+    asked = [container.get("resources", {}) for container in containers]
+    if not any(each.get("requests") or each.get("limits") for each in asked):
+        return "BestEffort"
+    sure = all({"cpu", "memory"} <= each.get("limits", {}).keys() for each in asked)
+    return "Guaranteed" if sure and all(each["requests"] == each["limits"] for each in asked) else "Burstable"
+
+
+def _pod_status(found: Object) -> Object:
+    found = at(found, "conditions", each(lambda condition: {**_NEVER, **condition}))
+    for name in ("containerStatuses", "initContainerStatuses"):
+        found = at(found, name, each(lambda status: filled(status, {"state": {}, "lastState": {}})))
+    return found
 
 
 def _service(obj: Object) -> Object:
@@ -181,7 +201,7 @@ def _hpa(obj: Object) -> Object:
 
 def _namespace(obj: Object) -> Object:
     labels = {_NAME_LABEL: obj["metadata"].get("name", "")}
-    obj = filled(obj, {"spec": {"finalizers": ["kubernetes"]}})
+    obj = filled(obj, {"spec": {}})
     obj = at(
         obj,
         "metadata",

@@ -2,16 +2,18 @@
 
 from collections.abc import Mapping
 
-from simulation.model.answers import Response, conflict, deleted, not_found
-from simulation.model.kinds import NAMESPACE, POD, Address, Kind
+from simulation.model.answers import Response, deleted, not_found, unmet
+from simulation.model.kinds import NAMESPACE, POD, SERVICE, SERVICE_ACCOUNT, Address, Kind
 from simulation.model.managed import Writer, with_metadata
 from simulation.model.schema import Object
 from simulation.model.store import Store
-from simulation.model.strategy import Maker
+from simulation.model.strategy import Maker, with_stored_status
 from simulation.model.writes import Writes
 
 _ORPHAN = "orphan"
 _FOREGROUND = "foregroundDeletion"
+_RETURNED = (POD, SERVICE, SERVICE_ACCOUNT)
+"""Kinds whose deletion is answered with the object, rather than a Status."""
 _COLLECTOR = "kube-controller-manager"
 
 
@@ -47,9 +49,15 @@ class Deletion:
             seconds = old["spec"].get("terminationGracePeriodSeconds", 30) if grace is None else grace
         held = finalizers or seconds or (kind is NAMESPACE and old["spec"].get("finalizers"))
         if not held:
-            gone = self._store.remove(kind, old)
-            return Response(200, gone) if kind is POD else deleted(kind, gone)
+            gone = self._store.remove(kind, self._ended(old) if kind is POD else old)
+            return Response(200, gone) if kind in _RETURNED else deleted(kind, gone)
         return Response(200, self._marked(kind, old, finalizers, seconds))
+
+    def _ended(self, pod: Object) -> Object:
+        generation = pod["metadata"]["generation"] + ("deletionTimestamp" not in pod["metadata"])
+        return with_metadata(
+            pod, deletionTimestamp=self._maker.time, deletionGracePeriodSeconds=0, generation=generation
+        )
 
     def _marked(self, kind: Kind, old: Object, finalizers: list[str], seconds: int) -> Object:
         metadata = old["metadata"]
@@ -64,7 +72,7 @@ class Deletion:
             )
             if kind is NAMESPACE:
                 new = {**new, "status": {**new.get("status", {}), "phase": "Terminating"}}
-        return old if new == old else self._store.put(kind, new)
+        return old if new == old else self._store.put(kind, with_stored_status(kind, new))
 
     def collect_garbage(self) -> int:
         """Do what the garbage collector would do, once; return how many objects it changed."""
@@ -142,5 +150,6 @@ def _check(kind: Kind, old: Object, preconditions: Mapping[str, str]) -> None:
     for name, told in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
         wanted = preconditions.get(name)
         if wanted and wanted != metadata[name]:
-            why = f"{told} in precondition: {wanted}, {told} in object meta: {metadata[name]}"
-            raise conflict(kind, metadata["name"], f"Precondition failed: {why}")
+            raise unmet(
+                kind, metadata["name"], f"the {told} in the precondition ({wanted}) does not match {metadata[name]}"
+            )

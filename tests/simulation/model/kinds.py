@@ -183,6 +183,7 @@ def parse(path: str) -> Address | None:
     name, subresource = (*rest[1:], "", "")[:2]
     if name and kind.namespaced != (namespace is not None):
         return None
-    if subresource not in ("", "status") or (subresource and not kind.status):
+    subresources = ("status",) * kind.status + ("scale",) * (kind in (DEPLOYMENT, REPLICA_SET))
+    if subresource and subresource not in subresources:
         return None
     return Address(kind, namespace, name, subresource)

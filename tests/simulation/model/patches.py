@@ -65,7 +65,7 @@ def _with(value: Json, path: list[str], new: Json, *, replace: bool) -> Json:
         return new
     part, rest = path[0], path[1:]
     if isinstance(value, dict):
-        if (rest or replace) and part not in value:
+        if rest and part not in value:
             raise Unfit(f"missing key: {part}")
         return {**value, part: _with(value.get(part), rest, new, replace=replace)}
     if isinstance(value, list):

@@ -6,8 +6,9 @@ from typing import Any
 
 from simulation.model.answers import Refused, Response, bad_request, forbidden, no_such_path, refused
 from simulation.model.deletion import Deletion
-from simulation.model.kinds import Address, group_versions, parse
+from simulation.model.kinds import Address, Kind, group_versions, parse
 from simulation.model.reads import Event, got, list_kind, listed, watched
+from simulation.model.scale import Scaling
 from simulation.model.store import Snapshot, Store
 from simulation.model.strategy import Maker
 from simulation.model.writes import Admission, Writes
@@ -37,6 +38,7 @@ class ApiServer:
         maker = Maker(now, new_uid, self._new_address)
         self._writes = Writes(self._store, maker, self.admission)
         self._writes.may_create = lambda address, agent: self._allow(address, "create", agent)
+        self._scaling = Scaling(self._store, maker, self._writes)
         self._deletion = Deletion(self._store, maker, self._writes)
 
     @property
@@ -96,26 +98,40 @@ class ApiServer:
     ) -> Response:
         kinds = group_versions().get(path)
         if kinds is not None and method == "GET":
-            served = tuple(kind for kind in kinds if kind.plural not in self.unserved)
-            if not served:
-                raise no_such_path()
-            return list_kind(kinds[0].api_version, served)
+            return self._answer_discovery(kinds)
         address = self._address(path)
         verb = _VERBS.get(method) or ("get" if address.name else "list")
         self._allow(address, verb, agent)
+        if address.subresource == "scale":
+            return self._answer_scale(method, address, query, body, agent)
         if method == "GET":
             return got(self._store, address) if address.name else listed(self._store, address, query)
-        if method == "POST" and not address.name and isinstance(body, dict):
-            return self._writes.post(address, body, query, agent)
-        if not address.name:
+        if bool(address.name) == (method == "POST"):
             raise refused(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
-        if method == "PUT" and isinstance(body, dict):
-            return self._writes.put(address, body, query, agent)
-        if method == "PATCH":
-            return self._writes.patch(address, body, content_type, query, agent)
         if method == "DELETE":
             return self._deletion.delete(address, body, query, agent)
-        raise bad_request("the body of the request is no object")
+        return self._answer_write(method, address, query, body, content_type=content_type, agent=agent)
+
+    def _answer_discovery(self, kinds: tuple[Kind, ...]) -> Response:
+        served = tuple(kind for kind in kinds if kind.plural not in self.unserved)
+        if not served:
+            raise no_such_path()
+        return list_kind(kinds[0].api_version, served)
+
+    def _answer_write(
+        self, method: str, address: Address, query: Mapping[str, str], body: Any, *, content_type: str, agent: str
+    ) -> Response:
+        if method == "PATCH":
+            return self._writes.patch(address, body, content_type, query, agent)
+        if not isinstance(body, dict):
+            raise bad_request("the body of the request is no object")
+        write = self._writes.put if method == "PUT" else self._writes.post
+        return write(address, body, query, agent)
+
+    def _answer_scale(self, method: str, address: Address, query: Mapping[str, str], body: Any, agent: str) -> Response:
+        if method == "PATCH":
+            return self._scaling.patch(address, body, query, agent)
+        return self._scaling.put(address, body, query, agent) if method == "PUT" else self._scaling.get(address)
 
     def _address(self, path: str) -> Address:
         address = parse(path)

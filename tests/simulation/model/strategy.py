@@ -6,9 +6,9 @@ from datetime import datetime
 
 from simulation.model.answers import OUT_OF_DATE, conflict, invalid
 from simulation.model.defaults import allocated, defaulted
-from simulation.model.kinds import DEPLOYMENT, SERVICE, Kind
+from simulation.model.kinds import DEPLOYMENT, NAMESPACE, SERVICE, Kind
 from simulation.model.managed import with_metadata
-from simulation.model.schema import Object
+from simulation.model.schema import Object, webapp
 from simulation.model.validation import of_change, of_new
 
 
@@ -45,6 +45,8 @@ def created(kind: Kind, obj: Object, maker: Maker) -> Object:
         generation=1 if kind.generation else None,
     )
     obj = defaulted(kind, obj)
+    if kind is NAMESPACE:
+        obj = {**obj, "spec": {"finalizers": ["kubernetes"]}}
     if kind is SERVICE:
         obj = allocated(obj, maker.new_address)
     wrongs = of_new(kind, obj)
@@ -118,6 +120,19 @@ def _has_other_content(kind: Kind, old: Object, new: Object) -> bool:
     return {name: value for name, value in old.items() if name not in outside} != {
         name: value for name, value in new.items() if name not in outside
     }
+
+
+def is_read_default(kind: Kind, obj: Object) -> bool:
+    """Tell whether the status of an object is a default that was never stored, but filled in when it is read.
+
+    The next write stores it, even if it changes nothing else.
+    """
+    return kind.custom and obj.get("status") is webapp()[1]["properties"]["status"].get("default")
+
+
+def with_stored_status(kind: Kind, obj: Object) -> Object:
+    """Return an object whose status is stored from now on, even if it is the default."""
+    return {**obj, "status": dict(obj["status"])} if is_read_default(kind, obj) else obj
 
 
 def same(old: Object, new: Object) -> bool:

@@ -93,6 +93,8 @@ def _compared(kind: Type, old: Json, new: Json) -> _Compared:
     """Return what was added to or changed in a value that both have, and what was removed."""
     if old is new:
         return _SAME
+    if old is None or new is None:
+        old, new = _emptied(old, new), _emptied(new, old)
     if isinstance(kind, Struct | Map) and isinstance(old, dict) and isinstance(new, dict):
         named = kind.fields if isinstance(kind, Struct) else {}
         lefts = {f"f:{name}": (named.get(name, LEAF), below) for name, below in old.items()}
@@ -105,6 +107,11 @@ def _compared(kind: Type, old: Json, new: Json) -> _Compared:
             {element_of(kind, each): (item, each) for each in new},
         )
     return _SAME if old == new and type(old) is type(new) else (MEMBER, None)
+
+
+def _emptied(value: Json, other: Json) -> Json:
+    """Return a null as the empty map or list that it stands for."""
+    return type(other)() if value is None and isinstance(other, dict | list) else value
 
 
 def _zipped(lefts: dict[str, tuple[Type, Json]], rights: dict[str, tuple[Type, Json]]) -> _Compared:

@@ -7,9 +7,11 @@ from typing import Any
 from simulation.model.answers import Wrong
 from simulation.model.kinds import CONFIG_MAP, DEPLOYMENT, POD, REPLICA_SET, SERVICE, Kind
 from simulation.model.schema import Json, Object, webapp
+from simulation.model.validation_of_pods import missing, of_pod_spec, of_workload
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _IMMUTABLE = "field is immutable"
+_UNCHECKED = Wrong("FieldValueInvalid", "Invalid value: null: some validation rules were not checked", "<nil>")
 
 
 def of_new(kind: Kind, obj: Object) -> list[Wrong]:
@@ -30,7 +32,7 @@ def of_change(kind: Kind, old: Object, new: Object, subresource: str) -> list[Wr
         message = "Forbidden: no new finalizers can be added if the object is being deleted"
         wrongs.append(Wrong("FieldValueForbidden", message, "metadata.finalizers"))
     if subresource:
-        return wrongs + (_of_content(kind, new) if kind.custom else [])
+        return wrongs + (_of_content(kind, new) if kind.custom else _of_counts(kind, new.get("status") or {}))
     if kind in (DEPLOYMENT, REPLICA_SET) and old["spec"]["selector"] != new["spec"].get("selector"):
         wrongs.append(Wrong("FieldValueInvalid", f"Invalid value: {_IMMUTABLE}", "spec.selector"))
     if kind is CONFIG_MAP and old.get("immutable"):
@@ -38,6 +40,18 @@ def of_change(kind: Kind, old: Object, new: Object, subresource: str) -> list[Wr
     if kind is SERVICE and old["spec"].get("clusterIP") != new["spec"].get("clusterIP"):
         wrongs.append(Wrong("FieldValueInvalid", "Invalid value: may not change once set", "spec.clusterIPs[0]"))
     return wrongs + _of_content(kind, new)
+
+
+def _of_counts(kind: Kind, status: Object) -> list[Wrong]:
+    """Return which counts of pods are greater than others that include them."""
+    within = {DEPLOYMENT: ("updatedReplicas", "readyReplicas", "availableReplicas")}.get(kind, ())
+    within = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas") if kind is REPLICA_SET else within
+    pairs = [(name, "replicas") for name in within] + [("availableReplicas", "readyReplicas") for _ in within[:1]]
+    return [
+        Wrong("FieldValueInvalid", f"Invalid value: cannot be greater than {most}", f"status.{name}")
+        for name, most in pairs
+        if status.get(name, 0) > status.get(most, 0)
+    ]
 
 
 def _of_immutable(old: Object, new: Object) -> list[Wrong]:
@@ -53,50 +67,20 @@ def _of_immutable(old: Object, new: Object) -> list[Wrong]:
 
 def _of_content(kind: Kind, obj: Object) -> list[Wrong]:
     if kind.custom:
-        return list(_of_schema(webapp()[1], obj, ""))
+        wrongs = _of_schema(webapp()[1], obj, "")
+        return [*wrongs, _UNCHECKED] if wrongs else []
     if kind in (DEPLOYMENT, REPLICA_SET):
-        return _of_workload(obj)
+        return of_workload(obj)
     if kind is POD:
-        return _of_pod_spec(obj["spec"], "spec")
+        return of_pod_spec(obj["spec"], "spec")
     return _of_service(obj) if kind is SERVICE else []
-
-
-def _of_workload(obj: Object) -> list[Wrong]:
-    spec = obj["spec"]
-    selector = (spec.get("selector") or {}).get("matchLabels") or {}
-    if not selector:
-        return [_missing("spec.selector")]
-    template = spec["template"]
-    labels = template.get("metadata", {}).get("labels") or {}
-    wrongs = []
-    if not selector.items() <= labels.items():
-        message = "Invalid value: `selector` does not match template `labels`"
-        wrongs.append(Wrong("FieldValueInvalid", message, "spec.template.metadata.labels"))
-    if spec.get("replicas", 0) < 0:
-        wrongs.append(Wrong("FieldValueInvalid", "Invalid value: must be greater than or equal to 0", "spec.replicas"))
-    return wrongs + _of_pod_spec(template.get("spec", {}), "spec.template.spec")
-
-
-def _of_pod_spec(spec: Object, path: str) -> list[Wrong]:
-    containers = spec.get("containers") or []
-    if not containers:
-        return [_missing(f"{path}.containers")]
-    wrongs = []
-    for index, container in enumerate(containers):
-        for name in ("name", "image"):
-            wrongs += [] if container.get(name) else [_missing(f"{path}.containers[{index}].{name}")]
-    return wrongs
-
-
-def _missing(path: str) -> Wrong:
-    return Wrong("FieldValueRequired", "Required value", path)
 
 
 def _of_service(obj: Object) -> list[Wrong]:
     spec = obj["spec"]
     ports = spec.get("ports") or []
     if not ports and spec.get("clusterIP") != "None" and spec.get("type") != "ExternalName":
-        return [_missing("spec.ports")]
+        return [missing("spec.ports")]
     wrongs = []
     seen = set()
     for index, port in enumerate(ports):
@@ -116,7 +100,7 @@ def _of_schema(schema: Object, value: Json, path: str) -> list[Wrong]:
     found = []
     if isinstance(value, dict):
         for name in schema.get("required", ()):
-            found += [] if name in value else [_missing(f"{path}.{name}".lstrip("."))]
+            found += [] if name in value else [missing(f"{path}.{name}".lstrip("."))]
         for name, below in value.items():
             inside = schema.get("properties", {}).get(name) or schema.get("additionalProperties")
             if inside and f"{path}.{name}" not in (".metadata", ".apiVersion", ".kind"):

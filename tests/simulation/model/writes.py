@@ -36,7 +36,7 @@ from simulation.model.managed import (
 from simulation.model.patches import Unfit, json_patched, merge_patched
 from simulation.model.schema import Json, Object
 from simulation.model.store import Store
-from simulation.model.strategy import Maker, changed, created, same
+from simulation.model.strategy import Maker, changed, created, is_read_default, same, with_stored_status
 
 Admission = Callable[[str, Object | None, Object | None, str], Object | Refusal | None]
 """A policy: told the operation (CREATE, UPDATE, DELETE), the object, the old one and the user agent.
@@ -76,13 +76,16 @@ class Writes:
         if old is None:
             if not kind.created_by_put or address.subresource:
                 raise not_found(kind, address.name)
+            if body["metadata"].get("uid"):
+                raise conflict(kind, address.name, "Precondition failed: there is no object")
             return Response(201, self._create(address, address.name, body, writer, agent))
         uid = body["metadata"].get("uid")
         if uid and uid != old["metadata"]["uid"]:
             raise _other_uid(kind, address.name, uid, old)
         if kind.custom and not body["metadata"].get("resourceVersion"):
             message = "Invalid value: 0: must be specified for an update"
-            raise invalid(kind, address.name, [Wrong("FieldValueInvalid", message, "metadata.resourceVersion")])
+            wrong = Wrong("FieldValueInvalid", message, "metadata.resourceVersion")
+            raise invalid(kind, address.name, [wrong], by_plural=True)
         return Response(200, self.update(kind, old, body, writer, agent, subresource=address.subresource))
 
     def patch(self, address: Address, body: Json, content_type: str, query: Mapping[str, str], agent: str) -> Response:
@@ -105,13 +108,12 @@ class Writes:
         self, kind: Kind, old: Object, new: Object, writer: Writer, agent: str, *, subresource: str = ""
     ) -> Object:
         """Store a change that is no apply."""
-        new = defaulted(kind, new)
-        managers = _managers(old, new, subresource)
-        new = without_entries(new)
+        managers = _managers(kind, old, new, subresource)
+        new = without_entries(defaulted(kind, new))
         if managers:
             ignored = kind.ignored(subresource)
             managers = updated(kind.type, without_entries(old), new, managers, writer, ignored=ignored)
-        return self._store_change(kind, old, new, managers, agent, subresource=subresource)
+        return self.store_change(kind, old, new, managers, agent, subresource=subresource)
 
     def _apply(
         self, address: Address, old: Object | None, body: Object, query: Mapping[str, str], agent: str
@@ -148,7 +150,7 @@ class Writes:
         kind = address.kind
         new = defaulted(kind, _placed(address, new, address.name))
         if old is not None:
-            return Response(200, self._store_change(kind, old, new, managers, agent, subresource=address.subresource))
+            return Response(200, self.store_change(kind, old, new, managers, agent, subresource=address.subresource))
         if new["metadata"].get("uid"):
             why = f"uid mismatch: the provided object specified uid {new['metadata']['uid']}"
             raise conflict(kind, address.name, f"{why}, and no existing object was found")
@@ -168,16 +170,19 @@ class Writes:
         new = created(kind, new, self._maker)
         return self._store.put(kind, _with_entries(new, managers))
 
-    def _store_change(
-        self, kind: Kind, old: Object, new: Object, managers: Managers, agent: str, *, subresource: str
+    def store_change(
+        self, kind: Kind, old: Object, new: Object, managers: Managers, agent: str, *, subresource: str = ""
     ) -> Object:
+        """Store a change, whoever owns what then."""
         new = self._admitted("UPDATE", kind, _with_entries(new, managers), old, agent)
         new = changed(kind, old, new, subresource)
         new = defaulted(kind, new)
-        if same(old, new):
+        if same(old, new) and not is_read_default(kind, old):
             return old
+        new = with_stored_status(kind, new)
         if "deletionTimestamp" in old["metadata"] and not new["metadata"].get("finalizers"):
-            return self._store.remove(kind, new)
+            self._store.remove(kind, old)
+            return new
         return self._store.put(kind, new)
 
     def _admitted(self, operation: str, kind: Kind, new: Object, old: Object | None, agent: str) -> Object:
@@ -228,12 +233,12 @@ def _with_entries(obj: Object, managers: Managers) -> Object:
     return with_metadata(obj, managedFields=encoded(managers) or None)
 
 
-def _managers(old: Object, new: Object, subresource: str) -> Managers:
+def _managers(kind: Kind, old: Object, new: Object, subresource: str) -> Managers:
     """Return managedFields before a write: as the request has them, unless it has none; it may clear them."""
     live = old["metadata"].get("managedFields", [])
     asked = new["metadata"].get("managedFields")
     if not subresource and asked is not live and asked is not None:
-        if asked in ([], [{}]):
+        if asked == [{}] or (asked == [] and not kind.custom):
             return {}
         found = decoded(asked)
         if found:

@@ -1,0 +1,217 @@
+"""The model of the API server against the real one, case by case: what random requests do not come upon.
+
+Pods and Events, discovery, rights, terminating namespaces, and a history that is compacted.
+"""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from cluster import ControlPlane
+from cluster.disasters import compact
+from integration.conftest import ROOT
+from integration.model_objects import PATHS, manifest_of
+from integration.model_sides import Model, Real, Request, Side
+from simulation.model import APPLY, MERGE_PATCH, Expired, Refused, Response
+
+pytestmark = pytest.mark.semantics
+
+CONFIG_MAPS = PATHS["ConfigMap"]
+EVENTS = "/apis/events.k8s.io/v1/namespaces/{}/events"
+PODS = "/api/v1/namespaces/{}/pods"
+OPERATOR = "system:serviceaccount:coxswain-system:coxswain"
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="module")
+def own() -> Iterator[ControlPlane]:
+    """A Kubernetes without controllers, and without the admission that makes more of pods than was sent."""
+    flags = ["--disable-admission-plugins=ServiceAccount,DefaultTolerationSeconds,Priority"]
+    manifests = [ROOT / "crds" / "webapps.yaml"]
+    with ControlPlane(
+        nodes=0, manifests=manifests, api_server_flags=flags, feature_gates={"WatchList": False}
+    ) as cluster:
+        for name in ("kube-controller-manager", "kube-scheduler"):
+            cluster.stop_program(name)
+        yield cluster
+
+
+@pytest.fixture
+def sides(own: ControlPlane) -> list[Side]:
+    """Both, with a namespace of the test's own."""
+    namespace = f"cases-{next(_numbers)}"
+    found = [Side(Real(own), namespace), Side(Model(), namespace)]
+    body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
+    both(found, Request("POST", "/api/v1/namespaces", body))
+    return found
+
+
+def both(sides: Sequence[Side], request: Request) -> list[Response]:
+    """Send a request to both; the answers agree."""
+    found = [side.ask(request) for side in sides]
+    plain = [side.plain(answer) for side, answer in zip(sides, found, strict=True)]
+    assert plain[1] == plain[0], f"real: {found[0].body}\nmodel: {found[1].body}"
+    return found
+
+
+def status_of(sides: Sequence[Side], request: Request) -> int:
+    """Send a request to both; the answers agree."""
+    return both(sides, request)[0].status
+
+
+def create(kind: str, name: str) -> Request:
+    return Request("POST", PATHS[kind], manifest_of(kind, name))
+
+
+def apply(kind: str, name: str, *, agent: str = "tester/1") -> Request:
+    query = {"fieldManager": "coxswain"}
+    return Request("PATCH", f"{PATHS[kind]}/{name}", manifest_of(kind, name), APPLY, agent=agent, query=query)
+
+
+def test_pods(sides: list[Side]) -> None:
+    spec: dict[str, Any] = {"containers": [{"name": "app", "image": "image:1", "resources": {"limits": {"cpu": "1"}}}]}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "a-", "name": "a"}, "spec": spec}
+    waiting = {"name": "app", "image": "image:1", "imageID": "", "ready": False, "restartCount": 0}
+    statuses = [
+        {"phase": "Pending", "containerStatuses": [{**waiting, "state": {"waiting": {"reason": "ImagePullBackOff"}}}]},
+        {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]},
+        {"conditions": [{"type": "Ready", "status": "False"}]},
+    ]
+    assert status_of(sides, Request("POST", PODS, pod)) == 201
+    for status in statuses:
+        request = Request("PATCH", f"{PODS}/a/status", {"status": status}, MERGE_PATCH, agent="kubelet")
+        assert status_of(sides, request) == 200
+    assert status_of(sides, Request("GET", PODS, query={"labelSelector": "!x"})) == 200
+    body = {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0}
+    assert status_of(sides, Request("DELETE", f"{PODS}/a", body)) == 200
+    assert status_of(sides, Request("GET", f"{PODS}/a")) == 404
+
+
+def test_events(sides: list[Side]) -> None:
+    event = {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {"name": "a.1", "namespace": "$namespace"},
+        "eventTime": "2026-01-01T00:00:00.000000Z",
+        "reportingController": "coxswain.dev/operator",
+        "reportingInstance": "a",
+        "action": "Create",
+        "reason": "Created",
+        "note": "made it",
+        "type": "Normal",
+        "regarding": {"apiVersion": "coxswain.dev/v1", "kind": "WebApp", "name": "a", "namespace": "$namespace"},
+    }
+    request = Request("POST", EVENTS, event, agent="coxswain")
+    found = [side.ask(request) for side in sides]
+    assert [answer.status for answer in found] == [201, 201], found[0].body
+    assert [side.ask(request).status for side in sides] == [409, 409]
+
+
+def test_discovery(sides: list[Side]) -> None:
+    for path in ("/api/v1", "/apis/apps/v1", "/apis/coxswain.dev/v1", "/apis/autoscaling/v2"):
+        real, model = (side.ask(Request("GET", path)) for side in sides)
+        names = {resource["name"] for resource in real.body["resources"]}
+        assert {resource["name"] for resource in model.body["resources"]} <= names
+    assert [side.ask(Request("GET", "/apis/nothing.example/v1")).status for side in sides] == [404, 404]
+
+
+def test_rights(sides: list[Side]) -> None:
+    real, model = sides
+    assert isinstance(real.server, Real)
+    assert isinstance(model.server, Model)
+    both(sides, create("ConfigMap", "a"))
+    verbs = ("get", "list", "create", "patch", "delete")
+    model.server.api.forbidden |= {(verb, "configmaps", model.namespace) for verb in verbs}
+    model.server.api.forbidden.add(("patch", "webapps/status", None))
+    real.server.impersonate(OPERATOR)
+    requests = [
+        Request("GET", f"{CONFIG_MAPS}/a", agent="coxswain"),
+        Request("GET", CONFIG_MAPS, agent="coxswain"),
+        Request("POST", CONFIG_MAPS, manifest_of("ConfigMap", "b"), agent="coxswain"),
+        apply("ConfigMap", "a", agent="coxswain"),
+        Request("DELETE", f"{CONFIG_MAPS}/a", agent="coxswain"),
+        Request("PATCH", f"{PATHS['WebApp']}/a/status", {}, MERGE_PATCH, agent="coxswain"),
+    ]
+    for request in requests:
+        answers = both(sides, request)
+        assert answers[0].status == 403
+        assert answers[0].body["message"] == answers[1].body["message"]
+    model.server.api.forbidden.add(("watch", "configmaps", None))
+    with pytest.raises(Refused, match="cannot watch"):
+        model.server.api.watch_events(CONFIG_MAPS.replace("{}", model.namespace), since=1, user_agent="coxswain")
+
+
+def test_the_right_to_create_by_an_apply(sides: list[Side]) -> None:
+    """An apply of what is not there needs the verb create as well."""
+    real, model = sides
+    assert isinstance(real.server, Real)
+    assert isinstance(model.server, Model)
+    metadata = {"name": "patcher", "namespace": model.namespace}
+    rules = [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["patch"]}]
+    group = "/apis/rbac.authorization.k8s.io/v1/namespaces/{}".replace("{}", model.namespace)
+    subject = {"kind": "User", "name": "patcher", "apiGroup": "rbac.authorization.k8s.io"}
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "patcher"}
+    real.server.send(Request("POST", f"{group}/roles", {"metadata": metadata, "rules": rules}))
+    real.server.send(
+        Request("POST", f"{group}/rolebindings", {"metadata": metadata, "subjects": [subject], "roleRef": role})
+    )
+    both(sides, create("ConfigMap", "a"))
+    real.server.impersonate("patcher")
+    model.server.api.forbidden.add(("create", "configmaps", None))
+    model.server.api.restricted_user = "patcher"
+    assert status_of(sides, apply("ConfigMap", "a", agent="coxswain")) == 200
+    refused = both(sides, apply("ConfigMap", "b", agent="coxswain"))
+    assert refused[0].status == 403
+    assert refused[0].body["message"] == refused[1].body["message"]
+
+
+def test_a_terminating_namespace(sides: list[Side]) -> None:
+    both(sides, create("ConfigMap", "a"))
+    for side in sides:
+        answer = side.server.send(Request("DELETE", f"/api/v1/namespaces/{side.namespace}"))
+        assert answer.status == 200
+        assert answer.body["status"]["phase"] == "Terminating"
+    for kind in PATHS:
+        for request in (create(kind, "b"), apply(kind, "b")):
+            assert status_of(sides, request) == 403
+    assert status_of(sides, create("ConfigMap", "a")) in (403, 409)
+    assert status_of(sides, apply("ConfigMap", "a")) == 200
+    assert status_of(sides, Request("DELETE", f"{CONFIG_MAPS}/a")) == 200
+
+
+def test_a_namespace_that_is_not_there(sides: list[Side]) -> None:
+    for side in sides:
+        side.namespace = "nowhere"
+    assert status_of(sides, create("ConfigMap", "b")) == 404
+    assert status_of(sides, apply("ConfigMap", "b")) == 404
+    assert status_of(sides, Request("GET", CONFIG_MAPS)) == 200
+
+
+def test_a_compacted_history(own: ControlPlane, sides: list[Side]) -> None:
+    real, model = sides
+    assert isinstance(model.server, Model)
+    for name in ("a", "b", "c"):
+        both(sides, create("ConfigMap", name))
+    start = model.server.api.version
+    assert status_of(sides, Request("GET", CONFIG_MAPS, query={"limit": "1"})) == 200
+    both(sides, Request("DELETE", f"{CONFIG_MAPS}/b"))
+    both(sides, create("ConfigMap", "d"))
+    own.stop_program("kube-apiserver")
+    compact(own)
+    own.start_program("kube-apiserver")
+    model.server.api.compact(model.server.api.version)
+    page = Request("GET", CONFIG_MAPS, query={"limit": "1", "continue": "$token"})
+    expired = both(sides, page)
+    assert (expired[0].status, expired[0].body["reason"]) == (410, "Expired")
+    for side, answer in zip(sides, expired, strict=True):
+        side.tokens[CONFIG_MAPS.replace("{}", side.namespace)] = answer.body["metadata"]["continue"]
+    rest = both(sides, Request("GET", CONFIG_MAPS, query={"continue": "$token"}))
+    assert [item["metadata"]["name"] for item in rest[0].body["items"]] == ["c", "d"]
+    with pytest.raises(Expired):
+        model.server.api.watch_events(CONFIG_MAPS.replace("{}", model.namespace), since=start)
+    nonsense = Request("GET", CONFIG_MAPS, query={"limit": "1", "continue": "nonsense"})
+    assert status_of(sides, nonsense) == 400
+    del real
