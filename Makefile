@@ -59,7 +59,7 @@ faults-ci: $(VENV)/.ready programs ## what .ci/run tries of them: about ten minu
 	$(FAULTS) -m "ci and not quick"
 
 replay: $(VENV)/.ready programs ## play the script of a failed run again: SCRIPT=.faults/NAME/script.json ORACLES=O1,O3
-	$(BIN)/python -m faults.replay $(SCRIPT) $(if $(ORACLES),--oracles $(ORACLES)) --time-scale $(SCALE)
+	$(BIN)/python -m faults.replay $(SCRIPT) $(if $(ORACLES),--oracles $(ORACLES)) $(if $(RESYNC),--resync) --time-scale $(SCALE)
 
 mutants: $(VENV)/.ready ## small changes to the kernel, one at a time: each must be noticed by a test; ONLY=words chooses
 	$(BIN)/python -m mutation $(ONLY)

@@ -225,5 +225,6 @@ class Case:
         folder = self._folder(label)
         lines = [f"{len(violations)} violations:", *(f"  - {each}" for each in violations[:20])]
         lines.append(f"history, script and the operator's log: {folder}")
-        lines.append(f"again: make replay SCRIPT={folder / 'script.json'} ORACLES={','.join(oracles)}")
+        resync = " RESYNC=1" if self._resync else ""
+        lines.append(f"again: make replay SCRIPT={folder / 'script.json'} ORACLES={','.join(oracles)}{resync}")
         return "\n".join(lines)
