@@ -94,18 +94,16 @@ def test_each_field_changed(case: Case, resource: str, operation: str) -> None:
             print(f"  not tried: {place.path}: {place.skipped}")
     for number in sorted(refused):
         print(f"  refused: {operation} {tried[number].path}")
-    assert len(tried) >= FIELDS[resource], f"only {len(tried)} fields were tried"
-    assert len(refused) <= len(tried) * MOST_REFUSED[operation], f"{len(refused)} of {len(tried)} edits were refused"
+    assert len(tried) - len(refused) >= CHANGED[resource], f"{len(refused)} of {len(tried)} edits were refused"
     changes = [edit.patch[0] for number, edit in enumerate(singles) if number not in refused]
     if operation == "replace":
         together = Edit(resource, singles[0].name, changes, "json")
         case((*FULL_CREATED, together, Settle()), reference=waiting(case, FULL_CREATED, 2))
 
 
-FIELDS = {"serviceaccounts": 5, "configmaps": 5, "services": 8, "deployments": 40}
-"""How many fields are tried at least: fewer would mean that managedFields are read wrongly."""
-MOST_REFUSED = {"replace": 0.34, "remove": 0.67}
-"""The part of the edits that the API server may refuse: what is required can't be removed."""
+CHANGED = {"serviceaccounts": 3, "configmaps": 3, "services": 6, "deployments": 30}
+"""How many edits come about at least. The API server refuses some: the data of a ConfigMap of ours is immutable, and
+what is required can't be removed. The labels alone are four."""
 
 REFERENCES = ("serviceaccount/web", "service/web", "deployment/web")
 STRIPPED: dict[str, Any] = {"metadata": {"ownerReferences": None, "labels": None}}
