@@ -29,9 +29,9 @@ ALL = ["create ServiceAccount", "create ConfigMap", "create Service", "create De
 
 def test_creation(bench: Bench) -> None:
     bench.webapp()
-    assert bench.run() == Outcome(after=5.0), "the status waits for the first count of pods"
+    assert bench.run() == Outcome(after=20.0), "the status waits for the first count of pods"
     assert bench.writer.sent == ALL[:-1]
-    bench.now += 5
+    bench.now += 20
     assert bench.run() == Outcome()
     assert bench.writer.sent == ["status"]
     assert [told.reason for told in bench.events.told] == ["Created"]
@@ -61,7 +61,7 @@ def test_a_changed_image_is_one_write(bench: Bench) -> None:
     bench.webapp(version=500, generation=2, image="registry.example/web:2")
     bench.run()
     assert bench.writer.sent == ["update Deployment"]
-    bench.now += 5
+    bench.now += 20
     bench.run()
     assert bench.writer.sent == ["status"]
     assert bench.events.told == []

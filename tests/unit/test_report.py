@@ -80,13 +80,13 @@ def test_counts_are_told_though_the_controller_lags(bench: Bench) -> None:
 
 
 def test_a_new_generation_waits_for_the_first_count(bench: Bench) -> None:
-    assert bench.report(observedGeneration=2, uncounted=True) == Report(after=5.0)
+    assert bench.report(observedGeneration=2, uncounted=True) == Report(after=20.0)
     bench.now = 0.3
     assert bench.report(observedGeneration=2, replicas=2) == Report(written=True)
     bench.now = 2.0
-    assert bench.report(observedGeneration=3, uncounted=True) == Report(after=5.0)
-    bench.now = 7.0
-    assert bench.report(observedGeneration=3, uncounted=True) == Report(written=True)
+    assert bench.report(observedGeneration=3, replicas=2, uncounted=True) == Report(after=20.0)
+    bench.now = 22.0
+    assert bench.report(observedGeneration=3, replicas=2, uncounted=True) == Report(written=True)
     assert bench.report(ready="True", observedGeneration=3, uncounted=True) == Report(written=True)
 
 
@@ -111,6 +111,13 @@ def test_progress_is_written_at_most_once_a_second(bench: Bench) -> None:
     assert bench.report(readyReplicas=2).written
 
 
+def test_pods_that_end_before_a_first_one_is_counted_are_told_in_time(bench: Bench) -> None:
+    """Of a Deployment with strategy Recreate, whose new pods wait for the old ones to end."""
+    bench.report(ready="True", updatedReplicas=1)
+    assert bench.report(observedGeneration=2, updatedReplicas=0, uncounted=True) == Report(after=20.0)
+    assert bench.report(observedGeneration=2, replicas=0, updatedReplicas=0, uncounted=True) == Report(after=1.5)
+
+
 def test_counts_alone_are_written_within_two_seconds(bench: Bench) -> None:
     assert bench.report(replicas=2) == Report(after=1.5)
     bench.now = 1.5
@@ -119,7 +126,7 @@ def test_counts_alone_are_written_within_two_seconds(bench: Bench) -> None:
 
 def test_more_ready_pods_than_asked_for_wait_for_the_old_ones_to_go(bench: Bench) -> None:
     bench.report(ready="True", readyReplicas=3)
-    assert bench.report(ready="True", readyReplicas=4) == Report(after=10.0)
+    assert bench.report(ready="True", readyReplicas=4) == Report(after=20.0)
     bench.now = 1.0
     assert bench.report(ready="True", readyReplicas=4, replicas=2) == Report(after=1.5)
     bench.now = 10.0

@@ -138,7 +138,13 @@ class Reporter:
         if deployed.retried:
             return {("retried", 0): settings.progress_interval}
         if need is Urgency.NOW and previous.get("observedGeneration") != status["observedGeneration"]:
-            return {("settle", 0): settings.settle_interval} if deployed.uncounted else {("now", 0): 0.0}
+            if not deployed.uncounted:
+                return {("now", 0): 0.0}
+            # Pods of before that end are told in time; that no pod is counted yet is what this waits for.
+            return {
+                ("settle", 0): settings.settle_interval,
+                **self._of_counts(("replicas", "readyReplicas"), previous, status, deployed),
+            }
         if need is Urgency.NOW:
             if deployed.unobserved is None:
                 return {("now", 0): 0.0}
@@ -146,15 +152,17 @@ class Reporter:
             intervals["unobserved", deployed.unobserved] = settings.progress_interval
         if need is Urgency.PROGRESS:
             intervals["progress", 0] = settings.progress_interval
-        changed = [name for name in COUNTS if previous.get(name, 0) != status.get(name, 0)]
-        if (
-            changed == ["readyReplicas"]
-            and max(previous.get("readyReplicas", 0), deployed.replicas) < status["readyReplicas"]
-        ):
-            intervals["surge", 0] = settings.surge_interval
-        elif changed:
-            intervals["counts", 0] = settings.counts_interval
-        return intervals
+        return intervals | self._of_counts(COUNTS, previous, status, deployed)
+
+    def _of_counts(
+        self, names: Sequence[str], previous: Status, status: Status, deployed: Deployed
+    ) -> dict[tuple[str, int], float]:
+        """Return for how long a change of these counts waits."""
+        changed = [name for name in names if previous.get(name, 0) != status.get(name, 0)]
+        most = max(previous.get("readyReplicas", 0), deployed.replicas)
+        if changed == ["readyReplicas"] and most < status.get("readyReplicas", 0):
+            return {("surge", 0): self._settings.surge_interval}
+        return {("counts", 0): self._settings.counts_interval} if changed else {}
 
     def _wait_for_news(self, key: Key, webapp: Observed) -> float:
         """Return the seconds that the watch still has to tell of the change that made a status write a conflict."""
