@@ -19,7 +19,7 @@ from integration.model_objects import (
 from integration.model_sides import Request
 from simulation.model import APPLY, JSON_PATCH, MERGE_PATCH
 
-NAMES = ("a", "a", "a", "a", "b")
+NAMES = ("a", "a", "a", "a", "b", "web")
 RARELY = st.sampled_from([False] * 15 + [True])
 MANAGERS = ("coxswain", "argocd", "hand")
 SELECTORS = ("", "x=1", "x", "!x", "x!=1", "x in (1,2)")
@@ -75,6 +75,7 @@ def _apply(draw: st.DrawFn, kind: str, name: str) -> Request:
 
 def _apply_as_operator(draw: st.DrawFn, kind: str, name: str) -> Request:
     manifest = draw(st.sampled_from(OPERATORS[kind]))
+    name = draw(st.sampled_from([name, "web", "web", "web"]))
     metadata = {**manifest["metadata"], "name": name, "namespace": "$namespace", **_preconditions(draw)}
     query = {"fieldManager": "coxswain", "force": draw(st.sampled_from(["true", "false"]))}
     return Request("PATCH", f"{PATHS[kind]}/{name}", {**manifest, "metadata": metadata}, APPLY, query=query)
@@ -158,7 +159,10 @@ def _delete(draw: st.DrawFn, kind: str, name: str) -> Request:
     preconditions = _preconditions(draw)
     if preconditions:
         body["preconditions"] = preconditions
-    policy = draw(st.sampled_from(["", "Background", "Orphan", "Foreground"]))
+    policies = ["", "Orphan", "Foreground"] if name == "a" else ["", "Background"]
+    if name == "a" and "resourceVersion" not in preconditions:
+        policies.append("Background")  # with one, see the limits of the model
+    policy = draw(st.sampled_from(policies))
     return Request("DELETE", f"{PATHS[kind]}/{name}", {**body, **({"propagationPolicy": policy} if policy else {})})
 
 

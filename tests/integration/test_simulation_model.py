@@ -21,30 +21,30 @@ from simulation.model import Response
 
 pytestmark = pytest.mark.semantics
 
-EXAMPLES = int(os.environ.get("MODEL_EXAMPLES", "150"))
+EXAMPLES = int(os.environ.get("MODEL_EXAMPLES", "200"))
 FLOORS = {
-    "200": 700,
+    "200": 600,
     "201": 180,
-    "404 NotFound": 100,
-    "409 AlreadyExists": 50,
-    "409 Conflict": 100,
-    "409 Conflict FieldManagerConflict": 80,
-    "422 Invalid": 20,
+    "404 NotFound": 80,
+    "409 AlreadyExists": 30,
+    "409 Conflict": 90,
+    "409 Conflict FieldManagerConflict": 40,
+    "422 Invalid": 5,
     "422 Invalid FieldValueInvalid": 30,
-    "422 Invalid FieldValueForbidden": 20,
-    "500": 10,
+    "422 Invalid FieldValueForbidden": 15,
+    "500": 8,
     "200 apply": 50,
-    "200 operator": 50,
-    "200 apply status": 5,
-    "200 merge status": 30,
-    "200 json patch": 20,
-    "200 put": 15,
-    "200 merge": 40,
-    "200 delete": 40,
-    "200 page": 50,
-    "watched ADDED": 400,
-    "watched MODIFIED": 300,
-    "watched DELETED": 30,
+    "200 operator": 60,
+    "200 apply status": 4,
+    "200 merge status": 15,
+    "200 json patch": 15,
+    "200 put": 8,
+    "200 merge": 20,
+    "200 delete": 20,
+    "200 page": 40,
+    "watched ADDED": 300,
+    "watched MODIFIED": 250,
+    "watched DELETED": 12,
 }
 """How many of each sort of answer and event have to come about, at least: else the agreement would say little."""
 
@@ -75,7 +75,8 @@ def test_the_model_answers_as_the_real_api_server(real: Real) -> None:
 
     compared()
     print(sorted(answers.items()))
-    assert not {sort: answers[sort] for sort, floor in FLOORS.items() if answers[sort] < floor}
+    rare = {sort: answers[sort] for sort, floor in FLOORS.items() if answers[sort] < floor}
+    assert not rare, "too few of these came about for the agreement to mean much"
 
 
 def _compare(real: Real, steps: list[Step], answers: Counter[str]) -> None:

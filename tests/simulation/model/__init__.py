@@ -13,6 +13,8 @@ resourceVersions, addresses and the wording of messages. The simulation uses not
 - A list never has two items with one merge key. Quantities and ports are sent in their canonical form.
 - Nothing is empty in the metadata of a WebApp that is sent: the real one stores empty maps and does not tell of them.
 - `scale` is never set to the count that is there while an Update owns the replicas: the real one then splits its entry.
+- A DELETE of an object that waits for its dependents does not say Background and name a resourceVersion: the real one
+  takes the finalizer away, and answers 409 all the same.
 - The field manager is not `kubectl`: the real one maintains the annotation of client-side apply for it.
 - Of validation there is what validation.py checks. CEL rules, limits of sizes and quotas are not in it.
 - The garbage collector, namespaces that end, and admission are the simulation's own: no request is compared.

@@ -47,9 +47,9 @@ def _of_container(container: Object, volumes: set[str], path: str) -> list[Wrong
         if mount["name"] not in volumes
     ]
     wrongs += [
-        Wrong("FieldValueInvalid", "may not be specified when `value` is not empty", f"{path}.env[{number}].valueFrom")
+        Wrong("FieldValueInvalid", "Invalid value: more than one source", f"{path}.env[{number}].valueFrom")
         for number, variable in enumerate(container.get("env") or [])
-        if variable.get("value") and variable.get("valueFrom")
+        if len(variable.get("valueFrom") or {}) + bool(variable.get("valueFrom") and variable.get("value")) > 1
     ]
     for probe in ("livenessProbe", "readinessProbe", "startupProbe"):
         handlers = [handler for handler in _HANDLERS if handler in container.get(probe, {})]
