@@ -127,6 +127,20 @@ def test_after_a_conflict_child_and_webapp_are_looked_at(bench: Bench) -> None:
     assert bench.writer.sent == ["update Deployment", "look Deployment", "look WebApp"]
 
 
+def test_a_child_that_is_gone_without_an_event_is_made_anew(bench: Bench) -> None:
+    """Without our label the watch does not cover it: found by the simulation, seed 1113."""
+    bench.converge()
+    bench.webapp(version=500, generation=2, ports=[{"name": "http", "containerPort": 9090}])
+    bench.writer.fail("update Service", refusal(409))
+    bench.writer.fail("look Service", refusal(404))
+    assert isinstance(bench.run().failed, Refused)
+    bench.writer.answers.clear()
+    bench.now += 10
+    bench.run(failures=1)
+    assert "create Service" in bench.writer.sent
+    assert bench.store.get(SERVICE, WEB) is not None
+
+
 def test_children_of_a_namesake_that_is_gone_are_waited_for(bench: Bench) -> None:
     bench.converge()
     bench.webapp(version=500, uid="uid-2")

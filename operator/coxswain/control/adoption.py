@@ -64,6 +64,22 @@ class TakenNames:
         self.take_in(webapp, found)
         return found
 
+    async def look_after_conflict(self, webapp: WebApp, manifest: Manifest, observed: Observed) -> Observed:
+        """Return a child that has changed since it was observed, and take it in.
+
+        Raises:
+            RequestFailed: it could not be looked at. If it is gone the store forgets it: no event tells of the deletion
+                of a child that had lost our label.
+        """
+        try:
+            now = await self._writer.look(manifest)
+        except Refused as error:
+            if error.status == 404:
+                self._store.forget(observed.kind, Key(observed.namespace, observed.name), observed.version + 1)
+            raise
+        self.take_in(webapp, now)
+        return now
+
     def take_in(self, webapp: WebApp, found: Observed) -> None:
         """Take in what a look at a child's name brought: what bears our label the watch tells of too."""
         if _is_watched(webapp, found):

@@ -220,7 +220,7 @@ class ChildWriter:
             await self._replacements.delete(webapp, manifest, observed, found)
         except Refused as error:
             if error.status == 409:
-                self._taken.take_in(webapp, await self._writer.look(manifest))
+                await self._taken.look_after_conflict(webapp, manifest, observed)
             raise
         if live is None:
             self._taken.note(webapp, replace(observed, going=True))
@@ -265,8 +265,7 @@ class ChildWriter:
             if error.status == 409 and not error.by_admission:
                 if error.field_conflicts:
                     log.info("%s %s: a conflict just learned of: %s", *_named(manifest), error)
-                now = await self._writer.look(manifest)
-                self._taken.take_in(webapp, now)
+                now = await self._taken.look_after_conflict(webapp, manifest, observed)
                 if now.generation != observed.generation or not now.generation:
                     self._contests.refused(_key(webapp), manifest, foreign_places(corrections))
                 await self._freshness.check(webapp)

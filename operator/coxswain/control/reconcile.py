@@ -103,6 +103,7 @@ class Reconciler:
         self._contests.look_again()
         self._reporter.look_again()
         self._removals.look_again()
+        self._recorder.forget_old()
 
     def start_over(self) -> None:
         """Forget all WebApps: history ran backwards, and nothing that was remembered needs to be true."""

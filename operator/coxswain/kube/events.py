@@ -47,8 +47,7 @@ class Recorder:
     async def record(self, webapp: Observed, occurrence: Occurrence) -> None:
         """Post an Event unless the same was told lately. One that can't be posted is lost: it is news, not state."""
         now = self._clock()
-        while self._told and (len(self._told) >= TOLD_LIMIT or now - next(iter(self._told.values())) >= QUIET_SECONDS):
-            self._told.popitem(last=False)
+        self.forget_old(limit=TOLD_LIMIT - 1)
         key = (webapp.uid, occurrence.reason, without_numbers(occurrence.note))
         if key in self._told:
             return
@@ -57,6 +56,12 @@ class Recorder:
             await self._client.create(EVENT, webapp.namespace, _event(webapp, occurrence))
         except RequestFailed as error:
             log.warning("an Event could not be posted: %s", error)
+
+    def forget_old(self, *, limit: int = TOLD_LIMIT) -> None:
+        """Forget Events older than `QUIET_SECONDS`, and the oldest beyond the limit."""
+        now = self._clock()
+        while self._told and (len(self._told) > limit or now - next(iter(self._told.values())) >= QUIET_SECONDS):
+            self._told.popitem(last=False)
 
 
 def _event(webapp: Observed, occurrence: Occurrence) -> dict[str, object]:
