@@ -11,7 +11,7 @@ FAULTS := $(BIN)/pytest tests/faults --timeout 1500 --numprocesses $(JOBS) --dis
 
 .DEFAULT_GOAL := help
 .PHONY: help check format golden test figures unit demo cluster-up cluster-down programs constraints clean sequence
-.PHONY: bench bench-quick mutants conflict-lab semantics faults faults-proof faults-ci replay docker-engine image manifests kind-up kind-down kind-demo kind-test
+.PHONY: simulate simulate-proof bench bench-quick mutants conflict-lab semantics faults faults-proof faults-ci replay docker-engine image manifests kind-up kind-down kind-demo kind-test
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -43,6 +43,7 @@ golden: $(VENV)/.ready ## write the golden files anew, for `git diff` to judge
 test: $(VENV)/.ready programs ## pure parts, a real API server, the quick ones of the fault suite
 	$(BIN)/pytest --numprocesses $(JOBS) --dist loadfile -m "not semantics and not large"
 	$(FAULTS) -m quick
+	$(BIN)/python -m simulation --seeds 250 --floor 3
 
 semantics: $(VENV)/.ready programs ## what the API server does with versions, watches and concurrent writes; large objects
 	$(BIN)/pytest tests/integration --numprocesses $(JOBS) --dist loadfile -m "semantics or large"
@@ -63,6 +64,9 @@ replay: $(VENV)/.ready programs ## play the script of a failed run again: SCRIPT
 
 mutants: $(VENV)/.ready ## small changes to the kernel, one at a time: each must be noticed by a test; ONLY=words chooses
 	$(BIN)/python -m mutation $(ONLY)
+
+simulate: $(VENV)/.ready ## a minute of random scripts in virtual time; SECONDS=600, SEED=n or SCRIPT=file; docs/simulation.md
+	$(BIN)/python -m simulation $(if $(SEED),--seed $(SEED)) $(if $(SCRIPT),--script $(SCRIPT)) $(if $(SECONDS),--seconds $(SECONDS))
 
 conflict-lab: $(VENV)/.ready programs ## what is lost when many write to one object, by each way of writing; docs/conflicts.md
 	$(BIN)/python -m conflict_lab

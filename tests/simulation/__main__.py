@@ -1,0 +1,4 @@
+from simulation.command import main
+
+if __name__ == "__main__":
+    main()

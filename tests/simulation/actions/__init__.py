@@ -1,0 +1,31 @@
+"""The actions of a script: one function each, by the name that a step says."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from simulation.world import World
+
+Action = Callable[..., bool]
+
+ACTIONS: dict[str, Action] = {}
+"""By name. Each tells whether it came about: there may be nothing to act on."""
+
+
+def action(name: str) -> Callable[[Action], Action]:
+    """Register an action."""
+
+    def register(act: Action) -> Action:
+        ACTIONS[name] = act
+        return act
+
+    return register
+
+
+def act(world: World, name: str, parameters: Mapping[str, Any]) -> None:
+    """Do what a step says, and count it if it came about."""
+    shown = ", ".join(f"{key}={value}" for key, value in parameters.items())
+    world.trace.add(f"step: {name} {shown}")
+    if ACTIONS[name](world, **parameters):
+        world.occurred[name] += 1
+    else:
+        world.trace.add(f"step: {name} had nothing to act on")

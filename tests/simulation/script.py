@@ -1,0 +1,61 @@
+"""Scripts: timed steps as data, made from a seed, written as JSON, and cut down when they fail."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from simulation.world import Conditions
+
+
+@dataclass(frozen=True)
+class Step:
+    """One action at a virtual time."""
+
+    time: float
+    do: str
+    parameters: Mapping[str, Any]
+
+    @property
+    def end(self) -> float:
+        """When it is over, as far as that is known."""
+        known = self.parameters
+        times = known.get("times", 0) * known.get("every", known.get("pause", 0.0))
+        return self.time + float(max(known.get("seconds", 0.0), times))
+
+    def __str__(self) -> str:
+        shown = ", ".join(f"{key}={value}" for key, value in self.parameters.items())
+        return f"{self.time:8.3f}  {self.do}: {shown}"
+
+
+@dataclass(frozen=True)
+class Script:
+    """What happens in one run."""
+
+    seed: int
+    profile: str
+    conditions: Conditions
+    steps: tuple[Step, ...]
+    finale: bool = False
+    """Whether all WebApps are deleted in the end, and the operator's memory is looked at."""
+
+    def of(self, steps: tuple[Step, ...]) -> "Script":
+        """Return a script with other steps."""
+        return replace(self, steps=steps)
+
+    @property
+    def end(self) -> float:
+        """When its last step is over."""
+        return max((step.end for step in self.steps), default=0.0)
+
+    def to_json(self) -> str:
+        """Return it as text."""
+        return json.dumps(asdict(self), indent=1)
+
+
+def from_json(text: str) -> Script:
+    """Return a script from its text."""
+    read = json.loads(text)
+    conditions = Conditions(**{**read["conditions"], "namespaces": tuple(read["conditions"]["namespaces"])})
+    steps = tuple(Step(each["time"], each["do"], each["parameters"]) for each in read["steps"])
+    return Script(read["seed"], read["profile"], conditions, steps, read["finale"])

@@ -1,0 +1,181 @@
+"""An asyncio event loop in virtual time: it never waits, and one seed decides in which order tasks wake up.
+
+The clock moves only when no callback is ready, and then to the next timer. Callbacks run in the order of `call_soon`,
+as asyncio promises; the step of a task may be deferred by a few rounds, since nothing promises when a task runs.
+"""
+
+import asyncio
+import contextvars
+import heapq
+import itertools
+from collections import deque
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+from simulation.chance import Chance
+
+_T = TypeVar("_T")
+
+_MOST_ROUNDS = 100_000
+"""Rounds of callbacks without any advance of the clock after which something spins."""
+
+
+GROUP: contextvars.ContextVar[int] = contextvars.ContextVar("group", default=0)
+"""The group of the tasks that are created from here on: those of one process of the operator die together."""
+
+
+class Deadlock(Exception):
+    """No callback is ready and no timer is set: nothing will ever happen again."""
+
+
+class Spinning(Exception):
+    """Callbacks follow each other without end while the clock stands still."""
+
+
+class SimulatedTask(asyncio.Task[Any]):
+    """A task whose hash is its number, so that sets of tasks have the same order in each process."""
+
+    _numbers = itertools.count()
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        self._number = next(self._numbers)
+        super().__init__(*arguments, **options)
+        self.group = GROUP.get()
+        self.created = self.get_loop().time()
+        """When the task was created, in virtual seconds."""
+
+    def __hash__(self) -> int:
+        return self._number
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+
+class _Timer(asyncio.TimerHandle):
+    """A timer: of those of one moment the first to be set is the first to fire, as with a clock that moves."""
+
+    _numbers = itertools.count()
+    _when: float
+    _scheduled: bool
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.number = next(self._numbers)
+
+    def __lt__(self, other: Any) -> bool:
+        return bool((self._when, self.number) < (other._when, other.number))
+
+
+class VirtualLoop(asyncio.BaseEventLoop):
+    """The event loop. It has no selector that waits, no thread and no socket."""
+
+    _ready: deque[asyncio.Handle]
+    _scheduled: list[_Timer]
+
+    def __init__(self, chance: Chance, *, defer: float = 0.0) -> None:
+        """Defer the step of a task with the probability `defer`."""
+        super().__init__()
+        self._now = 0.0
+        self._clock_resolution = 1e-9
+        self._selector = self
+        self._chance = chance
+        self._defer = defer
+        self._deferred: list[list[Any]] = []
+        self._rounds = 0
+        self.steps = 0
+        """Rounds of callbacks so far."""
+        self.at_rest: Callable[[], None] = lambda: None
+        """Called when no callback is ready, before the clock advances."""
+        SimulatedTask._numbers = itertools.count()
+        self.set_task_factory(_new_task)
+
+    def time(self) -> float:
+        """Return virtual seconds since the start."""
+        return self._now
+
+    def call_soon(  # type: ignore[override]
+        self, callback: Callable[..., Any], *args: Any, context: Any = None
+    ) -> asyncio.Handle:
+        """Call back in the next round; a step of a task perhaps some rounds later."""
+        handle = super().call_soon(callback, *args, context=context)
+        if self._defer and isinstance(getattr(callback, "__self__", None), asyncio.Task):
+            draw = self._chance.draw("defer")
+            if draw < self._defer:
+                self._ready.pop()
+                self._deferred.append([1 + int(draw / self._defer * 3), handle])
+        return handle
+
+    def call_at(  # type: ignore[override]
+        self, when: float, callback: Callable[..., Any], *args: Any, context: Any = None
+    ) -> asyncio.TimerHandle:
+        """Call back at a virtual time."""
+        timer = _Timer(when, callback, args, self, context)
+        heapq.heappush(self._scheduled, timer)
+        timer._scheduled = True
+        return timer
+
+    def select(self, timeout: float | None) -> list[Any]:
+        """Advance the clock instead of waiting; asyncio calls this once in each round."""
+        self.steps += 1
+        if self._deferred:
+            self._wake_deferred(at_once=timeout != 0)
+        elif timeout is None or timeout > 0:
+            self.at_rest()
+            if not self._ready:
+                self._advance()
+            return []
+        self._rounds += 1
+        if self._rounds > _MOST_ROUNDS:
+            raise Spinning(f"{_MOST_ROUNDS} rounds of callbacks at {self._now:.3f} s")
+        return []
+
+    def _wake_deferred(self, *, at_once: bool) -> None:
+        waiting = self._deferred
+        self._deferred = []
+        least = min(rounds for rounds, _ in waiting) if at_once else 1
+        for rounds, handle in waiting:
+            if rounds <= least:
+                self._ready.append(handle)
+            else:
+                self._deferred.append([rounds - least, handle])
+
+    def _advance(self) -> None:
+        self._rounds = 0
+        if self._scheduled and self._scheduled[0].cancelled():
+            return  # at_rest cancelled it; asyncio removes it in the next round
+        if not self._scheduled:
+            tasks = sorted(task.get_name() for task in asyncio.all_tasks(self) if not task.done())
+            raise Deadlock(f"nothing is ready and no timer is set at {self._now:.3f} s; tasks: {', '.join(tasks)}")
+        self._now = max(self._now, self._scheduled[0].when())
+
+    def _process_events(self, event_list: list[Any]) -> None:
+        pass
+
+    def _write_to_self(self) -> None:
+        pass  # call_soon_threadsafe: there is no other thread
+
+
+def run(loop: VirtualLoop, main: Coroutine[Any, Any, _T]) -> _T:
+    """Run a coroutine to its end in virtual time, then end what it left."""
+    asyncio.set_event_loop(loop)
+    try:
+        return loop.run_until_complete(main)
+    finally:
+        loop.at_rest = lambda: None
+        loop._defer = 0.0
+        _cancel_all(loop)
+        asyncio.set_event_loop(None)
+        loop.close()
+
+
+def _cancel_all(loop: VirtualLoop) -> None:
+    left = sorted((task for task in asyncio.all_tasks(loop) if isinstance(task, SimulatedTask)), key=hash)
+    for task in left:
+        task.cancel()
+    if left:
+        loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+    loop.run_until_complete(loop.shutdown_asyncgens())
+
+
+def _new_task(loop: asyncio.AbstractEventLoop, coroutine: Any, context: Any = None) -> SimulatedTask:
+    return SimulatedTask(coroutine, loop=loop, context=context)

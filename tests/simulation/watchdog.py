@@ -1,0 +1,266 @@
+"""The invariants: what must hold at each step of a run, judged from outside of the operator."""
+
+from dataclasses import dataclass, field
+
+from simulation.bounds import RESOURCES, Bounds, Violated
+from simulation.cluster import CHILDREN, Object, Place, place
+from simulation.judge import (
+    ADOPT,
+    LABEL,
+    Gap,
+    condition,
+    controller,
+    gaps,
+    is_child,
+    status_gaps,
+    told,
+)
+from simulation.world import World
+
+
+@dataclass
+class _Known:
+    """What is known of one WebApp's gaps."""
+
+    uid: str = ""
+    gaps: list[Gap] = field(default_factory=list)
+    since: dict[tuple[str, str, str], float] = field(default_factory=dict)
+    """When each gap began, or was last excused."""
+    troubled: float = -1e9
+    """When anything last excused it."""
+
+
+class Watchdog:
+    """Progress, and nobody is forgotten: looked at whenever nothing is left to do at a moment."""
+
+    def __init__(self, world: World, bounds: Bounds) -> None:
+        self._world = world
+        self._bounds = bounds
+        self._known: dict[Place, _Known] = {}
+        self._version = -1
+        self.enabled = True
+
+    def look(self) -> None:
+        """Look at all WebApps.
+
+        Raises:
+            Violated: one is forgotten, or has waited for too long.
+        """
+        if not self.enabled:
+            return
+        world = self._world
+        if world.cluster.api.version != self._version:
+            self._version = world.cluster.api.version
+            self._judge()
+        if error := world.subject.failed():
+            raise Violated("the operator runs", f"it ended with {error!r}") from error
+        for where, known in self._known.items():
+            if known.gaps:
+                self._look_at(where, known)
+
+    def _judge(self) -> None:
+        objects = self._world.cluster.objects
+        webapps = self._world.webapps()
+        for gone in self._known.keys() - {place(webapp) for webapp in webapps}:
+            del self._known[gone]
+        for webapp in webapps:
+            known = self._known.setdefault(place(webapp), _Known())
+            if known.uid != webapp["metadata"]["uid"]:
+                known.uid, known.since = webapp["metadata"]["uid"], {}
+            children = gaps(webapp, objects)
+            known.gaps = [*children, *status_gaps(webapp, objects, children)]
+            present = {(gap.plural, gap.name, gap.field) for gap in known.gaps}
+            known.since = {key: since for key, since in known.since.items() if key in present}
+
+    def _look_at(self, where: Place, known: _Known) -> None:
+        world, now = self._world, self._world.clock()
+        if self._excused(where):
+            known.troubled = now
+            known.since = {}
+            return
+        webapp = world.cluster.objects["webapps"][where]
+        attends = world.subject.attends(where)
+        for gap in known.gaps:
+            key = (gap.plural, gap.name, gap.field)
+            since = known.since.setdefault(key, max(now if key not in known.since else 0.0, 0.0))
+            if self._explained(webapp, gap):
+                known.since[key] = now
+                known.troubled = max(known.troubled, now if self._in_trouble(gap) else known.troubled)
+                continue
+            if now - since > self._bound(gap, known, now):
+                raise Violated("progress", f"for {now - since:.0f} s WebApp {where[0]}/{where[1]}: {gap}")
+        if attends is None and self._forgotten(webapp, known.gaps):
+            shown = "; ".join(map(str, known.gaps[:3]))
+            raise Violated("nobody is forgotten", f"nothing will look at WebApp {where[0]}/{where[1]}: {shown}")
+
+    def _bound(self, gap: Gap, known: _Known, now: float) -> float:
+        bounds = self._bounds
+        if now - known.troubled < 900:
+            return bounds.after
+        if gap.field in ("owner", "existence"):
+            return bounds.name
+        return bounds.status if gap.of_status else bounds.calm
+
+    def _excused(self, where: Place) -> bool:
+        """Tell whether something keeps all news or all writes of a namespace from their way."""
+        world, now = self._world, self._world.clock()
+        if not world.subject.running or world.memory.get("restarting"):
+            return True
+        if not all(world.covered(plural, where[0]) for plural in RESOURCES):
+            return True
+        return any(_is_general(trouble.kind, trouble.plural) for trouble in world.weather.active(now)) or (
+            where[0] in world.memory.get("ending", ())
+        )
+
+    def _in_trouble(self, gap: Gap) -> bool:
+        now = self._world.clock()
+        return any(trouble.plural in (None, gap.plural) for trouble in self._world.weather.active(now))
+
+    def _explained(self, webapp: Object, gap: Gap) -> bool:
+        """Tell whether the status rightly says why a gap stays, or a trouble of that very resource explains it."""
+        world, now = self._world, self._world.clock()
+        if gap.of_status:
+            return self._status_explained(webapp, gap)
+        concerned = (gap.plural, "configmaps") if gap.field == "config data" else (gap.plural,)
+        if any(_blocks(trouble.kind) and trouble.plural in concerned for trouble in world.weather.active(now)):
+            return True
+        policy = webapp["spec"].get("conflicts", {}).get("policy", "Enforce")
+        where = place(webapp)
+        if policy != "Enforce" and gap.field not in ("existence", "owner"):
+            return any(_is_of(key, gap, where) for key in world.touched)
+        return (
+            held_by_policy(webapp, gap)
+            or self._waits_for_the_collector(webapp, gap)
+            or self._name_taken(webapp, gap)
+            or self._needs_a_person(webapp, gap)
+            or self._contested(webapp, gap)
+            or self._held_back(webapp, gap)
+        )
+
+    def _status_explained(self, webapp: Object, gap: Gap) -> bool:
+        active = self._world.weather.active(self._world.clock())
+        if gap.wanted == "False" and held_by_policy(webapp, None):
+            return True
+        if any(trouble.plural in ("webapps/status", "webapps") and _blocks(trouble.kind) for trouble in active):
+            return True
+        if gap.field != "Ready":
+            return False
+        # Not Ready although all that is judged here is as it should be: a part of the child that is not judged.
+        if gap.wanted == "True":
+            return condition(webapp, "Conflicted") == "True" or condition(webapp, "Contested") == "True"
+        # Ready although a field is not as desired: left to others, and told, or held by a policy.
+        if condition(webapp, "Conflicted") == "True" or any(trouble.kind == "changing policy" for trouble in active):
+            return True
+        return str(webapp["spec"].get("conflicts", {}).get("policy")) == "Yield"
+
+    def _name_taken(self, webapp: Object, gap: Gap) -> bool:
+        thing = self._world.cluster.get(gap.plural, (place(webapp)[0], gap.name))
+        if gap.field != "owner" or thing is None or is_child(thing, webapp):
+            return False
+        annotations = thing["metadata"].get("annotations") or {}
+        allowed = annotations.get(ADOPT) == place(webapp)[1] and not controller(thing)
+        return not allowed and told(webapp, gap) == "Foreign"
+
+    def _waits_for_the_collector(self, webapp: Object, gap: Gap) -> bool:
+        """Tell whether a child is of a WebApp that is gone, or about to go: its DELETED will come."""
+        thing = self._world.cluster.get(gap.plural, (place(webapp)[0], gap.name))
+        if thing is None or gap.field not in ("owner", "existence"):
+            return False
+        owner = controller(thing)
+        uids = {found["metadata"]["uid"] for found in self._world.cluster.objects["webapps"].values()}
+        gone = owner.get("kind") == "WebApp" and owner.get("uid") not in uids
+        return gone or "deletionTimestamp" in thing["metadata"]
+
+    def _needs_a_person(self, webapp: Object, gap: Gap) -> bool:
+        """Tell whether the status says that a person must act, and that is so."""
+        if condition(webapp, "Stalled") != "True" or told(webapp, gap) not in ("Degraded", "Foreign"):
+            return False
+        thing = self._world.cluster.get(gap.plural, (place(webapp)[0], gap.name))
+        reason = condition(webapp, "Stalled", "reason")
+        if reason == "Immutable":
+            return thing is not None and thing["metadata"]["uid"] in self._world.memory.get("foreign", ())
+        return (
+            reason == "Rejected"
+            and thing is not None
+            and (thing["metadata"]["uid"] in self._world.memory.get("foreign", ()))
+        )
+
+    def _contested(self, webapp: Object, gap: Gap) -> bool:
+        """Tell whether somebody else set a field since a user last asked for it, and the status says so."""
+        where, asked = place(webapp), self._world.asked.get(place(webapp), -1.0)
+        wrote = [at for key, at in self._world.touched.items() if _is_of(key, gap, where)]
+        fought = condition(webapp, "Contested") == "True" or told(webapp, gap) in ("Degraded", "Missing")
+        return bool(wrote) and max(wrote) > asked and fought and self._world.subject.attends(where) is not None
+
+    def _held_back(self, webapp: Object, gap: Gap) -> bool:
+        """Tell whether a Deployment rightly waits for another child that is missing."""
+        if gap.plural != "deployments":
+            return False
+        others = [each for each in gaps(webapp, self._world.cluster.objects) if each.plural != "deployments"]
+        missing = [each for each in others if each.field in ("existence", "owner")]
+        return any(self._explained(webapp, each) for each in missing if each.plural != "services")
+
+    def _forgotten(self, webapp: Object, found: list[Gap]) -> bool:
+        where = place(webapp)
+        if self._on_the_way(where):
+            return False
+        says_so = condition(webapp, "Stalled") == "True" and not _is_behind(webapp)
+        return not says_so and not all(self._explained(webapp, gap) for gap in found)
+
+    def _on_the_way(self, where: Place) -> bool:
+        """Tell whether an event that concerns a WebApp has not been delivered yet."""
+        for plural in RESOURCES:
+            connection = self._world.watches.connection(plural, where[0])
+            if connection is None:
+                continue
+            for _, _, thing, _ in connection.pending:
+                if thing is not None and concerns(thing, where):
+                    return True
+        return False
+
+
+def held_by_policy(webapp: Object, gap: Gap | None) -> bool:
+    """Tell whether the status says that a policy holds a field of a child; the operator does not ask twice."""
+    children = webapp.get("status", {}).get("children", ())
+    return any(
+        "admission policy" in child.get("message", "") and (gap is None or child["name"] == gap.name)
+        for child in children
+    )
+
+
+def _is_behind(webapp: Object) -> bool:
+    return bool(webapp.get("status", {}).get("observedGeneration") != webapp["metadata"].get("generation"))
+
+
+def _is_of(key: tuple[str, str, str, str], gap: Gap, where: Place) -> bool:
+    plural, at, _, _ = key
+    content = gap.field == "config data" and plural == "configmaps"
+    return at == where[0] and (plural == gap.plural or content)
+
+
+def _is_general(kind: str, plural: str | None) -> bool:
+    """Tell whether a trouble excuses everything: reads that are paused are no excuse for writes."""
+    if kind in ("reads paused", "refusing policy", "changing policy", "garbled", "hidden"):
+        return False
+    if kind in ("always a conflict", "always not found"):
+        return False
+    if kind.startswith("no right to"):
+        return kind.endswith((" get", " list", " watch")) or plural == "webapps"
+    return not (kind in ("time-out", "internal error") and plural in CHILDREN)
+
+
+def _blocks(kind: str) -> bool:
+    """Tell whether a trouble keeps writes to its resource from coming about."""
+    return kind in ("refusing policy", "changing policy", "garbled", "hidden", "time-out", "internal error") or (
+        kind.startswith(("always", "no right to"))
+    )
+
+
+def concerns(thing: Object, where: Place) -> bool:
+    """Tell whether an object has to do with a WebApp."""
+    if place(thing)[0] != where[0]:
+        return False
+    labels = thing["metadata"].get("labels") or {}
+    names = {place(thing)[1], labels.get(LABEL), controller(thing).get("name")}
+    target = (thing.get("spec") or {}).get("scaleTargetRef") or {}
+    return where[1] in names | {target.get("name")}

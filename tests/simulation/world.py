@@ -1,0 +1,193 @@
+"""The world of one run: the cluster, the operator, everybody else, and what each of them did when."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from coxswain.kube.kinds import Kind
+from simulation.chance import Chance
+from simulation.cluster import Cluster, Object, Place, path, place, version
+from simulation.controllers import Controllers
+from simulation.network import ModelTransport, Sent
+from simulation.subject import Subject, settings
+from simulation.trace import Trace
+from simulation.watcher import Scope, Watches
+from simulation.weather import Weather
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """How a run is set up, beside its steps."""
+
+    namespaces: tuple[str, ...] = ("a", "b")
+    scoped: bool = False
+    """Whether the operator serves the namespaces one by one."""
+    slowest: float = 0.05
+    """Seconds that a usual answer takes at most."""
+    defer: float = 0.0
+    """Probability that the step of a task is deferred."""
+    page_size: int = 500
+    requests_in_flight: int = 32
+    resync_interval: float = 600.0
+
+    def settings(self) -> Mapping[str, Any]:
+        """Return what concerns the operator's settings."""
+        return {
+            "namespaces": self.namespaces if self.scoped else (),
+            "page_size": self.page_size,
+            "requests_in_flight": self.requests_in_flight,
+            "resync_interval": self.resync_interval,
+        }
+
+
+class Delivered:
+    """What the operator was told so far: the newest of each object, from watches, lists and answers."""
+
+    def __init__(self) -> None:
+        self.objects: dict[str, dict[Place, Object]] = {}
+        self.tell: Callable[[str, Place], None] = lambda _, __: None
+
+    def take(self, plural: str, thing: Object, *, gone: bool = False) -> None:
+        """Take an object."""
+        known = self.objects.setdefault(plural, {})
+        where = place(thing)
+        before = known.get(where)
+        if before is not None and version(before) >= version(thing):
+            return
+        if gone:
+            known.pop(where, None)
+        else:
+            known[where] = thing
+        self.tell(plural, where)
+
+    def forget(self) -> None:
+        """Forget everything: another process, or another history."""
+        self.objects.clear()
+
+
+class World:
+    """Everything."""
+
+    def __init__(self, seed: int, conditions: Conditions, trace: Trace) -> None:
+        loop = asyncio.get_running_loop()
+        self.conditions = conditions
+        self.chance = Chance(str(seed))
+        self.trace = trace
+        self.clock = loop.time
+        self.cluster = Cluster(loop.time, self.chance, trace)
+        self.weather = Weather()
+        self.delivered = Delivered()
+        self.occurred: Counter[str] = Counter()
+        """How often each action came about."""
+        self.on_sent: list[Callable[[Sent], Exception | None]] = []
+        self.on_answered: list[Callable[[Sent], None]] = []
+        made = settings(conditions.settings())
+        self.watches = Watches(
+            self.cluster,
+            self.weather,
+            self.chance,
+            made.scopes,
+            slowest=conditions.slowest * 4,
+            server_timeout=made.watch.server_timeout,
+            inactivity_timeout=made.watch.inactivity_timeout,
+            handed_over=self._handed_over,
+        )
+        self.subject = Subject(made, self._new_transport, self.watches.run, self.cluster.now)
+        self.unswept: dict[Scope, int] = {}
+        """Scopes whose watch has started over, and the number of the last request before that."""
+        self.watches.started_over = self._started_over
+        for namespace in conditions.namespaces:
+            self.make_namespace(namespace)
+        self.controllers = Controllers(self.cluster, self.chance, slowest=conditions.slowest)
+        self.touched: dict[tuple[str, str, str, str], float] = {}
+        """When somebody other than the operator last wrote a field of a child: resource, namespace, name, field."""
+        self.asked: dict[tuple[str, str], float] = {}
+        """When a user last changed a WebApp."""
+        self.snapshots: list[Any] = []
+        self.backup: Any = None
+        self.restored = -1e9
+        self.quiet_since = 0.0
+        self.memory: dict[str, Any] = {}
+        """Of reactive actors."""
+        self.on_violation: Callable[[Any], None] = lambda _: None
+
+    def make_namespace(self, name: str) -> None:
+        """Create a namespace."""
+        body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        self.cluster.request("admin", "POST", "/api/v1/namespaces", body)
+
+    def _new_transport(self) -> ModelTransport:
+        self.delivered.forget()
+        self.unswept.clear()
+        return ModelTransport(
+            self.cluster,
+            self.weather,
+            self.chance,
+            slowest=self.conditions.slowest,
+            reached=self._reached,
+            answered=self._answered,
+        )
+
+    def _handed_over(self, kind: Kind, change: str, thing: Object) -> None:
+        self.delivered.take(kind.plural, thing, gone=change == "DELETED")
+
+    def _reached(self, sent: Sent) -> None:
+        self.memory["last number"] = sent.number
+        # Not to be raised in the task of the operator, which takes it for an error of its own.
+        for tell in self.on_sent:
+            if violated := tell(sent):
+                self.on_violation(violated)
+
+    def _answered(self, sent: Sent) -> None:
+        if sent.status < 300 and sent.plural in self.cluster.objects:
+            if sent.method == "GET" and sent.name is None:
+                self._listed(sent)
+            elif isinstance(sent.answer, dict) and "metadata" in sent.answer and sent.method != "DELETE":
+                self.delivered.take(sent.plural, sent.answer)
+        for tell in self.on_answered:
+            tell(sent)
+
+    def _listed(self, sent: Sent) -> None:
+        for item in sent.answer["items"]:
+            self.delivered.take(sent.plural, item)
+        scope = (sent.plural, sent.namespace)
+        lists: dict[Scope, tuple[int, set[Place]]] = self.memory.setdefault("lists", {})
+        first, present = lists.setdefault(scope, (sent.number, set()))
+        if "continue" not in sent.query:
+            first, present = lists[scope] = (sent.number, set())
+        present |= {place(item) for item in sent.answer["items"]}
+        if sent.answer["metadata"].get("continue"):
+            return
+        del lists[scope]
+        listed_at = int(sent.answer["metadata"]["resourceVersion"])
+        known = self.delivered.objects.get(sent.plural, {})
+        for where, thing in list(known.items()):
+            inside = sent.namespace in (None, where[0])
+            if inside and where not in present and version(thing) <= listed_at:
+                del known[where]
+                self.delivered.tell(sent.plural, where)
+        if scope in self.unswept and first > self.unswept[scope]:
+            del self.unswept[scope]
+
+    def _started_over(self, scope: Scope) -> None:
+        self.unswept[scope] = self.memory.get("last number", 0)
+
+    def covered(self, plural: str, namespace: str) -> bool:
+        """Tell whether the operator's watch of a resource lives, and what was before it was listed."""
+        scope = (plural, namespace if self.conditions.scoped else None)
+        return self.watches.live(plural, namespace) and scope not in self.unswept
+
+    def webapps(self) -> list[Object]:
+        """Return the WebApps that are not about to go."""
+        found = self.cluster.objects["webapps"].values()
+        return [webapp for webapp in found if "deletionTimestamp" not in webapp["metadata"]]
+
+    def patch(self, who: str, plural: str, where: Place, body: Any, content_type: str, **query: str) -> bool:
+        """Patch an object as somebody; tell whether that changed something."""
+        before = self.cluster.api.version
+        self.cluster.request(
+            who, "PATCH", path(plural, *where), body, query={"fieldManager": who, **query}, content_type=content_type
+        )
+        return bool(self.cluster.api.version != before)

@@ -1,0 +1,128 @@
+"""The simulation itself: runs that repeat, scripts that are cut down, invariants that can fail."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from coxswain.control.reconcile import Outcome, Reconciler
+from coxswain.control.workqueue import WorkQueue
+from coxswain.kube.events import Recorder
+from simulation.bounds import Bounds
+from simulation.profiles import PROFILES, generate
+from simulation.run import Outcome as Played
+from simulation.run import play
+from simulation.script import Script, Step, from_json
+from simulation.shrink import shrunk
+from simulation.subject import Subject
+from simulation.world import Conditions
+
+WEB = {"at": "a", "name": "web-0"}
+CREATE = Step(1.0, "create", {**WEB, "size": 3, "image": "app:1", "replicas": 1})
+CHANGE = Step(60.0, "change", {**WEB, "what": {"image": "app:2"}})
+DELETIONS = Step(30.0, "delete child again and again", {**WEB, "plural": "services", "seconds": 60.0, "pause": 0.1})
+
+
+def script(*steps: Step, finale: bool = False, **conditions: Any) -> Script:
+    """A script of these steps."""
+    return Script(1, "test", Conditions(**conditions), steps, finale)
+
+
+def test_one_webapp_comes_about_and_goes_again() -> None:
+    outcome = play(script(CREATE, CHANGE, finale=True))
+    assert outcome.why == ""
+    assert outcome.occurred == {"create": 1, "change": 1}
+    assert outcome.seconds > 1200
+
+
+def test_a_seed_replays_in_another_process_whatever_the_hashes_of_strings() -> None:
+    def digest(hash_seed: str) -> str:
+        made = subprocess.run(
+            [sys.executable, "-m", "simulation", "--seed", "5", "--whole"],
+            env={**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": os.pathsep.join(sys.path)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return made.stdout.splitlines()[-1]
+
+    assert "trace" in digest("1")
+    assert digest("1") == digest("2")
+
+
+def test_a_script_survives_being_written() -> None:
+    scripts = [generate(seed) for seed in range(50)]
+    assert [from_json(each.to_json()) for each in scripts] == scripts
+    assert {each.profile for each in scripts} == set(PROFILES)
+
+
+@pytest.mark.parametrize("culprits", [{3}, {3, 17}, {0, 1, 19}])
+def test_a_script_is_cut_down_to_what_fails(culprits: set[int]) -> None:
+    def fails(steps: Sequence[int]) -> bool:
+        return culprits <= set(steps)
+
+    assert shrunk(range(20), fails) == sorted(culprits)
+
+
+def broken(outcome: Played, invariant: str) -> None:
+    """The run must have failed for this one."""
+    assert outcome.invariant == invariant, outcome.why
+
+
+def test_progress_can_fail() -> None:
+    broken(
+        play(script(CREATE, CHANGE), bounds=replace(Bounds(), calm=0.0, after=0.0, status=0.0, name=0.0)), "progress"
+    )
+
+
+def test_forgetting_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def forgets(*_: Any, **__: Any) -> Outcome:
+        return Outcome()
+
+    monkeypatch.setattr(Reconciler, "reconcile", forgets)
+    broken(play(script(CREATE)), "nobody is forgotten")
+
+
+def test_a_lie_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    from coxswain.webapp import conditions  # noqa: PLC0415
+
+    finding = conditions._Finding("True", "Ready", "")
+    monkeypatch.setattr(conditions, "_ready", lambda *_: finding)
+    broken(play(script(replace(CREATE, parameters={**CREATE.parameters, "image": "app:crash"}))), "honesty")
+
+
+def test_too_many_writes_are_noticed() -> None:
+    broken(play(script(CREATE, DELETIONS), bounds=replace(Bounds(), requests=3)), "restraint")
+
+
+def test_memory_that_stays_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Recorder, "forget_old", lambda *_, **__: None)
+    broken(play(script(CREATE, finale=True)), "memory is empty")
+
+
+def test_an_internal_error_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fails(*_: Any, **__: Any) -> Outcome:
+        raise KeyError("a defect")
+
+    monkeypatch.setattr(Reconciler, "reconcile", fails)
+    broken(play(script(CREATE)), "no internal error")
+
+
+def test_an_operator_that_ends_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fails(*_: Any) -> Any:
+        raise OSError("the end")
+
+    monkeypatch.setattr(WorkQueue, "take", fails)
+    broken(play(script(CREATE)), "the operator runs")
+
+
+def test_a_task_that_is_left_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def leaves(self: Subject) -> None:
+        self._stop.set()
+
+    monkeypatch.setattr(Subject, "end", leaves)
+    broken(play(script(CREATE)), "no task is left")
