@@ -23,10 +23,11 @@ Object = dict[str, Any]
 
 
 def resources(directory: Path) -> list[Object]:
-    """The objects of the files that a kustomization names, and those that it names."""
-    (kustomization,) = (path for path in directory.iterdir() if path.stem.lower() == "kustomization")
+    """The objects of the files that a kustomization names, and those of the kustomizations that it names."""
+    (path,) = (path for path in directory.iterdir() if path.stem.lower() == "kustomization")
+    kustomization = yaml.safe_load(path.read_text(encoding="utf-8"))
     found: list[Object] = []
-    for name in yaml.safe_load(kustomization.read_text(encoding="utf-8"))["resources"]:
+    for name in [*kustomization["resources"], *kustomization.get("components", [])]:
         path = (directory / name).resolve()
         found += resources(path) if path.is_dir() else yaml.safe_load_all(path.read_text(encoding="utf-8"))
     return found
