@@ -165,7 +165,9 @@ def applied(
     last = managers.get(manager)
     owned = Owned(_without_ignored(fields, ignored), writer.api_version, writer.time)
     after = {**managers, manager: owned}
-    new = merged if last is None else _pruned(kind, merged, last.fields, after)
+    # Most often the manager applies all that it applied before, so that nothing goes.
+    goes = last is not None and difference(last.fields, fields)
+    new = _pruned(kind, merged, last.fields, after) if last is not None and goes else merged
     after, _ = _rest(kind, live, new, after, manager, force=force, ignored=ignored)
     return new, _stripped(after, manager)
 
