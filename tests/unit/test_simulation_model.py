@@ -211,6 +211,9 @@ def test_rights_and_policies(api: ApiServer) -> None:
     api.forbidden.add(("patch", "configmaps", NAMESPACE))
     assert apply(api, f"{CONFIG_MAPS}/a", config_map({})).status == 403
     api.forbidden.clear()
+    api.forbidden.add(("create", "configmaps", None))
+    assert apply(api, f"{CONFIG_MAPS}/a", config_map({})).status == 403, "an apply that creates needs both"
+    api.forbidden.clear()
     api.admission.append(lambda operation, _obj, _old, _agent: Refusal() if operation == "CREATE" else None)
     assert apply(api, f"{CONFIG_MAPS}/a", config_map({})).status == 403
     api.admission[:] = [lambda _operation, obj, _old, _agent: {**(obj or {}), "data": {"added": "1"}}]
