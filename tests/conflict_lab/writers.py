@@ -4,7 +4,7 @@ import asyncio
 import json
 import ssl
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -139,14 +139,22 @@ class Tally:
         self.timeouts += answer.status == 504
 
 
-async def write(target: Target, way: Way, workload: Workload, writer: str, until: float) -> Tally:
-    """Update until a moment of the monotonic clock; the request that is under way then is waited for."""
+async def write(
+    target: Target,
+    way: Way,
+    workload: Workload,
+    writer: str,
+    *,
+    until: float,
+    clock: Callable[[], float] = time.monotonic,
+) -> Tally:
+    """Update until a moment of the clock; the request that is in progress then is waited for."""
     tally = Tally()
     change = Change(workload, writer)
     seen: Thing | None = None
     refused = False
-    began = time.monotonic()
-    while time.monotonic() < until:
+    began = clock()
+    while clock() < until:
         if seen is None or way.reads(workload):
             seen = await target.get()
             tally.reads += 1
@@ -155,7 +163,7 @@ async def write(target: Target, way: Way, workload: Workload, writer: str, until
         tally.retries += refused
         refused = not answer.accepted
         if answer.accepted:
-            now = time.monotonic()
+            now = clock()
             tally.latencies.append(now - began)
             began = now
         seen = answer.body if answer.accepted else None
@@ -172,5 +180,5 @@ async def write_together(
 ) -> dict[str, Tally]:
     """Let all writers update at the same time."""
     until = time.monotonic() + seconds
-    tallies = await asyncio.gather(*(write(target, way, workload, name, until) for name in names))
+    tallies = await asyncio.gather(*(write(target, way, workload, name, until=until) for name in names))
     return dict(zip(names, tallies, strict=True))

@@ -10,7 +10,12 @@ import pytest
 
 from integration.scene import SPEC, Scene, eventually
 
-SIDECAR = {"name": "proxy", "image": "registry.example/proxy:1"}
+SIDECAR = {
+    "name": "proxy",
+    "image": "registry.example/proxy:1",
+    "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+}
+"""As Pod Security `restricted` asks for: one that is not is told in an Event (test_pod_security.py)."""
 RESTARTED = "kubectl.kubernetes.io/restartedAt"
 
 

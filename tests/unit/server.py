@@ -110,7 +110,7 @@ class RecordingWriter(Writer):
         if before.kind is not DEPLOYMENT or "replicas" in manifest["spec"]:
             return answer
         ours, *theirs = (owns(fields, _REPLICAS) for fields in (before.owned or {}, *(e.fields for e in before.others)))
-        count = 1 if ours and not any(theirs) else before.content["spec"]["replicas"]
+        count = 1 if ours and not any(theirs) else before.content["spec"].get("replicas", 1)
         spec = {**answer.content["spec"], "replicas": count}
         return dataclasses.replace(answer, content={**answer.content, "spec": spec}, others=before.others)
 

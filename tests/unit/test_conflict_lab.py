@@ -2,8 +2,8 @@
 
 import asyncio
 import dataclasses
+import itertools
 import json
-import time
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -153,7 +153,9 @@ class _Server(Target):
 
 def test_a_refused_writer_looks_again_and_counts_one_update() -> None:
     server = _Server(refuses=2)
-    tally = asyncio.run(write(server, named("put-version"), SHARED, "A", until=time.monotonic() + 0.1))
+    ticks = itertools.count()
+    writing = write(server, named("put-version"), SHARED, "A", until=0.05, clock=lambda: next(ticks) / 1000)
+    tally = asyncio.run(writing)
     assert (tally.conflicts, tally.with_causes, tally.retries) == (2, 2, 2)
     assert tally.reads == tally.writes == 2 + len(tally.latencies)
     assert template.counter(server.thing) == len(tally.latencies) > 0
