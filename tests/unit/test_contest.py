@@ -47,7 +47,7 @@ class Bench:
 
     def rest(self) -> float | None:
         """Return for how long the field is left alone now, and wait for that long."""
-        seconds = self.contests.again(WEB)
+        seconds = self.contests.again(WEB, self.contests.now())
         self.clock.now += seconds or 0
         assert self.held_off == ()
         return seconds
@@ -63,10 +63,10 @@ def test_until_the_last_round_it_is_taken_back_at_once(bench: Bench) -> None:
     for _ in range(2):
         bench.take_back()
         assert not bench.held_off
-        assert bench.contests.again(WEB) is None
+        assert bench.contests.again(WEB, bench.contests.now()) is None
     bench.take_back()
     assert bench.held_off == ("spec.replicas",)
-    assert bench.contests.again(WEB) == 60
+    assert bench.contests.again(WEB, bench.contests.now()) == 60
 
 
 def test_only_that_field_of_that_child_of_that_webapp(bench: Bench) -> None:
@@ -75,7 +75,7 @@ def test_only_that_field_of_that_child_of_that_webapp(bench: Bench) -> None:
     assert bench.held_off == ("spec.replicas",)
     assert bench.contests.held_off(WEB, SERVICE) == ()
     other = Key("shop", "other")
-    assert (bench.contests.held_off(other, CHILD), bench.contests.again(other)) == ((), None)
+    assert (bench.contests.held_off(other, CHILD), bench.contests.again(other, bench.contests.now())) == ((), None)
 
 
 def test_when_its_time_is_up_it_is_taken_back_once_and_then_left_alone_for_longer(bench: Bench) -> None:
@@ -91,9 +91,9 @@ def test_when_its_time_is_up_it_is_taken_back_once_and_then_left_alone_for_longe
 def test_the_time_runs(bench: Bench) -> None:
     bench.take_back(3)
     bench.clock.now += 45
-    assert bench.contests.again(WEB) == 15
+    assert bench.contests.again(WEB, bench.contests.now()) == 15
     bench.clock.now += 15
-    assert (bench.held_off, bench.contests.again(WEB)) == ((), None)
+    assert (bench.held_off, bench.contests.again(WEB, bench.contests.now())) == ((), None)
 
 
 def test_what_is_taken_back_seldom_is_no_contest(bench: Bench) -> None:
@@ -109,20 +109,20 @@ def test_after_a_quiet_time_all_begins_anew(bench: Bench) -> None:
     bench.take_back(2)
     assert bench.held_off == ()
     bench.take_back()
-    assert bench.contests.again(WEB) == 60
+    assert bench.contests.again(WEB, bench.contests.now()) == 60
 
 
 def test_the_time_of_the_next_that_is_up(bench: Bench) -> None:
     bench.take_back(3)
     bench.clock.now += 20
     bench.take_back(3, field=OTHER)
-    assert bench.contests.again(WEB) == 60 - 23
+    assert bench.contests.again(WEB, bench.contests.now()) == 60 - 23
 
 
 def test_a_webapp_that_is_gone_is_forgotten(bench: Bench) -> None:
     bench.take_back(3)
     bench.contests.forget(WEB)
-    assert (bench.held_off, bench.contests.again(WEB)) == ((), None)
+    assert (bench.held_off, bench.contests.again(WEB, bench.contests.now())) == ((), None)
 
 
 def test_a_resync_forgets_what_was_quiet_for_long_and_nothing_else(bench: Bench) -> None:
@@ -130,7 +130,7 @@ def test_a_resync_forgets_what_was_quiet_for_long_and_nothing_else(bench: Bench)
     bench.clock.now += 60 + 599
     bench.contests.look_again()
     bench.take_back()
-    assert bench.contests.again(WEB) == 120, "it is remembered until window and rest are over"
+    assert bench.contests.again(WEB, bench.contests.now()) == 120, "it is remembered until window and rest are over"
     bench.clock.now += 120 + 601
     bench.contests.look_again()
     assert not bench.contests._fields
@@ -145,7 +145,7 @@ def test_what_could_not_even_be_taken_back_so_often_in_a_row_is_a_contest_too(be
     assert bench.rest() == 60
     for _ in range(3):
         bench.contests.refused(WEB, CHILD, [FIELD])
-    assert bench.contests.again(WEB) == 120
+    assert bench.contests.again(WEB, bench.contests.now()) == 120
 
 
 def test_a_refusal_among_successes_is_none(bench: Bench) -> None:
@@ -172,3 +172,13 @@ def test_a_new_intent_has_all_its_rounds(bench: Bench) -> None:
         assert bench.contests.held_off(WEB, deployment(replicas)) == ()
     bench.contests.took_back(WEB, deployment(3), [FIELD])
     assert bench.contests.held_off(WEB, deployment(3)) == ("spec.replicas",)
+
+
+def test_a_rest_that_ends_during_a_reconcile_is_over_at_once(bench: Bench) -> None:
+    """Left alone at its beginning, and ended before its end: nobody would come back before the next resync."""
+    bench.take_back(3)
+    begun = bench.contests.now()
+    assert bench.held_off
+    bench.clock.now += 61
+    assert bench.contests.again(WEB, begun) == 0
+    assert bench.contests.again(WEB, bench.contests.now()) is None, "the next reconcile has enforced it"

@@ -95,10 +95,18 @@ class Contests:
             if of == child and field != _WHOLE and self._remaining(found) > 0
         )
 
-    def again(self, key: Key) -> float | None:
-        """Return the seconds until a field that is left alone now is looked at again; None without such a field."""
-        remaining = [self._remaining(found) for found in self._fields.get(key, {}).values()]
-        return min((seconds for seconds in remaining if seconds > 0), default=None)
+    def now(self) -> float:
+        """Return the present time, in monotonic seconds."""
+        return self._clock()
+
+    def again(self, key: Key, since: float) -> float | None:
+        """Return the seconds until a field is enforced again that was left alone at `since`; None without such a field.
+
+        Pass the time at which the reconcile began. A rest that ended during the reconcile is due at once: the
+        reconcile still left that field alone.
+        """
+        ends = [found.since + found.rest for found in self._fields.get(key, {}).values() if self._rests(found)]
+        return min((max(0.0, end - self._clock()) for end in ends if end > since), default=None)
 
     def clear(self) -> None:
         """Forget all WebApps."""
@@ -124,9 +132,10 @@ class Contests:
                 del self._fields[key]
 
     def _remaining(self, contest: _Contest) -> float:
-        if contest.rounds < self._settings.rounds:
-            return 0.0
-        return max(0.0, contest.since + contest.rest - self._clock())
+        return max(0.0, contest.since + contest.rest - self._clock()) if self._rests(contest) else 0.0
+
+    def _rests(self, contest: _Contest) -> bool:
+        return contest.rounds >= self._settings.rounds
 
     def _rest(self, field: Path) -> float:
         return self._settings.absence_rest if field == _WHOLE else self._settings.rest

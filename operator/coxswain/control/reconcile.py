@@ -137,6 +137,7 @@ class Reconciler:
             RequestFailed: the status could not be written, or the WebApp is no longer as it was.
             HistoryReset: an answer was older than what it was sent for.
         """
+        begun = self._contests.now()
         observed = self._store.webapp(key)
         if observed is None or observed.going:
             # No WebApp in the store never means delete, and what foreground deletion takes is not made anew.
@@ -150,7 +151,7 @@ class Reconciler:
         unlisted = self._unlisted(key.namespace)
         if unlisted:
             # What can't be seen can't be compared: a child that is there would be created again.
-            return await self._tell(key, observed, webapp, untouched(webapp, self._store, unlisted))
+            return await self._tell(key, observed, webapp, untouched(webapp, self._store, unlisted), begun=begun)
         try:
             results = await self._bring_about(webapp, patient=failures < PATIENCE)
             self._remember_only(webapp, results)
@@ -161,7 +162,7 @@ class Reconciler:
                 log.info("the namespace is being deleted: nothing is tried until an event comes")
                 return Outcome()
             raise
-        return await self._tell(key, observed, webapp, results)
+        return await self._tell(key, observed, webapp, results, begun=begun)
 
     async def _bring_about(self, webapp: WebApp, *, patient: bool) -> list[Result]:
         results: list[Result] = []
@@ -202,7 +203,9 @@ class Reconciler:
         child = replace(result.child, health=explained(result.child.health, live.content, found))
         return replace(result, child=child), None if found.again is None else (found.again - now).total_seconds()
 
-    async def _tell(self, key: Key, observed: Observed, webapp: WebApp, children: Sequence[Result]) -> Outcome:
+    async def _tell(
+        self, key: Key, observed: Observed, webapp: WebApp, children: Sequence[Result], *, begun: float
+    ) -> Outcome:
         now = self._clock()
         told = [self._explained(key, result, now) for result in children]
         results = [result for result, _ in told]
@@ -236,7 +239,7 @@ class Reconciler:
             again=report.again or adopted,
             after=_sooner(
                 report.after,
-                self._contests.again(key),
+                self._contests.again(key, begun),
                 self._taken.again(key, [(each.child.kind, each.child.name) for each in results if each.looked]),
                 *(delay for _, delay in told),
                 *(result.after for result in results),

@@ -77,8 +77,9 @@ def tries_again_what_is_refused() -> None:
         self._children.look_again()
         return await bring_about(self, *arguments, **named)
 
-    async def again(self: Reconciler, key: Any, observed: Any, webapp: Any, children: Any) -> Outcome:
-        outcome = await tell(self, key, observed, webapp, children)
+    async def again(self: Reconciler, *arguments: Any, **named: Any) -> Outcome:
+        children = arguments[3]
+        outcome = await tell(self, *arguments, **named)
         refused = any(result.child.health.reason in ("Rejected", "AdmissionDenied") for result in children)
         return replace(outcome, again=outcome.again or refused)
 

@@ -30,11 +30,11 @@ def chatters() -> None:
     tell = Reconciler._tell
     number = 0
 
-    async def loudly(self: Reconciler, key: Key, observed: Observed, *rest: Any) -> Outcome:
+    async def loudly(self: Reconciler, key: Key, observed: Observed, *rest: Any, **named: Any) -> Outcome:
         nonlocal number
         number += 1
         await self._recorder.record(observed, Occurrence("Alive", "Reconcile", f"reconcile {'x' * number}"))
-        outcome = await tell(self, key, observed, *rest)
+        outcome = await tell(self, key, observed, *rest, **named)
         return Outcome(outcome.failed, outcome.again, min(outcome.after or 1.0, 1.0))
 
     put(Reconciler, _tell=loudly)
