@@ -141,6 +141,18 @@ def test_a_child_that_is_gone_without_an_event_is_made_anew(bench: Bench) -> Non
     assert bench.store.get(SERVICE, WEB) is not None
 
 
+def test_a_namesakes_child_without_label_is_looked_at_again(bench: Bench) -> None:
+    """No event tells that the garbage collector deletes it: found by the simulation, seed 435."""
+    bench.converge()
+    live = bench.store.get(SERVICE, WEB)
+    assert live is not None
+    bench.store.observe(dataclasses.replace(live, version=400, label=None))
+    bench.webapp(version=500, uid="uid-2")
+    bench.run()
+    assert "create Service" in bench.writer.sent
+    assert bench.store.get(SERVICE, WEB) is not None
+
+
 def test_children_of_a_namesake_that_is_gone_are_waited_for(bench: Bench) -> None:
     bench.converge()
     bench.webapp(version=500, uid="uid-2")

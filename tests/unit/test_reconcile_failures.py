@@ -196,7 +196,7 @@ def test_a_refused_removal_is_one_childs_trouble(bench: Bench, error: RequestFai
     assert bench.conditions()["Ready"] == ("True", "Ready")
 
 
-@pytest.mark.parametrize("error", [Unreachable("TimeoutError"), refusal(500)])
+@pytest.mark.parametrize("error", [Unreachable("TimeoutError"), refusal(500), refusal(409)])
 def test_a_removal_that_fails_is_reported_when_it_lasts(bench: Bench, error: RequestFailed) -> None:
     unwanted_config(bench)
     bench.writer.fail("remove ConfigMap", error)

@@ -184,6 +184,21 @@ def test_the_count_survives_a_lost_answer(bench: Bench) -> None:
     assert bench.events.told == [], "that it was deleted is no drift"
 
 
+def test_the_count_survives_a_lost_answer_and_a_conflict(bench: Bench) -> None:
+    """The object is going when the DELETE is sent again, so it has changed: found by the simulation, seed 4111."""
+    bench.converge()
+    autoscaled_with_another_selector(bench)
+    bench.writer.fail("remove Deployment but not its pods", Unreachable("reset after it was sent"))
+    assert isinstance(bench.run().failed, Unreachable)
+    bench.writer.fail("remove Deployment but not its pods", refusal(409))
+    bench.run(failures=1)
+    bench.writer.version += 1
+    bench.store.forget(DEPLOYMENT, WEB, bench.writer.version)
+    bench.now += 10
+    bench.run(failures=2)
+    assert replicas_of(bench) == 7
+
+
 def test_a_delete_without_an_answer_is_sent_again(bench: Bench) -> None:
     """Whether it was carried out is unknown; its preconditions make a second one harmless (K11)."""
     bench.converge()

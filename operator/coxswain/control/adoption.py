@@ -41,6 +41,20 @@ class TakenNames:
         self._clock = clock
         self._of_webapp: dict[Key, dict[tuple[Kind, str], _Taken]] = {}
 
+    def watched(self, webapp: WebApp, kind: Kind, place: Key) -> Observed | None:
+        """Return the object of a child's name that the store has, if the watch covers it.
+
+        An object that lost our label and is not this WebApp's child is removed from the store: no event tells of its
+        end, so it is looked at like any name that is taken.
+        """
+        found = self._store.get(kind, place)
+        if found is not None and not _is_watched(webapp, found):
+            self._store.forget(kind, place, found.version + 1)
+            return None
+        if found is not None:
+            self.drop(webapp, found)
+        return found
+
     async def look(self, webapp: WebApp, manifest: Manifest) -> Observed | None:
         """Return the object that bears a child's name, as far as one is known: looked at anew if it is time.
 

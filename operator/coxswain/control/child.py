@@ -104,9 +104,7 @@ class ChildWriter:
             HistoryReset: an answer was older than the object that the request was sent for.
         """
         place = _place(manifest)
-        observed = self._store.get(*place)
-        if observed is not None:
-            self._taken.drop(webapp, observed)
+        observed = self._taken.watched(webapp, *place)
         manifest = self._scaled(webapp, manifest, observed)
         if webapp.paused:
             return replace(self._paused(webapp, manifest, observed), looked=False)

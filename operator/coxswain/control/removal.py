@@ -9,7 +9,7 @@ from coxswain.control.freshness import Freshness
 from coxswain.control.result import Result
 from coxswain.control.store import Key, Store
 from coxswain.kube.apply import Writer
-from coxswain.kube.errors import Refused, RequestFailed, Sort
+from coxswain.kube.errors import Refused, RequestFailed
 from coxswain.kube.kinds import CONFIG_MAP, SERVICE, SERVICE_ACCOUNT
 from coxswain.kube.observed import Observed
 from coxswain.webapp.health import Child, not_removed, retried
@@ -80,9 +80,8 @@ class Removals:
         try:
             await self._writer.remove(child)
         except Refused as error:
-            if error.sort is not Sort.CONFLICT:
+            if error.status != 404 or error.by_admission:
                 raise
-            return  # gone or changed meanwhile: the watch tells
         self._deleted.setdefault(key, set()).add(child.uid)
         self._attempts.succeeded(key, _place(child))
         log.info("removed %s %s, which is no longer wanted", child.kind, child.name)

@@ -44,13 +44,18 @@ class Replacements:
         """
         place, deleted = (observed.kind, observed.name), _Deleted(observed, manifest, found.field)
         noted = self._of_webapp.setdefault(Key(webapp.namespace, webapp.name), {})
+        earlier = noted.get(place)
         noted[place] = deleted
         try:
             await self._writer.remove(observed, orphan=found.remedy is Remedy.REPLACE_AROUND_PODS)
         except Refused as error:
             gone = error.status == 404 and not error.by_admission
             if error.status < 500 and not gone:
-                del noted[place]
+                # An earlier DELETE that was not answered may be why the object has changed: then it is going.
+                if earlier is not None and earlier.observed.uid == observed.uid:
+                    noted[place] = earlier
+                else:
+                    del noted[place]
             if not gone:
                 raise
         noted[place] = replace(deleted, answered=True)
