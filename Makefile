@@ -68,6 +68,9 @@ mutants: $(VENV)/.ready ## small changes to the kernel, one at a time: each must
 simulate: $(VENV)/.ready ## a minute of random scripts in virtual time; SECONDS=600, SEED=n or SCRIPT=file; docs/simulation.md
 	$(BIN)/python -m simulation $(if $(SEED),--seed $(SEED)) $(if $(SCRIPT),--script $(SCRIPT)) $(if $(SECONDS),--seconds $(SECONDS))
 
+simulate-proof: $(VENV)/.ready ## operators with known defects: how many seeds until each is found; ONLY="K1 K33"; docs/simulation.md
+	$(BIN)/python -m simulation.prove $(ONLY)
+
 conflict-lab: $(VENV)/.ready programs ## what is lost when many write to one object, by each way of writing; docs/conflicts.md
 	$(BIN)/python -m conflict_lab
 

@@ -14,6 +14,7 @@ MANAGER = "kube-controller-manager"
 REVISION = "deployment.kubernetes.io/revision"
 HASH = "pod-template-hash"
 _DEADLINE_SECONDS = 600.0
+_REVISIONS = 10
 
 
 class Controllers:
@@ -43,8 +44,16 @@ class Controllers:
         elif plural == "replicasets" and change != "MODIFIED":
             owner = controller(thing)
             self._look_soon((namespace, owner.get("name", "")))
+        if change == "ADDED" and self._is_orphan(thing):
+            self.collect_soon()
         if is_going(thing) or (change == "DELETED" and plural in ("webapps", "deployments", "replicasets")):
             self.collect_soon()
+
+    def _is_orphan(self, thing: Object) -> bool:
+        """Tell whether an object was made for a WebApp that had gone by then."""
+        owner = controller(thing)
+        uids = (found["metadata"]["uid"] for found in self._cluster.objects["webapps"].values())
+        return owner.get("kind") == "WebApp" and owner["uid"] not in uids
 
     def collect_soon(self) -> None:
         """Let the garbage collector run in a moment."""
@@ -81,6 +90,7 @@ class Controllers:
         if newest is None:
             return  # it was made just now, and its event brings us back
         self._scale(deployment, newest, sets)
+        self._prune(sets)
         self._tell(where, newest)
 
     def _sets(self, deployment: Object) -> list[Object]:
@@ -149,6 +159,12 @@ class Controllers:
         keep = max(0, wanted - ready)
         for pod in sorted(old, key=_is_ready)[: max(0, len(old) - keep)]:
             self._delete("pods", pod)
+
+    def _prune(self, sets: list[Object]) -> None:
+        """Delete the oldest ReplicaSets without pods."""
+        idle = sorted((each for each in sets if not self._pods_of(each)), key=_revision)
+        for each in idle[: max(0, len(idle) - _REVISIONS)]:
+            self._delete("replicasets", each)
 
     def _tell(self, where: Place, newest: Object) -> None:
         deployment = self._cluster.get("deployments", where)

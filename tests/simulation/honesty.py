@@ -12,18 +12,25 @@ class Honesty:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._matched: dict[Place, tuple[float, int]] = {}
-        self._counts: dict[Place, int] = {}
+        self._began: dict[Place, dict[str, float]] = {}
+        """When each gap that the operator was told of began."""
+        self._replaced: dict[Place, int] = {}
+        """Counts of Deployments that the operator deleted while an autoscaler had them."""
         world.on_sent.append(self.take)
         world.delivered.tell = self._told
 
     def _told(self, plural: str, where: Place) -> None:
         if plural not in RESOURCES[:5]:
             return
-        objects = self._objects()
+        objects, now = self._objects(), self._world.clock()
         for webapp in list(objects["webapps"].values()):
-            if place(webapp)[0] == where[0] and not gaps(webapp, objects) and self._rolled_out(webapp, objects):
-                self._matched[place(webapp)] = (self._world.clock(), webapp["metadata"]["generation"])
+            if place(webapp)[0] == where[0]:
+                before = self._began.get(place(webapp), {})
+                self._began[place(webapp)] = {gap: before.get(gap, now) for gap in self._gaps(webapp, objects)}
+
+    def _gaps(self, webapp: Object, objects: dict[str, dict[Place, Object]]) -> list[str]:
+        found = [str(gap) for gap in gaps(webapp, objects) if gap.field != "leftover"]
+        return found if self._rolled_out(webapp, objects) else [*found, "the rollout is not complete"]
 
     def _objects(self) -> dict[str, dict[Place, Object]]:
         return {plural: self._world.delivered.objects.get(plural, {}) for plural in RESOURCES}
@@ -52,62 +59,49 @@ class Honesty:
     def _check_ready(self, sent: Sent, webapp: Object) -> None:
         if condition(webapp, "Ready") != "True" or webapp["spec"].get("paused"):
             return
+        if self._world.clock() - self._world.restored < 900:
+            return  # the operator may not know of it yet, and what it was told before is still true to it
         where, objects = place(webapp), self._objects()
         if condition(webapp, "Conflicted") == "True" or condition(webapp, "Contested") == "True":
             return
         if webapp["spec"].get("conflicts", {}).get("policy", "Enforce") != "Enforce":
             return
-        found = [gap for gap in gaps(webapp, objects) if gap.field != "leftover"]
-        if not found and self._rolled_out(webapp, objects):
-            return
-        began = getattr(sent.task, "created", 0.0)
-        matched, generation = self._matched.get(where, (-1e9, 0))
-        if matched >= began - 0.001 and generation == webapp["status"]["observedGeneration"]:
+        began = getattr(sent.task, "created", 0.0) - 0.001
+        # A gap that the operator was told of after the beginning of this reconcile it may have looked at before.
+        known = self._began.get(where, {})
+        found = [gap for gap in self._gaps(webapp, objects) if known.get(gap, began) < began]
+        if not found:
             return
         if self._world.weather.met_at.get("changing policy", -1e9) > began - 120 or self._held(webapp):
             return
-        why = str(found[0]) if found else "the rollout is not complete"
-        raise Violated("honesty", f"{where[0]}/{where[1]} is said to be Ready, but the operator was told: {why}")
+        raise Violated("honesty", f"{where[0]}/{where[1]} is said to be Ready, but the operator was told: {found[0]}")
 
     def _held(self, webapp: Object) -> bool:
         """Tell whether a child says that a policy holds a field."""
         return any("admission policy" in child.get("message", "") for child in webapp["status"].get("children", ()))
 
     def _check_drift(self, webapp: Object) -> None:
-        """What is told of drift must have happened to children of this very WebApp."""
+        """Check that drift in a status happened to children of this very WebApp."""
         drift = webapp.get("status", {}).get("drift")
-        if not drift:
+        if not drift or self._world.memory.get("foreign") or self._world.weather.met["changing policy"]:
             return
-        made = self._world.memory.setdefault("made", {}).get(webapp["metadata"]["uid"], -1e9)
-        at, name = place(webapp)
+        (at, name), made = place(webapp), self._world.made.get(webapp["metadata"]["uid"], 0.0)
         wrote = [
             when
             for (_, where, what, _), when in self._world.touched.items()
             if where == at and (what == name or what.startswith(f"{name}-"))
         ]
-        if wrote and max(wrote) >= made:
-            return
-        if self._world.memory.get("foreign") or self._world.weather.met["changing policy"]:
-            return
-        raise Violated("honesty", f"{at}/{name} tells of drift from before it was made: {drift[-1]}")
+        if max(wrote, default=0.0) < made:
+            raise Violated("honesty", f"{at}/{name} tells of drift from before it was made: {drift[-1]}")
 
     def _check_count(self, sent: Sent) -> None:
-        """An autoscaler that the operator knows of keeps its count, whatever becomes of the Deployment."""
+        """Check that a Deployment which the operator replaces keeps the count of its autoscaler."""
         where = (sent.namespace or "", sent.name or "")
-        live = self._world.cluster.get("deployments", where)
-        before = self._counts.get(where)
-        if sent.before is not None:
-            before = self._counts[where] = sent.before["spec"].get("replicas", 1)
         webapp = self._world.cluster.get("webapps", where)
-        if live is None or before is None or webapp is None:
-            return
-        known = autoscaler(webapp, self._objects())
-        note = (live["metadata"].get("annotations") or {}).get("coxswain.dev/replicas")
-        settled = known is not None and self._world.clock() - self._seen(known) > 5
-        replaced = self._world.memory.get("replaced", set())
-        if settled and note is not None and live["spec"].get("replicas", 1) != before and where not in replaced:
-            raise Violated("honesty", f"{where}: an autoscaler had {before} replicas, now {live['spec']['replicas']}")
-
-    def _seen(self, thing: Object) -> float:
-        seen: dict[str, float] = self._world.memory.setdefault("scalers", {})
-        return seen.setdefault(thing["metadata"]["uid"], self._world.clock())
+        if sent.method == "DELETE" and sent.before is not None:
+            if webapp is not None and autoscaler(webapp, self._objects()) is not None:
+                self._replaced[where] = sent.before["spec"].get("replicas", 1)
+        elif sent.before is None and where in self._replaced and isinstance(sent.answer, dict):
+            before, now = self._replaced.pop(where), sent.answer["spec"].get("replicas", 1)
+            if before != now and webapp is not None and autoscaler(webapp, self._objects()) is not None:
+                raise Violated("honesty", f"{where}: an autoscaler had {before} replicas, its successor has {now}")

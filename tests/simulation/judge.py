@@ -187,7 +187,8 @@ def _deployment(webapp: Object, objects: Objects) -> Iterator[Gap]:
     labels = {**webapp["spec"].get("labels", {}), **standard_labels(name)}
     yield from _different("deployments", name, "pod label", labels, template["metadata"].get("labels") or {})
     container: Object = next((each for each in template["spec"]["containers"] if each["name"] == "app"), {})
-    yield from _different("deployments", name, "", {"image": webapp["spec"]["image"]}, container)
+    if container.get("image") != webapp["spec"]["image"]:
+        yield Gap("deployments", name, "image", webapp["spec"]["image"], str(container.get("image")))
     yield from _replicas(webapp, live, objects)
 
 
@@ -216,6 +217,13 @@ def _config(webapp: Object, objects: Objects) -> Iterator[Gap]:
         if live is not None and config and (live.get("data") or {}) != config:
             # Another name is wanted: the Deployment is what is behind, or else the content was changed.
             yield Gap("deployments", name, "config data", str(config), str(live.get("data")))
+
+
+def lacks_config(webapp: Object, objects: Objects) -> bool:
+    """Tell whether no ConfigMap of a WebApp has the content that it says."""
+    config, namespace = webapp["spec"].get("config", {}), place(webapp)[0]
+    maps = [thing for (where, _), thing in objects["configmaps"].items() if where == namespace]
+    return bool(config) and not any(is_child(thing, webapp) and thing.get("data") == config for thing in maps)
 
 
 def referred(deployment: Object) -> dict[str, str]:
@@ -252,3 +260,13 @@ def told(webapp: Object, gap: Gap) -> str:
     kind = KIND_OF[gap.plural]
     children = webapp.get("status", {}).get("children", ())
     return next((found["health"] for found in children if (found["kind"], found["name"]) == (kind, gap.name)), "")
+
+
+def concerns(thing: Object, where: Place) -> bool:
+    """Tell whether an object has to do with a WebApp."""
+    if place(thing)[0] != where[0]:
+        return False
+    labels = thing["metadata"].get("labels") or {}
+    names = {place(thing)[1], labels.get(LABEL), controller(thing).get("name")}
+    target = (thing.get("spec") or {}).get("scaleTargetRef") or {}
+    return where[1] in names | {target.get("name")}

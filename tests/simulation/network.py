@@ -19,6 +19,7 @@ _MESSAGES = {
     500: ("InternalError", "Internal error occurred: failed calling webhook"),
     503: ("ServiceUnavailable", "the server is currently unable to handle the request"),
     409: ("Conflict", "Operation cannot be fulfilled: the object has been modified; please apply your changes"),
+    422: ("Invalid", "is invalid: spec: Invalid value: this version of the API server does not know it yet"),
     404: ("NotFound", "the server could not find the requested resource"),
 }
 
@@ -65,6 +66,8 @@ class ModelTransport:
         self._reached = reached
         self._answered = answered
         self._numbers = itertools.count(1)
+        self.turned_away: Callable[[str, str, tuple[str, str]], None] = lambda *_: None
+        """Told of each request about an object that met a trouble: the trouble, the resource, namespace and name."""
         self.dead = False
         """Whether the process that it belongs to was killed: nothing that it sends arrives any more."""
 
@@ -89,7 +92,10 @@ class ModelTransport:
         """
         number, plural = next(self._numbers), plural_of(path)
         namespace, name, subresource = place_of(path)
-        met = self._met(method, plural, namespace, subresource)
+        met = self._met(method, plural, namespace, name, subresource)
+        if name and _creates(body) and self._cluster.get(plural, (namespace or "", name)) is not None:
+            # An object that is there is in the way before any field is looked at.
+            met = [each for each in met if each.kind != "invalid"]
         kinds = {each.kind for each in met}
         deadline = self._cluster.clock() + seconds
         shown = f"operator #{number}: {method} {path}"
@@ -139,13 +145,17 @@ class ModelTransport:
     async def close(self) -> None:
         """There is no connection."""
 
-    def _met(self, method: str, plural: str, namespace: str | None, subresource: str | None) -> list[Trouble]:
+    def _met(
+        self, method: str, plural: str, namespace: str | None, name: str | None, subresource: str | None
+    ) -> list[Trouble]:
         now = self._cluster.clock()
         met = []
-        for trouble in self._weather.meeting(now, method, plural, namespace, subresource):
+        for trouble in self._weather.meeting(now, method, plural, namespace, subresource=subresource, name=name):
             if self._chance.happens(trouble.probability, f"meets {trouble.kind}"):
                 self._weather.meet(trouble, now)
                 met.append(trouble)
+                if name:
+                    self.turned_away(trouble.kind, plural, (namespace or "", name))
         return met
 
     def _delay(self, name: str) -> float:
@@ -182,11 +192,17 @@ class ModelTransport:
         return Answer(200, _GARBAGE)
 
 
+def _creates(body: Any) -> bool:
+    """Tell whether an apply would create or fail."""
+    return isinstance(body, dict) and body.get("metadata", {}).get("resourceVersion") == "1"
+
+
 _STATUSES = {
     "too many requests": 429,
     "reads paused": 429,
     "internal error": 500,
     "unavailable": 503,
+    "invalid": 422,
     "always a conflict": 409,
     "always not found": 404,
 }

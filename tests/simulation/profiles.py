@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from simulation.chance import Chance
 from simulation.draws import DRAWS, NAMES
+from simulation.recipes import RECIPES, Cook
 from simulation.script import Script, Step
 from simulation.world import Conditions
 
@@ -15,7 +16,11 @@ _NETWORK = {"requests": 6, "requests that always fail": 1.5, "reads paused": 1, 
 _WATCHES = {"close watches": 4, "flapping watch": 1, "silent watch": 2, "late watch": 3}
 _RIGHTS = {"take right": 3, "refusing policy": 4, "changing policy": 1.5}
 
-PROFILES: Mapping[str, Mapping[str, float]] = {
+PROFILES: Mapping[str, dict[str, float]] = {
+    "recipes": {},
+    "recipes again": {},
+    "recipes once more": {},
+    "yet more recipes": {},
     "users": {**_USERS, **_SCALING},
     "drift": {**_USERS, **_WRITERS, **_SCALING},
     "fights": {**_USERS, **_WRITERS, "fight": 8, "delete child again and again": 2},
@@ -46,7 +51,7 @@ def generate(seed: int) -> Script:
     """Return the script of a seed."""
     chance = Chance(f"script {seed}")
     profile = chance.pick(tuple(PROFILES), "profile")
-    weights = dict(PROFILES[profile])
+    weights = PROFILES[profile]
     conditions = Conditions(
         scoped=chance.happens(0.25, "scoped"),
         slowest=chance.pick((0.005, 0.05, 0.3), "slowest"),
@@ -55,8 +60,15 @@ def generate(seed: int) -> Script:
         requests_in_flight=chance.pick((2, 4, 32), "in flight"),
     )
     places = [(at, name) for at in conditions.namespaces for name in NAMES][: chance.whole(1, 4, "places")]
-    steps = []
+    steps: list[Step] = []
     now = 0.0
+    if not weights:
+        at, name = chance.pick(places, "place")
+        recipe = chance.pick(tuple(RECIPES), "recipe")
+        cook = Cook(chance, 5.0, at, name)
+        RECIPES[recipe](cook)
+        finale = chance.happens(0.3, "finale") or recipe == "many_changes"
+        return Script(seed, recipe, conditions, tuple(cook.steps), finale)
     for at, name in places:
         now += chance.delay(0.01, 10, "pause")
         if not chance.happens(0.15, "late"):

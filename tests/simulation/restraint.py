@@ -8,6 +8,14 @@ from simulation.judge import ADOPT, MANAGER, applied_by_us, controller
 from simulation.network import Sent
 from simulation.world import World
 
+_FOR_EACH_CHANGE = 4
+"""Writes of one object that each change by a user is good for: the apply, and steps of the rollout in the status."""
+
+
+_OUTAGE_SECONDS = 60.0
+_CROWD = 12
+"""WebApps that may be tried within one second of an outage that has lasted for a minute."""
+
 
 class Restraint:
     """Bounded writes; none to what is another's."""
@@ -30,6 +38,7 @@ class Restraint:
     def _take(self, sent: Sent) -> None:
         if sent.method == "GET" or sent.plural not in RESOURCES:
             return
+        self._check_crowd(sent.time)
         self._check_foreign(sent)
         self._remember(sent)
         key = (sent.plural, sent.namespace or "", f"{sent.name}/{sent.subresource or ''}")
@@ -38,12 +47,31 @@ class Restraint:
         while writes[0][0] < sent.time - 1800:
             writes.popleft()
         lately = [status for time, status in writes if time > sent.time - 60]
+        asked = self._asked(sent)
         self.most = max(self.most, len(lately))
-        if len(lately) > self._bounds.requests:
+        if len(lately) > self._bounds.requests + _FOR_EACH_CHANGE * asked:
             refused = sum(status >= 400 for status in lately)
             raise Violated("restraint", f"{len(lately)} writes of {key} within a minute, {refused} of them refused")
         if len(writes) > self._bounds.long_requests:
             raise Violated("restraint", f"{len(writes)} writes of {key} within half an hour")
+
+    def _check_crowd(self, now: float) -> None:
+        """Check that in a long outage WebApps do not come back all at once."""
+        outage = any(
+            each.kind in ("internal error", "unavailable") and now - each.since > _OUTAGE_SECONDS
+            for each in self._world.weather.active(now)
+        )
+        if outage and now - self._world.last_step > _OUTAGE_SECONDS:
+            names = {name for time, name in self._world.turned_away if time > now - 1}
+            if len(names) > _CROWD:
+                raise Violated("restraint", f"{len(names)} WebApps come back within a second of an outage")
+
+    def _asked(self, sent: Sent) -> int:
+        """Return how many changes users made within the last minute to the WebApp of an object."""
+        return sum(
+            time > sent.time - 60 and at == sent.namespace and (sent.name or "").startswith(name)
+            for time, at, name in self._world.changes
+        )
 
     def _check_foreign(self, sent: Sent) -> None:
         thing = sent.before

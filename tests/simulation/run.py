@@ -24,7 +24,7 @@ from simulation.watchdog import Watchdog
 from simulation.world import World
 
 _TAIL_SECONDS = 200.0
-_RESYNCS = 2.3
+_RESYNCS = 3.4
 _MOST_ENTRIES = 60
 """Entries that one table may hold of one WebApp."""
 

@@ -24,6 +24,10 @@ GROUP: contextvars.ContextVar[int] = contextvars.ContextVar("group", default=0)
 """The group of the tasks that are created from here on: those of one process of the operator die together."""
 
 
+_TICK = 1e-6
+"""Seconds that a timer takes at least: a delay below the precision of a float would end before it began."""
+
+
 class Deadlock(Exception):
     """No callback is ready and no timer is set: nothing will ever happen again."""
 
@@ -108,7 +112,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def call_at(  # type: ignore[override]
         self, when: float, callback: Callable[..., Any], *args: Any, context: Any = None
     ) -> asyncio.TimerHandle:
-        """Call back at a virtual time."""
+        """Call back at a virtual time: later than now, as any clock has moved on by then."""
+        when = max(when, self._now + _TICK)
         timer = _Timer(when, callback, args, self, context)
         heapq.heappush(self._scheduled, timer)
         timer._scheduled = True

@@ -8,13 +8,17 @@ from simulation.judge import (
     ADOPT,
     LABEL,
     Gap,
+    concerns,
     condition,
     controller,
     gaps,
     is_child,
+    is_complete,
+    lacks_config,
     status_gaps,
     told,
 )
+from simulation.weather import Trouble
 from simulation.world import World
 
 
@@ -28,6 +32,10 @@ class _Known:
     """When each gap began, or was last excused."""
     troubled: float = -1e9
     """When anything last excused it."""
+
+
+_PART_OF = {"image": "image", "replicas": "replicas", "port": "ports", "config": "config"}
+"""The part of a WebApp's spec that a gap is about."""
 
 
 class Watchdog:
@@ -106,10 +114,22 @@ class Watchdog:
         world, now = self._world, self._world.clock()
         if not world.subject.running or world.memory.get("restarting"):
             return True
-        if not all(world.covered(plural, where[0]) for plural in RESOURCES):
+        if not all(world.covered(plural, where[0]) for plural in RESOURCES) and not world.told_all(where):
             return True
-        return any(_is_general(trouble.kind, trouble.plural) for trouble in world.weather.active(now)) or (
+        active = world.weather.active(now)
+        if any(trouble.kind == "reads paused" for trouble in active) and self._needed_a_read(where):
+            return True
+        return any(_is_general(trouble.kind, trouble.plural) for trouble in active) or (
             where[0] in world.memory.get("ending", ())
+        )
+
+    def _needed_a_read(self, where: Place) -> bool:
+        """Tell whether a read for this WebApp was refused lately: its writes may depend on it."""
+        refused: dict[Place, float] = self._world.memory.get("reads refused", {})
+        now = self._world.clock()
+        return any(
+            at == where[0] and (name == where[1] or name.startswith(f"{where[1]}-")) and now - when < 120
+            for (at, name), when in refused.items()
         )
 
     def _in_trouble(self, gap: Gap) -> bool:
@@ -131,6 +151,7 @@ class Watchdog:
         return (
             held_by_policy(webapp, gap)
             or self._waits_for_the_collector(webapp, gap)
+            or self._adopted_later(webapp, gap)
             or self._name_taken(webapp, gap)
             or self._needs_a_person(webapp, gap)
             or self._contested(webapp, gap)
@@ -143,15 +164,34 @@ class Watchdog:
             return True
         if any(trouble.plural in ("webapps/status", "webapps") and _blocks(trouble.kind) for trouble in active):
             return True
+        if self._is_unwatched(webapp) and gap.wanted != "False":
+            return gap.field != "observedGeneration"
         if gap.field != "Ready":
             return False
+        return self._is_rightly_ready(webapp, gap, active)
+
+    def _is_unwatched(self, webapp: Object) -> bool:
+        # Without our label the watch does not cover the Deployment; that it is missing is a gap of its own.
+        known = self._known[place(webapp)].gaps
+        return ("deployments", f"label {LABEL}") in {(each.plural, each.field) for each in known}
+
+    def _is_rightly_ready(self, webapp: Object, gap: Gap, active: list[Trouble]) -> bool:
         # Not Ready although all that is judged here is as it should be: a part of the child that is not judged.
+        if gap.wanted == "True" and any(_blocks(trouble.kind) and trouble.plural in CHILDREN for trouble in active):
+            return True
         if gap.wanted == "True":
             return condition(webapp, "Conflicted") == "True" or condition(webapp, "Contested") == "True"
         # Ready although a field is not as desired: left to others, and told, or held by a policy.
         if condition(webapp, "Conflicted") == "True" or any(trouble.kind == "changing policy" for trouble in active):
             return True
         return str(webapp["spec"].get("conflicts", {}).get("policy")) == "Yield"
+
+    def _adopted_later(self, webapp: Object, gap: Gap) -> bool:
+        """Tell whether a Service that may be adopted rightly waits for the pods of this WebApp."""
+        if (gap.plural, gap.field) != ("services", "owner"):
+            return False
+        deployment = self._world.cluster.get("deployments", place(webapp))
+        return not is_child(deployment, webapp) or deployment is None or not is_complete(deployment)
 
     def _name_taken(self, webapp: Object, gap: Gap) -> bool:
         thing = self._world.cluster.get(gap.plural, (place(webapp)[0], gap.name))
@@ -177,6 +217,11 @@ class Watchdog:
             return False
         thing = self._world.cluster.get(gap.plural, (place(webapp)[0], gap.name))
         reason = condition(webapp, "Stalled", "reason")
+        # A refusal for good is tried again with the next resync.
+        uid = "" if thing is None else thing["metadata"]["uid"]
+        refused = self._world.clock() - self._world.refused.get((gap.plural, place(webapp)[0], gap.name, uid), -1e9)
+        if reason == "Rejected" and refused < 1.1 * self._world.conditions.resync_interval + self._bounds.after:
+            return True
         if reason == "Immutable":
             return thing is not None and thing["metadata"]["uid"] in self._world.memory.get("foreign", ())
         return (
@@ -187,7 +232,11 @@ class Watchdog:
 
     def _contested(self, webapp: Object, gap: Gap) -> bool:
         """Tell whether somebody else set a field since a user last asked for it, and the status says so."""
-        where, asked = place(webapp), self._world.asked.get(place(webapp), -1.0)
+        where = place(webapp)
+        part = _PART_OF.get(gap.field.split()[0], "")
+        if part == "ports" and webapp["spec"].get("service", {}).get("ports"):
+            part = "service"
+        asked = self._world.asked.get((*where, part), -1.0)
         wrote = [at for key, at in self._world.touched.items() if _is_of(key, gap, where)]
         fought = condition(webapp, "Contested") == "True" or told(webapp, gap) in ("Degraded", "Missing")
         return bool(wrote) and max(wrote) > asked and fought and self._world.subject.attends(where) is not None
@@ -196,9 +245,22 @@ class Watchdog:
         """Tell whether a Deployment rightly waits for another child that is missing."""
         if gap.plural != "deployments":
             return False
+        active = self._world.weather.active(self._world.clock())
+        blocked = any(_blocks(trouble.kind) and trouble.plural == "configmaps" for trouble in active)
+        if lacks_config(webapp, self._world.cluster.objects) and (blocked or self._former_config(webapp)):
+            return True
         others = [each for each in gaps(webapp, self._world.cluster.objects) if each.plural != "deployments"]
         missing = [each for each in others if each.field in ("existence", "owner")]
         return any(self._explained(webapp, each) for each in missing if each.plural != "services")
+
+    def _former_config(self, webapp: Object) -> bool:
+        """Tell whether a ConfigMap with the wanted content is of a namesake that is gone: it has the name."""
+        uids = {found["metadata"]["uid"] for found in self._world.cluster.objects["webapps"].values()}
+        return any(
+            where == place(webapp)[0] and thing.get("data") == webapp["spec"].get("config")
+            for (where, _), thing in self._world.cluster.objects["configmaps"].items()
+            if controller(thing).get("uid") not in uids
+        )
 
     def _forgotten(self, webapp: Object, found: list[Gap]) -> bool:
         where = place(webapp)
@@ -242,25 +304,16 @@ def _is_general(kind: str, plural: str | None) -> bool:
     """Tell whether a trouble excuses everything: reads that are paused are no excuse for writes."""
     if kind in ("reads paused", "refusing policy", "changing policy", "garbled", "hidden"):
         return False
-    if kind in ("always a conflict", "always not found"):
+    if kind in ("always a conflict", "always not found", "invalid", "lost answer") and plural is not None:
         return False
     if kind.startswith("no right to"):
         return kind.endswith((" get", " list", " watch")) or plural == "webapps"
     return not (kind in ("time-out", "internal error") and plural in CHILDREN)
 
 
+_BLOCKING = ("refusing policy", "changing policy", "garbled", "hidden", "time-out", "internal error", "invalid")
+
+
 def _blocks(kind: str) -> bool:
     """Tell whether a trouble keeps writes to its resource from coming about."""
-    return kind in ("refusing policy", "changing policy", "garbled", "hidden", "time-out", "internal error") or (
-        kind.startswith(("always", "no right to"))
-    )
-
-
-def concerns(thing: Object, where: Place) -> bool:
-    """Tell whether an object has to do with a WebApp."""
-    if place(thing)[0] != where[0]:
-        return False
-    labels = thing["metadata"].get("labels") or {}
-    names = {place(thing)[1], labels.get(LABEL), controller(thing).get("name")}
-    target = (thing.get("spec") or {}).get("scaleTargetRef") or {}
-    return where[1] in names | {target.get("name")}
+    return kind in _BLOCKING or kind.startswith(("always", "no right to"))

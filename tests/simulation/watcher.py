@@ -285,7 +285,7 @@ class Watches:
 
     def _meets(self, trouble: str, kind: Kind, namespace: str | None) -> bool:
         now = self.cluster.clock()
-        for found in self._weather.meeting(now, "GET", kind.plural, namespace, None):
+        for found in self._weather.meeting(now, "GET", kind.plural, namespace):
             if found.kind == trouble:
                 self._weather.meet(found, now)
                 return True

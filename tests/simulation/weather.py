@@ -20,14 +20,20 @@ class Trouble:
     probability: float = 1.0
     seconds: float = 0.0
     """Of a pause that is asked for, or of a delay."""
+    name: str | None = None
+    """Only objects of this name."""
     met: int = 0
+    since: float = 0.0
 
-    def concerns(self, method: str, plural: str, namespace: str | None, subresource: str | None) -> bool:
+    def concerns(
+        self, method: str, plural: str, namespace: str | None, subresource: str | None, name: str | None = None
+    ) -> bool:
         """Tell whether a request may meet it."""
         return (
             method in self.methods
             and self.plural in (None, plural)
             and (self.namespace is None or self.namespace == namespace)
+            and self.name in (None, name)
             and (self.subresource is None or self.subresource == (subresource or ""))
         )
 
@@ -48,13 +54,20 @@ class Weather:
         self.troubles.append(trouble)
 
     def meeting(
-        self, now: float, method: str, plural: str, namespace: str | None, subresource: str | None
+        self,
+        now: float,
+        method: str,
+        plural: str,
+        namespace: str | None,
+        *,
+        subresource: str | None = None,
+        name: str | None = None,
     ) -> list[Trouble]:
         """Return the troubles that a request may meet now."""
         if not self.troubles:
             return []
         self.troubles = [each for each in self.troubles if each.until > now]
-        return [each for each in self.troubles if each.concerns(method, plural, namespace, subresource)]
+        return [each for each in self.troubles if each.concerns(method, plural, namespace, subresource, name)]
 
     def meet(self, trouble: Trouble, now: float) -> None:
         """Count that a trouble was met."""

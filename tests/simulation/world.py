@@ -1,7 +1,7 @@
 """The world of one run: the cluster, the operator, everybody else, and what each of them did when."""
 
 import asyncio
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +10,7 @@ from coxswain.kube.kinds import Kind
 from simulation.chance import Chance
 from simulation.cluster import Cluster, Object, Place, path, place, version
 from simulation.controllers import Controllers
+from simulation.judge import concerns
 from simulation.network import ModelTransport, Sent
 from simulation.subject import Subject, settings
 from simulation.trace import Trace
@@ -100,13 +101,24 @@ class World:
         self.watches.started_over = self._started_over
         for namespace in conditions.namespaces:
             self.make_namespace(namespace)
+        self.cluster.listeners.append(self._note_made)
         self.controllers = Controllers(self.cluster, self.chance, slowest=conditions.slowest)
         self.touched: dict[tuple[str, str, str, str], float] = {}
         """When somebody other than the operator last wrote a field of a child: resource, namespace, name, field."""
-        self.asked: dict[tuple[str, str], float] = {}
-        """When a user last changed a WebApp."""
-        self.snapshots: list[Any] = []
+        self.asked: dict[tuple[str, str, str], float] = {}
+        """When a user last changed a part of a WebApp's spec."""
+        self.changes: deque[tuple[float, str, str]] = deque(maxlen=1000)
+        """What users changed lately: time, namespace, name."""
         self.backup: Any = None
+        self.refused: dict[tuple[str, str, str, str], float] = {}
+        """When an object was refused as invalid: resource, namespace, name, uid; "" for one to be created."""
+        self.turned_away: deque[tuple[float, str]] = deque(maxlen=1000)
+        """Whose requests met a trouble lately: when, and the name of the object."""
+        self.made: dict[str, float] = {}
+        """When each WebApp was created, by uid."""
+        self.swept: set[Scope] = set()
+        """Scopes that this process has listed."""
+        self.last_step = 0.0
         self.restored = -1e9
         self.quiet_since = 0.0
         self.memory: dict[str, Any] = {}
@@ -121,7 +133,7 @@ class World:
     def _new_transport(self) -> ModelTransport:
         self.delivered.forget()
         self.unswept.clear()
-        return ModelTransport(
+        transport = ModelTransport(
             self.cluster,
             self.weather,
             self.chance,
@@ -129,6 +141,22 @@ class World:
             reached=self._reached,
             answered=self._answered,
         )
+        self.swept.clear()
+        transport.turned_away = self._turned_away
+        return transport
+
+    def _note_made(self, plural: str, change: str, thing: Object) -> None:
+        if plural == "webapps" and change == "ADDED":
+            self.made[thing["metadata"]["uid"]] = self.clock()
+            self.asked |= {(*place(thing), part): self.clock() for part in ("image", "replicas", "ports", "config")}
+
+    def _turned_away(self, kind: str, plural: str, where: Place) -> None:
+        self.turned_away.append((self.clock(), where[1]))
+        if kind == "reads paused":
+            self.memory.setdefault("reads refused", {})[where] = self.clock()
+        if kind == "invalid":
+            thing = self.cluster.get(plural, where)
+            self.refused[plural, *where, "" if thing is None else thing["metadata"]["uid"]] = self.clock()
 
     def _handed_over(self, kind: Kind, change: str, thing: Object) -> None:
         self.delivered.take(kind.plural, thing, gone=change == "DELETED")
@@ -168,6 +196,7 @@ class World:
             if inside and where not in present and version(thing) <= listed_at:
                 del known[where]
                 self.delivered.tell(sent.plural, where)
+        self.swept.add(scope)
         if scope in self.unswept and first > self.unswept[scope]:
             del self.unswept[scope]
 
@@ -178,6 +207,22 @@ class World:
         """Tell whether the operator's watch of a resource lives, and what was before it was listed."""
         scope = (plural, namespace if self.conditions.scoped else None)
         return self.watches.live(plural, namespace) and scope not in self.unswept
+
+    def told_all(self, where: Place) -> bool:
+        """Tell whether the operator lists and watches all, and was told of the present state of a WebApp's objects.
+
+        A list that is still to come brings nothing new for it then.
+        """
+        for plural, objects in self.cluster.objects.items():
+            scope = (plural, where[0] if self.conditions.scoped else None)
+            if scope not in self.swept or not self.watches.live(plural, where[0]):
+                return False
+            told = self.delivered.objects.get(plural, {})
+            for each in {*objects, *told}:
+                thing = objects.get(each) or told[each]
+                if concerns(thing, where) and objects.get(each) != told.get(each):
+                    return False
+        return True
 
     def webapps(self) -> list[Object]:
         """Return the WebApps that are not about to go."""

@@ -14,6 +14,7 @@ from coxswain.control.workqueue import WorkQueue
 from coxswain.kube.events import Recorder
 from simulation.bounds import Bounds
 from simulation.profiles import PROFILES, generate
+from simulation.recipes import RECIPES
 from simulation.run import Outcome as Played
 from simulation.run import play
 from simulation.script import Script, Step, from_json
@@ -57,7 +58,7 @@ def test_a_seed_replays_in_another_process_whatever_the_hashes_of_strings() -> N
 def test_a_script_survives_being_written() -> None:
     scripts = [generate(seed) for seed in range(50)]
     assert [from_json(each.to_json()) for each in scripts] == scripts
-    assert {each.profile for each in scripts} == set(PROFILES)
+    assert {each.profile for each in scripts} <= {*PROFILES, *RECIPES}
 
 
 @pytest.mark.parametrize("culprits", [{3}, {3, 17}, {0, 1, 19}])

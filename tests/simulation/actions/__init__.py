@@ -25,6 +25,7 @@ def act(world: World, name: str, parameters: Mapping[str, Any]) -> None:
     """Do what a step says, and count it if it came about."""
     shown = ", ".join(f"{key}={value}" for key, value in parameters.items())
     world.trace.add(f"step: {name} {shown}")
+    world.last_step = world.clock()
     if ACTIONS[name](world, **parameters):
         world.occurred[name] += 1
     else:

@@ -9,7 +9,7 @@ from simulation.model import Refusal
 from simulation.weather import READS, WRITES, Trouble
 from simulation.world import World
 
-_METHODS = {"reads": READS, "writes": WRITES, "all": READS + WRITES}
+_METHODS = {"reads": READS, "writes": WRITES, "all": READS + WRITES, "deletes": ("DELETE",)}
 
 
 @action("requests")
@@ -21,13 +21,16 @@ def requests(
     methods: str = "all",
     plural: str | None = None,
     at: str | None = None,
+    name: str | None = None,
     subresource: str | None = None,
     probability: float = 1.0,
     pause: float = 0.0,
 ) -> bool:
     """Let requests meet a trouble for a while."""
-    until = world.clock() + seconds
-    world.weather.add(Trouble(kind, until, _METHODS[methods], plural, at, subresource, probability, pause))
+    now = world.clock()
+    trouble = Trouble(kind, now + seconds, _METHODS[methods], plural, at, subresource, probability, pause, name)
+    trouble.since = now
+    world.weather.add(trouble)
     return True
 
 
@@ -178,9 +181,8 @@ def restore(world: World) -> bool:
     world.cluster.api.restore(world.backup)
     world.cluster.rewritten()
     world.restored = world.clock()
-    world.delivered.forget()
     world.weather.add(Trouble("restored history", world.clock() + 5.0, ()))
-    world.weather.add(Trouble("unreachable", world.clock() + 2.0))
+    world.weather.add(Trouble("unreachable", world.clock() + 0.3))
     world.watches.close("timed out")
     world.controllers.look_at_all()
     return True

@@ -1,5 +1,6 @@
 """Objects of others: with names that children need, with our label, left to be adopted; autoscalers."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from simulation.actions import action
@@ -7,6 +8,8 @@ from simulation.actions.writers import children
 from simulation.cluster import JSON, KIND_OF, MERGE, PATHS, path, place
 from simulation.judge import ADOPT, LABEL
 from simulation.world import World
+
+_NAMED = ("services", "deployments", "serviceaccounts")
 
 
 def _manifest(plural: str, at: str, name: str, *, label: str | None, ours: bool) -> dict[str, Any]:
@@ -44,10 +47,10 @@ def take_name(world: World, *, at: str, name: str, plural: str, label: str | Non
 
 
 @action("allow adoption")
-def allow_adoption(world: World, *, at: str, name: str) -> bool:
+def allow_adoption(world: World, *, at: str, name: str, plurals: Sequence[str] = _NAMED) -> bool:
     """Annotate the objects that have the names of a WebApp's children."""
     done = False
-    for plural in ("services", "deployments", "serviceaccounts"):
+    for plural in plurals:
         thing = world.cluster.get(plural, (at, name))
         if thing is not None and thing["metadata"]["uid"] in world.memory.get("foreign", ()):
             body = {"metadata": {"annotations": {ADOPT: name}}}
@@ -56,10 +59,10 @@ def allow_adoption(world: World, *, at: str, name: str) -> bool:
 
 
 @action("give name back")
-def give_back(world: World, *, at: str, name: str) -> bool:
+def give_back(world: World, *, at: str, name: str, plurals: Sequence[str] = _NAMED) -> bool:
     """Delete the foreign objects that have the names of a WebApp's children."""
     done = False
-    for plural in ("services", "deployments", "serviceaccounts"):
+    for plural in plurals:
         thing = world.cluster.get(plural, (at, name))
         if thing is not None and thing["metadata"]["uid"] in world.memory.get("foreign", ()):
             options = {"propagationPolicy": "Background"}

@@ -39,7 +39,8 @@ def change(world: World, *, at: str, name: str, what: Mapping[str, Any]) -> bool
     """Change the spec of a WebApp."""
     changed = world.patch("kubectl-edit", "webapps", (at, name), {"spec": what}, MERGE)
     if changed:
-        world.asked[at, name] = world.clock()
+        world.changes.append((world.clock(), at, name))
+        world.asked |= {(at, name, part): world.clock() for part in what}
     return changed
 
 
