@@ -1,14 +1,17 @@
 """Reconciling children that others write too: what is sent, what is left alone, and what is told."""
 
+import contextlib
 import dataclasses
 
 import pytest
 
 from coxswain.kube.compare import Entry
 from coxswain.kube.edit import value_at, with_value
+from coxswain.kube.errors import OutOfDate
 from coxswain.kube.fields import minus_place, plus
 from coxswain.kube.kinds import DEPLOYMENT
 from unit.bench import WEB, Bench
+from unit.objects import observed_webapp
 from unit.planning import IMAGE
 from unit.server import refusal
 
@@ -132,6 +135,23 @@ def test_a_child_whose_writes_are_conflicts_again_and_again_waits_whatever_event
     bench.now += 2
     bench.run()
     assert "update Deployment" in bench.writer.sent
+
+
+def test_it_waits_too_while_others_change_the_webapp_all_the_time(bench: Bench) -> None:
+    """Each look at the WebApp finds another generation, so each reconcile ends as out of date."""
+    bench.converge()
+    bench.writer.fail("update Deployment", refusal(409))
+    requests = 0
+    for generation in range(2, 202):
+        bench.now += 0.05
+        version = bench.writer.version = bench.writer.version + 10
+        bench.webapp(version=version, generation=generation, image=f"registry.example/web:{generation}")
+        newer = observed_webapp(version=version + 1, metadata={"generation": generation + 1})
+        bench.writer.answer("look WebApp", newer)
+        with contextlib.suppress(OutOfDate):
+            bench.run()
+        requests += bench.writer.sent.count("update Deployment")
+    assert 3 <= requests <= 10
 
 
 def test_after_a_write_that_came_through_a_conflict_is_tried_again_at_once(bench: Bench) -> None:

@@ -34,6 +34,7 @@ from coxswain.webapp.health import (
     left_absent,
     rejected,
     replaced,
+    retried,
 )
 from coxswain.webapp.immutable import Obstacle, Remedy, in_place, obstacle
 from coxswain.webapp.policy import Policy, enforces_all, policy_of, unknown_policies, within
@@ -119,6 +120,8 @@ class ChildWriter:
                 result = await self._update(webapp, manifest, observed)
         except RequestFailed as error:
             if concerns_all(error):
+                if error.sort is Sort.CONFLICT:  # a storm of writers keeps the WebApp out of date as well
+                    self._backoff.conflicted(_key(webapp), _object(manifest), retried(there=observed is not None))
                 raise
             return self._failed(webapp, manifest, error, patient=patient)
         for memory in (self._attempts, self._backoff):
