@@ -259,7 +259,7 @@ def settled(webapp: Mapping[str, Any]) -> bool:
     """Tell whether a WebApp's status is one that nothing more will come of by itself."""
     status = webapp.get("status", {})
     conditions = {found["type"]: found["status"] for found in status.get("conditions", [])}
-    reasons = {found["type"]: found["reason"] for found in status.get("conditions", [])}
+    reasons = {found["type"]: found.get("reason") for found in status.get("conditions", [])}
     current = status.get("observedGeneration") == webapp["metadata"]["generation"]
     # A denial by admission is retried with backoff, and so still in progress: only a change of the policy ends it.
     ended = conditions.get("Progressing") == "False" or reasons.get("Ready") == "AdmissionDenied"

@@ -41,11 +41,14 @@ class Scripted:
     def __init__(self, acts: dict[Key, Callable[[], Coroutine[Any, Any, Outcome]]]) -> None:
         self.acts = acts
         self.asked: list[Key] = []
-        self.started_over = self.looked_again = 0
+        self.started_over = self.looked_again = self.distrusted = 0
         self.forgotten: list[Key] = []
 
     def start_over(self) -> None:
         self.started_over += 1
+
+    def distrust(self) -> None:
+        self.distrusted += 1
 
     def forget(self, key: Key) -> None:
         self.forgotten.append(key)

@@ -195,3 +195,13 @@ def test_when_history_ran_backwards_nothing_is_known_to_be_present(restarted: Be
     restarted.writer.version += 1
     restarted.run()
     assert restarted.writer.sent[:2] == ["look WebApp", "create Service"]
+
+
+def test_after_a_gap_in_a_watch_the_first_write_waits_for_a_look(restarted: Bench) -> None:
+    restarted.run()
+    restarted.reconciler.distrust()
+    restarted.writer.version += 1
+    for child in restarted.store.objects_of(WEB, SERVICE):
+        restarted.store.forget(child.kind, Key(child.namespace, child.name), restarted.writer.version)
+    restarted.run()
+    assert [sent for sent in restarted.writer.sent if sent != "status"] == ["look WebApp", "create Service"]

@@ -251,3 +251,18 @@ def test_a_retry_waits_for_as_long_as_the_server_asks(monkeypatch: pytest.Monkey
 
     queue = QueueSettings(retry_delay=0.01, scout_interval=30)
     during(monkeypatch, reconciler, body, settings=Settings(queue=queue))
+
+
+def test_a_watch_that_starts_over_makes_every_webapp_doubtful(monkeypatch: pytest.MonkeyPatch) -> None:
+    """F10: Deployments were listed before WebApps, and a deleted one was made anew from a spec of the past."""
+    reconciler = Scripted({})
+
+    async def body(loop: Loop) -> None:
+        before = reconciler.distrusted
+        assert loop._feed is not None
+        loop._feed.started_over(SERVICE, None)
+        async with asyncio.timeout(10):
+            while reconciler.distrusted == before:
+                await asyncio.sleep(0)
+
+    during(monkeypatch, reconciler, body)

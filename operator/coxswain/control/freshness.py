@@ -60,7 +60,7 @@ class Freshness:
         self._uids.pop(key, None)
 
     def start_over(self) -> None:
-        """Forget all: history ran backwards, and everything is listed anew."""
+        """Trust no WebApp of the store: history ran backwards, or a watch has a gap."""
         self._uids.clear()
 
     def _was_worked_on(self, key: Key) -> bool:

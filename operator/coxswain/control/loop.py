@@ -299,6 +299,7 @@ class Loop:
     def _take_start(self, feed: Crossing, kind: Kind, namespace: str | None) -> None:
         if feed is self._feed:
             self._coverage.watch_started((kind, namespace))
+            self._reconciler.distrust()
             self._resync.sweep_soon(kind, namespace)
             self._look_at_coverage()
 

@@ -105,6 +105,10 @@ class Reconciler:
         self._removals.look_again()
         self._recorder.forget_old()
 
+    def distrust(self) -> None:
+        """Look at each WebApp before the next write for it: a watch has a gap, and that of WebApps may be behind."""
+        self._freshness.start_over()
+
     def start_over(self) -> None:
         """Forget all WebApps: history ran backwards, and nothing that was remembered needs to be true."""
         self._freshness.start_over()
