@@ -205,3 +205,12 @@ def test_after_a_gap_in_a_watch_the_first_write_waits_for_a_look(restarted: Benc
         restarted.store.forget(child.kind, Key(child.namespace, child.name), restarted.writer.version)
     restarted.run()
     assert [sent for sent in restarted.writer.sent if sent != "status"] == ["look WebApp", "create Service"]
+
+
+def test_a_webapp_that_changes_after_the_gap_needs_no_look(restarted: Bench) -> None:
+    """Its watch goes on, and a server that refuses reads must not hold up the writes."""
+    restarted.run()
+    restarted.reconciler.distrust()
+    restarted.webapp(version=restarted.writer.version + 1, generation=2, image="registry.example/web:2")
+    restarted.run()
+    assert [sent for sent in restarted.writer.sent if sent != "status"] == ["update Deployment"]

@@ -10,7 +10,7 @@ answered with the most recent state, whatever the watches say
 from coxswain.control.store import Key, Store
 from coxswain.kube.apply import Writer
 from coxswain.kube.errors import OutOfDate, Refused
-from coxswain.kube.kinds import CHILDREN
+from coxswain.kube.kinds import CHILDREN, WEBAPP
 from coxswain.webapp.spec import WebApp
 
 
@@ -21,6 +21,8 @@ class Freshness:
         self._store = store
         self._writer = writer
         self._uids: dict[Key, str] = {}
+        self._gap: int | None = None
+        """The newest resourceVersion of WebApps before the last gap in a watch; None if there was no gap yet."""
 
     async def before_a_write(self, webapp: WebApp) -> None:
         """Look at a WebApp before the first write for it, unless nobody has worked on it yet.
@@ -32,7 +34,7 @@ class Freshness:
         key = Key(webapp.namespace, webapp.name)
         if self._uids.get(key) == webapp.uid:
             return
-        if self._was_worked_on(key):
+        if self._was_worked_on(key) and not self._came_after_the_gap(key):
             await self.check(webapp)
         self._uids[key] = webapp.uid
 
@@ -60,8 +62,18 @@ class Freshness:
         self._uids.pop(key, None)
 
     def start_over(self) -> None:
-        """Trust no WebApp of the store: history ran backwards, or a watch has a gap."""
+        """Trust no WebApp of the store: history ran backwards."""
         self._uids.clear()
+        self._gap = None
+
+    def distrust(self) -> None:
+        """Trust no WebApp of the store that does not change from now on: a watch has a gap."""
+        self._uids.clear()
+        self._gap = self._store.newest(WEBAPP)
+
+    def _came_after_the_gap(self, key: Key) -> bool:
+        observed = self._store.webapp(key)
+        return self._gap is not None and observed is not None and observed.version > self._gap
 
     def _was_worked_on(self, key: Key) -> bool:
         observed = self._store.webapp(key)

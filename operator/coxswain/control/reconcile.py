@@ -107,7 +107,7 @@ class Reconciler:
 
     def distrust(self) -> None:
         """Look at each WebApp before the next write for it: a watch has a gap, and that of WebApps may be behind."""
-        self._freshness.start_over()
+        self._freshness.distrust()
 
     def start_over(self) -> None:
         """Forget all WebApps: history ran backwards, and nothing that was remembered needs to be true."""

@@ -133,7 +133,11 @@ class Store:
 
     def begin_sweep(self, kind: Kind, namespace: str | None) -> Sweep:
         """Begin a sweep of a kind, in one namespace or all: call it before the LIST is sent."""
-        return Sweep(kind, namespace, self._newest.get(kind, 0))
+        return Sweep(kind, namespace, self.newest(kind))
+
+    def newest(self, kind: Kind) -> int:
+        """Return the newest resourceVersion of a kind that is known; 0 if none is."""
+        return self._newest.get(kind, 0)
 
     def listed(self, observed: Observed, version: int) -> set[Key]:
         """Take in an object of a sweep's LIST, which is consistent at this resourceVersion.
