@@ -65,8 +65,8 @@ replay: $(VENV)/.ready programs ## play the script of a failed run again: SCRIPT
 mutants: $(VENV)/.ready ## small changes to the kernel, one at a time: each must be noticed by a test; ONLY=words chooses
 	$(BIN)/python -m mutation $(ONLY)
 
-simulate: $(VENV)/.ready ## a minute of random scripts in virtual time; SECONDS=600, SEED=n or SCRIPT=file; docs/simulation.md
-	$(BIN)/python -m simulation $(if $(SEED),--seed $(SEED)) $(if $(SCRIPT),--script $(SCRIPT)) $(if $(SECONDS),--seconds $(SECONDS))
+simulate: $(VENV)/.ready ## a minute of random scripts in virtual time; SECONDS=600, SEEDS=n, SEED=n or SCRIPT=file; docs/simulation.md
+	$(BIN)/python -m simulation $(if $(SEED),--seed $(SEED)) $(if $(SCRIPT),--script $(SCRIPT)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEEDS),--seeds $(SEEDS))
 
 simulate-proof: $(VENV)/.ready ## operators with known defects: how many seeds until each is found; ONLY="K1 K33"; docs/simulation.md
 	$(BIN)/python -m simulation.prove $(ONLY)
