@@ -43,7 +43,7 @@ golden: $(VENV)/.ready ## write the golden files anew, for `git diff` to judge
 test: $(VENV)/.ready programs ## pure parts, a real API server, the quick ones of the fault suite
 	$(BIN)/pytest --numprocesses $(JOBS) --dist loadfile -m "not semantics and not large"
 	$(FAULTS) -m quick
-	$(BIN)/python -m simulation --seeds 250 --floor 3
+	$(BIN)/python -m simulation --seeds 400 --floor 3
 
 semantics: $(VENV)/.ready programs ## what the API server does with versions, watches and concurrent writes; large objects
 	$(BIN)/pytest tests/integration --numprocesses $(JOBS) --dist loadfile -m "semantics or large"

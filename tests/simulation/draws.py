@@ -159,7 +159,12 @@ DRAWS: Mapping[str, Draw] = {
         "image": chance.pick(("other:1", *IMAGES[:2]), "image"),
         "manager": "argocd",
     },
-    "delete child": lambda chance, at, name: {"at": at, "name": name, "plural": chance.pick(CHILDREN, "plural")},
+    "delete child": lambda chance, at, name: {
+        "at": at,
+        "name": name,
+        "plural": chance.pick(CHILDREN, "plural"),
+        "how": chance.pick(("Background", "Background", "Foreground", "Orphan"), "how"),
+    },
     "delete child again and again": lambda chance, at, name: {
         "at": at,
         "name": name,

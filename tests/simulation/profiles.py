@@ -10,7 +10,7 @@ from simulation.world import Conditions
 
 _USERS = {"create": 2, "change": 10, "delete": 1, "recreate": 2, "annotate": 1, "change config again and again": 0.3}
 _WRITERS = {"drift": 4, "apply": 1, "delete child": 3, "other content": 1}
-_SCALING = {"autoscale": 1.5, "scale by autoscaler": 3, "stop autoscaling": 0.7}
+_SCALING = {"autoscale": 1.5, "scale by autoscaler": 3, "stop autoscaling": 1.5}
 _TAKEN = {"take name": 6, "allow adoption": 4, "give name back": 2}
 _NETWORK = {"requests": 6, "requests that always fail": 1.5, "reads paused": 1, "compact": 1}
 _WATCHES = {"close watches": 4, "flapping watch": 1, "silent watch": 2, "late watch": 3}
@@ -29,6 +29,7 @@ PROFILES: Mapping[str, dict[str, float]] = {
     "watches": {**_USERS, **_WRITERS, **_WATCHES, "restart": 1, "compact": 2},
     "rights": {**_USERS, **_WRITERS, **_RIGHTS, **_TAKEN, "fight": 1, "flapping watch": 0.7},
     "history": {**_USERS, **_WRITERS, "back up": 5, "restore": 4, "restart": 2, "close watches": 2, "requests": 2},
+    "namespaces": {**_USERS, **_WRITERS, "end namespace": 4, "restart": 1, "close watches": 1},
     "everything": {
         **_USERS,
         **_WRITERS,
@@ -39,7 +40,7 @@ PROFILES: Mapping[str, dict[str, float]] = {
         **_RIGHTS,
         "fight": 2,
         "delete child again and again": 1,
-        "end namespace": 1,
+        "end namespace": 2,
         "back up": 1,
         "restore": 1,
         "restart": 3,

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from simulation.actions import action
-from simulation.cluster import KIND_OF, PLURAL_OF, path
+from simulation.cluster import KIND_OF, PLURAL_OF
 from simulation.model import Refusal
 from simulation.weather import READS, WRITES, Trouble
 from simulation.world import World
@@ -212,11 +212,3 @@ def restart(world: World, *, hard: bool, pause: float) -> bool:
 
     world.memory["restart"] = asyncio.create_task(body(), name="restart")
     return True
-
-
-@action("delete autoscaled deployment")
-def delete_webapp_path(world: World, *, at: str, name: str) -> bool:
-    """Delete the Deployment without its pods."""
-    options = {"propagationPolicy": "Orphan"}
-    world.touched["deployments", at, name, "existence"] = world.clock()
-    return bool(world.cluster.request("kubectl", "DELETE", path("deployments", at, name), options).status == 200)

@@ -206,12 +206,12 @@ def _as_another_operator(world: World, thing: Object, each: Fight) -> bool:
 
 
 @action("delete child")
-def delete_child(world: World, *, at: str, name: str, plural: str) -> bool:
-    """Delete a child once."""
+def delete_child(world: World, *, at: str, name: str, plural: str, how: str = "Background") -> bool:
+    """Delete a child once; `Orphan` leaves the pods of a Deployment."""
     things = children(world, plural, at, name)
     for thing in things:
         world.touched[plural, *place(thing), "existence"] = world.clock()
-        world.cluster.request("kubectl", "DELETE", path(plural, *place(thing)), {"propagationPolicy": "Background"})
+        world.cluster.request("kubectl", "DELETE", path(plural, *place(thing)), {"propagationPolicy": how})
     return bool(things)
 
 
