@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from coxswain.control import watch as watch_module
 from coxswain.control.feed import Sign
@@ -140,6 +141,22 @@ def test_a_watch_that_is_closed_at_once_is_opened_at_a_pace() -> None:
         assert loop.time() - begun >= 3 * QUICK.reopen_interval
 
     during(body)
+
+
+def test_a_watch_that_is_throttled_waits_as_long_as_it_was_told() -> None:
+    asked: list[float] = []
+
+    async def throttled(_: web.Request) -> web.Response:
+        asked.append(asyncio.get_running_loop().time())
+        return web.json_response({"kind": "Status", "code": 429}, status=429, headers={"Retry-After": "1"})
+
+    async def body(bench: Bench) -> None:
+        bench.api.watches[POD] = throttled
+        await until(lambda: len(asked) >= 4)
+
+    during(body)
+    # Kopf's inactivity timeout, of half a second here, ends its own wait.
+    assert min(later - sooner for sooner, later in itertools.pairwise(asked)) > 0.95
 
 
 @asynccontextmanager

@@ -13,6 +13,7 @@ import aiohttp
 
 from coxswain.control.feed import Feed, Sign
 from coxswain.kube.connection import Connection
+from coxswain.kube.errors import retry_after_seconds
 from coxswain.kube.kinds import KINDS
 from coxswain.kube.transport import USER_AGENT
 from coxswain.settings import WatchSettings
@@ -45,9 +46,8 @@ def session(
             return await _authorized(connection, request, send, lambda: None)
         scope = collections[path]
         watching = "watch" in request.url.query
-        if watching:
-            await pace.turn(path)
-        else:
+        await pace.turn(path, watching=watching)
+        if not watching:
             # Of this LIST Kopf needs the version that its watch begins at. The objects come with the sweep after it,
             # without a task and a memory of Kopf's for each.
             request.url = request.url.update_query(fieldSelector=_NOTHING)
@@ -62,6 +62,7 @@ def session(
             failed()
             raise
         if response.status != 200:
+            pace.refused(path, response)
             failed()
         elif not watching:
             listed.add(path)
@@ -102,18 +103,31 @@ async def _authorized(
 
 
 class _Pace:
-    """Lets each watch be opened at most once in an interval: Kopf opens one that was closed again at once."""
+    """Delays each watch to one opening per interval, and all requests of a collection until a Retry-After has passed.
+
+    Kopf reopens a closed watch at once. It obeys Retry-After, but its inactivity timeout ends that wait too, and the
+    next attempt would come too early.
+    """
 
     def __init__(self, interval: float) -> None:
         self._interval = interval
-        self._next: dict[str, float] = {}
+        self._next_opening: dict[str, float] = {}
+        self._refused_until: dict[str, float] = {}
 
-    async def turn(self, path: str) -> None:
+    async def turn(self, path: str, *, watching: bool) -> None:
         loop = asyncio.get_running_loop()
-        delay = self._next.get(path, 0.0) - loop.time()
-        if delay > 0:
-            await asyncio.sleep(delay)
-        self._next[path] = loop.time() + self._interval
+        earliest = self._refused_until.get(path, 0.0)
+        if watching:
+            earliest = max(earliest, self._next_opening.get(path, 0.0))
+        if earliest > loop.time():
+            await asyncio.sleep(earliest - loop.time())
+        if watching:
+            self._next_opening[path] = loop.time() + self._interval
+
+    def refused(self, path: str, response: aiohttp.ClientResponse) -> None:
+        seconds = retry_after_seconds(response.headers.get("Retry-After"))
+        if response.status == 429 and seconds is not None:
+            self._refused_until[path] = asyncio.get_running_loop().time() + seconds
 
 
 class _Overheard:

@@ -77,7 +77,7 @@ class Refused(RequestFailed):
             Cause(str(cause.get("field", "")), str(cause.get("reason", "")), str(cause.get("message", "")))
             for cause in details.get("causes") or ()
         )
-        self.retry_after = _seconds(retry_after, details.get("retryAfterSeconds"))
+        self.retry_after = retry_after_seconds(retry_after, details.get("retryAfterSeconds"))
         super().__init__(f"{status} {self.reason}: {self.message}")
 
     @property
@@ -127,8 +127,11 @@ _DENIED = re.compile(
 )
 
 
-def _seconds(*values: object) -> float | None:
-    """Return the first that is a number of seconds; a date, which HTTP allows too, the API server never sends."""
+def retry_after_seconds(*values: object) -> float | None:
+    """Return the seconds of a Retry-After: the first value that is a positive number.
+
+    HTTP also allows a date, which the API server never sends.
+    """
     for value in values:
         try:
             seconds = float(str(value))

@@ -24,7 +24,7 @@ from faults.breaks.watches import no_new_kopf
 
 @broken("Retry-After is ignored: a client tries again when its own backoff ends")
 def retry_after_ignored() -> None:
-    put(errors, _seconds=lambda *_: None)
+    put(errors, retry_after_seconds=lambda *_: None)
 
 
 @broken("its watches send the token that was read first for ever")

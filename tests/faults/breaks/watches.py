@@ -117,7 +117,7 @@ def no_resync() -> None:
 
 @broken("a watch that is closed is opened again at once")
 def no_pace() -> None:
-    async def turn(*_: object) -> None:
+    async def turn(*_: object, **__: object) -> None:
         return
 
     put(session._Pace, turn=turn)
