@@ -27,7 +27,7 @@ check: $(VENV)/.ready ## formatting, lint, types, layers
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/mypy tests/unit tests/integration tests/kind tests/faults
+	$(BIN)/mypy tests/conftest.py tests/unit tests/integration tests/kind tests/faults
 	$(BIN)/lint-imports
 
 format: $(VENV)/.ready ## format the code, sort its imports
