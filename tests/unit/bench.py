@@ -51,6 +51,7 @@ class Bench:
         self.time = datetime(2026, 1, 1, tzinfo=UTC)
         self.swept: list[str] = []
         self.replicas_unknown = False
+        self.unlisted: dict[str, str] = {}
         self.restart()
 
     def restart(self) -> None:
@@ -68,6 +69,7 @@ class Bench:
             taken=TakenNames(self.store, self.writer, interval=60.0, clock=lambda: self.now),
             clock=lambda: self.time,
             replicas_unknown=lambda _: self.replicas_unknown,
+            unlisted=lambda _: self.unlisted,
         )
 
     def webapp(self, *, version: int = 10, generation: int = 1, uid: str = "uid-1", **spec: Any) -> Observed:

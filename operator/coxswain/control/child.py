@@ -104,11 +104,10 @@ class ChildWriter:
             Refused: the namespace is being deleted.
             HistoryReset: an answer was older than the object that the request was sent for.
         """
-        place = _place(manifest)
-        observed = self._taken.watched(webapp, *place)
-        manifest = self._scaled(webapp, manifest, observed)
         if webapp.paused:
-            return replace(self._paused(webapp, manifest, observed), looked=False)
+            return self.compare(webapp, manifest)
+        observed = self._taken.watched(webapp, *_place(manifest))
+        manifest = self._scaled(webapp, manifest, observed)
         waiting = self._backoff.waiting(_key(webapp), _object(manifest))
         if waiting is not None:
             live = _ours(webapp, observed)
@@ -309,19 +308,22 @@ class ChildWriter:
             self._attempts.remember(_key(webapp), after.manifest, answer, None)
         return after
 
-    def _paused(self, webapp: WebApp, manifest: Manifest, observed: Observed | None) -> Result:
+    def compare(self, webapp: WebApp, manifest: Manifest) -> Result:
+        """Compare a child with its manifest, and write nothing: the WebApp is paused, or not all can be listed."""
+        observed = self._taken.watched(webapp, *_place(manifest))
+        manifest = self._scaled(webapp, manifest, observed)
         if observed is None:
-            return Result(_child(manifest, MISSING))
+            return Result(_child(manifest, MISSING), looked=False)
         state = foreign(webapp, observed)
         if state is None and not observed.is_child_of(webapp):
             state = adopted_later("spec.paused is no longer true")
         if state is not None:
-            return Result(_child(manifest, state))
+            return Result(_child(manifest, state), looked=False)
         planned = self._plan(webapp, manifest, observed)
         blocked = obstacle(comparable(manifest), observed.content)
         fields = listed(planned.differences) or (blocked.field if blocked else "")
         state = differs(fields) if fields else healthy(observed, planned, ())
-        return Result(_child(manifest, state), observed, left=planned.left)
+        return Result(_child(manifest, state), observed, left=planned.left, looked=False)
 
 
 def _ours(webapp: WebApp, observed: Observed | None) -> Observed | None:

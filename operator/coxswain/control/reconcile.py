@@ -155,7 +155,8 @@ class Reconciler:
         unlisted = self._unlisted(key.namespace)
         if unlisted:
             # What can't be seen can't be compared: a child that is there would be created again.
-            return await self._tell(key, observed, webapp, untouched(webapp, self._store, unlisted), begun=begun)
+            compared = [self._children.compare(webapp, manifest) for manifest in desired(webapp)]
+            return await self._tell(key, observed, webapp, untouched(compared, unlisted), begun=begun)
         try:
             results = await self._bring_about(webapp, patient=failures < PATIENCE)
             self._remember_only(webapp, results)

@@ -1,27 +1,22 @@
 """The children of a WebApp that nothing is written for: objects of some kinds can't be listed."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from coxswain.control.result import Result
-from coxswain.control.store import Key, Store
-from coxswain.kube.kinds import kind_of
-from coxswain.webapp.children import desired
-from coxswain.webapp.health import Child, health, held_back, not_listed
-from coxswain.webapp.spec import WebApp
+from coxswain.webapp.health import DIFFERS, Health, held_back, not_listed
 
 
-def untouched(webapp: WebApp, store: Store, unlisted: Mapping[str, str]) -> list[Result]:
+def untouched(compared: Sequence[Result], unlisted: Mapping[str, str]) -> list[Result]:
     """Return the children as far as they are known; `unlisted` has the kinds that can't be listed, and why."""
-    results = []
-    for manifest in desired(webapp):
-        kind, name = manifest["kind"], manifest["metadata"]["name"]
-        known = store.get(kind_of(manifest), Key(webapp.namespace, name))
-        live = known if known is not None and known.is_child_of(webapp) else None
-        if kind in unlisted:
-            state = not_listed(unlisted[kind])
-        elif live is not None:
-            state = health(live.content)
-        else:
-            state = held_back(f"list of each {' and '.join(unlisted)}", there=False)
-        results.append(Result(Child(kind, name, state), live, looked=False))
-    return results
+    return [replace(each, child=replace(each.child, health=_health(each, unlisted))) for each in compared]
+
+
+def _health(compared: Result, unlisted: Mapping[str, str]) -> Health:
+    child = compared.child
+    if child.kind in unlisted:
+        return not_listed(unlisted[child.kind])
+    if compared.live is None:
+        return held_back(f"list of each {' and '.join(unlisted)}", there=False)
+    # Not applied for a reason that no child of the kind may tell: the WebApp needs none.
+    return not_listed("; ".join(unlisted.values())) if child.health.reason == DIFFERS else child.health

@@ -69,6 +69,7 @@ class Child:
     health: Health
 
 
+DIFFERS = "Differs"
 ROLLING_OUT = "rolling out: "
 DELETED_AGAIN = f"deleted as often as {MANAGED_BY} creates it"
 
@@ -84,7 +85,7 @@ def health(live: Mapping[str, Any]) -> Health:
 
 def differs(fields: str) -> Health:
     """Return the health of a child that is not as desired and isn't written now."""
-    return Health(Level.DEGRADED, "Differs", f"is not as the spec says: {fields}")
+    return Health(Level.DEGRADED, DIFFERS, f"is not as the spec says: {fields}")
 
 
 def held(state: Health, fields: str) -> Health:

@@ -1,0 +1,40 @@
+"""Reconcile: a kind of children can't be listed."""
+
+import pytest
+
+from unit.bench import Bench
+
+
+@pytest.fixture
+def bench() -> Bench:
+    """A bench whose WebApp has no config; all is as desired, and ConfigMaps can't be listed."""
+    bench = Bench()
+    bench.webapp(config={})
+    bench.run()
+    bench.roll_out()
+    bench.run()
+    assert bench.conditions()["Ready"] == ("True", "Ready")
+    bench.unlisted = {"ConfigMap": "configmaps can't be listed in the cluster: 403. Nothing is written until they can."}
+    return bench
+
+
+def test_a_webapp_that_needs_none_of_the_kind_stays_ready(bench: Bench) -> None:
+    bench.run()
+    assert bench.writer.sent == []
+    assert bench.conditions()["Ready"] == ("True", "Ready")
+
+
+def test_a_webapp_that_needs_one_says_so(bench: Bench) -> None:
+    bench.webapp(version=500, generation=2)
+    bench.run()
+    assert bench.writer.sent == ["status"]
+    assert bench.conditions()["Ready"] == ("False", "NotListed")
+
+
+def test_a_child_that_differs_is_not_ready(bench: Bench) -> None:
+    """The simulation found a status that was Ready for a new image that nobody had applied."""
+    bench.webapp(version=500, generation=2, config={}, image="registry.example/web:2")
+    bench.run()
+    assert bench.writer.sent == ["status"]
+    assert bench.conditions()["Ready"] == ("False", "NotListed")
+    assert "403" in bench.message_of("Ready")
