@@ -16,8 +16,16 @@ class Honesty:
         """When each gap that the operator was told of began."""
         self._replaced: dict[Place, int] = {}
         """Counts of Deployments that the operator deleted while an autoscaler had them."""
+        self._blind: dict[str, float] = {}
+        """When the operator last could not know the autoscalers of a namespace: then replicas are left alone (K28)."""
         world.on_sent.append(self.take)
         world.delivered.tell = self._told
+
+    def look(self) -> None:
+        """Note which namespaces' autoscalers may be unknown; call it whenever nothing is left to do at a moment."""
+        for namespace in self._world.conditions.namespaces:
+            if not self._world.covered("horizontalpodautoscalers", namespace):
+                self._blind[namespace] = self._world.clock()
 
     def _told(self, plural: str, where: Place) -> None:
         if plural not in RESOURCES[:5]:
@@ -70,6 +78,8 @@ class Honesty:
         # A gap that the operator was told of after the beginning of this reconcile it may have looked at before.
         known = self._began.get(where, {})
         found = [gap for gap in self._gaps(webapp, objects) if known.get(gap, began) < began]
+        if self._blind.get(where[0], -1.0) >= began:
+            found = [gap for gap in found if not gap.startswith(f"deployments/{where[1]} replicas:")]
         if not found:
             return
         if self._world.weather.met_at.get("changing policy", -1e9) > began - 120 or self._held(webapp):

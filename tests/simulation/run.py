@@ -95,9 +95,9 @@ class _Play:
         world.memory["loop"] = self.loop
         watchdog = Watchdog(world, self.bounds)
         Restraint(world, self.bounds)
-        Honesty(world)
+        honesty = Honesty(world)
         world.on_violation = self._violate
-        self.loop.at_rest = lambda: self._at_rest(watchdog)
+        self.loop.at_rest = lambda: self._at_rest(watchdog, honesty)
         self.loop.set_exception_handler(self._failed)
         world.subject.start()
         for step in sorted(self.script.steps, key=lambda each: each.time):
@@ -146,11 +146,12 @@ class _Play:
     def _violate(self, violated: Violated) -> None:
         self.violated = self.violated or violated
 
-    def _at_rest(self, watchdog: Watchdog) -> None:
+    def _at_rest(self, watchdog: Watchdog, honesty: Honesty) -> None:
         if self.violated is not None:
             raise self.violated
         if self.errors is not None and self.errors.found:
             raise Violated("no internal error", self.errors.found[0])
+        honesty.look()
         watchdog.look()
 
     def _failed(self, _: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:

@@ -247,11 +247,21 @@ class Watchdog:
             return False
         active = self._world.weather.active(self._world.clock())
         blocked = any(_blocks(trouble.kind) and trouble.plural == "configmaps" for trouble in active)
-        if lacks_config(webapp, self._world.cluster.objects) and (blocked or self._former_config(webapp)):
+        lacks = lacks_config(webapp, self._world.cluster.objects)
+        if lacks and (blocked or self._former_config(webapp) or self._left_config(webapp)):
             return True
         others = [each for each in gaps(webapp, self._world.cluster.objects) if each.plural != "deployments"]
         missing = [each for each in others if each.field in ("existence", "owner")]
         return any(self._explained(webapp, each) for each in missing if each.plural != "services")
+
+    def _left_config(self, webapp: Object) -> bool:
+        """Tell whether another content of a ConfigMap is left to its manager by policy, and the status says so."""
+        policy = webapp["spec"].get("conflicts", {}).get("policy", "Enforce")
+        at = place(webapp)[0]
+        touched = any((plural, where) == ("configmaps", at) for plural, where, _, _ in self._world.touched)
+        children = webapp.get("status", {}).get("children", ())
+        said = any((each["kind"], each["health"]) == ("ConfigMap", "Degraded") for each in children)
+        return policy != "Enforce" and touched and said
 
     def _former_config(self, webapp: Object) -> bool:
         """Tell whether a ConfigMap with the wanted content is of a namesake that is gone: it has the name."""

@@ -116,6 +116,8 @@ class World:
         """Whose requests met a trouble lately: when, and the name of the object."""
         self.made: dict[str, float] = {}
         """When each WebApp was created, by uid."""
+        self.watched: set[Scope] = set()
+        """Scopes whose watch has started in this process."""
         self.swept: set[Scope] = set()
         """Scopes that this process has listed."""
         self.last_step = 0.0
@@ -142,6 +144,7 @@ class World:
             answered=self._answered,
         )
         self.swept.clear()
+        self.watched.clear()
         transport.turned_away = self._turned_away
         return transport
 
@@ -178,9 +181,11 @@ class World:
             tell(sent)
 
     def _listed(self, sent: Sent) -> None:
+        scope = (sent.plural, sent.namespace)
+        if scope not in self.watched:
+            return  # it asked why the watch does not open, and takes nothing in
         for item in sent.answer["items"]:
             self.delivered.take(sent.plural, item)
-        scope = (sent.plural, sent.namespace)
         lists: dict[Scope, tuple[int, set[Place]]] = self.memory.setdefault("lists", {})
         first, present = lists.setdefault(scope, (sent.number, set()))
         if "continue" not in sent.query:
@@ -201,6 +206,7 @@ class World:
             del self.unswept[scope]
 
     def _started_over(self, scope: Scope) -> None:
+        self.watched.add(scope)
         self.unswept[scope] = self.memory.get("last number", 0)
 
     def covered(self, plural: str, namespace: str) -> bool:

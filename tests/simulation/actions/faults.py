@@ -181,8 +181,9 @@ def restore(world: World) -> bool:
     world.cluster.api.restore(world.backup)
     world.cluster.rewritten()
     world.restored = world.clock()
-    world.weather.add(Trouble("restored history", world.clock() + 5.0, ()))
-    world.weather.add(Trouble("unreachable", world.clock() + 0.3))
+    world.weather.add(Trouble("restored history", world.clock() + 8.0, ()))
+    # The API servers are stopped for that: each watch is refused at least once.
+    world.weather.add(Trouble("unreachable", world.clock() + 3.0))
     world.watches.close("timed out")
     world.controllers.look_at_all()
     return True

@@ -130,10 +130,11 @@ def stop_autoscaling(world: World, *, at: str, name: str) -> bool:
 
 
 def clear(world: World) -> None:
-    """Delete all autoscalers, and all objects that are no child: in the end nothing of a WebApp is to be left."""
+    """Delete autoscalers, orphans, and all objects that are no child: in the end nothing of a WebApp is to be left."""
     foreign = world.memory.get("foreign", set())
-    for plural in ("horizontalpodautoscalers", "services", "deployments", "serviceaccounts", "configmaps"):
+    for plural in ("horizontalpodautoscalers", "replicasets", *_NAMED, "configmaps"):
         for where, thing in list(world.cluster.objects[plural].items()):
-            if plural == "horizontalpodautoscalers" or thing["metadata"]["uid"] in foreign:
+            orphan = plural == "replicasets" and not thing["metadata"].get("ownerReferences")
+            if plural == "horizontalpodautoscalers" or orphan or thing["metadata"]["uid"] in foreign:
                 world.cluster.request("admin", "DELETE", path(plural, *where), {"propagationPolicy": "Background"})
     world.controllers.collect_soon()
