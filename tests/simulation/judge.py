@@ -204,7 +204,7 @@ def _replicas(webapp: Object, live: Object, objects: Objects) -> Iterator[Gap]:
 def _config(webapp: Object, objects: Objects) -> Iterator[Gap]:
     namespace, name = place(webapp)
     deployment, config = objects["deployments"].get((namespace, name)), webapp["spec"].get("config", {})
-    if deployment is None or not is_child(deployment, webapp):
+    if deployment is None or is_going(deployment) or not is_child(deployment, webapp):
         return
     found = referred(deployment)
     yield from _different("deployments", name, "config", dict.fromkeys(config, True), dict.fromkeys(found, True))

@@ -10,6 +10,7 @@ from prometheus_client import REGISTRY
 
 from coxswain.control.feed import Feed, Sign
 from coxswain.control.loop import Loop
+from coxswain.control.reconcile import Outcome
 from coxswain.control.store import HistoryReset, Key
 from coxswain.kube.errors import Refused, Unreachable
 from coxswain.kube.kinds import HORIZONTAL_POD_AUTOSCALER, KINDS, SERVICE, WEBAPP, Kind
@@ -115,6 +116,38 @@ def test_a_webapp_that_was_reconciled_without_its_autoscalers_is_looked_at_again
         assert not loop.replicas_unknown("shop")
         monkeypatch.setattr(loop._progress, "is_silent", lambda asked: asked == scope)
         assert loop.replicas_unknown("shop")
+
+    during(monkeypatch, reconciler, body)
+
+
+def test_a_webapp_whose_autoscalers_become_known_during_its_reconcile_is_looked_at_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It left the replicas alone, or told that a kind can't be listed: nothing else brings it back (the simulation)."""
+    known = asyncio.Event()
+
+    async def until_known() -> Outcome:
+        await known.wait()
+        return Outcome()
+
+    reconciler = Scripted({WEB: until_known})
+
+    async def body(loop: Loop) -> None:
+        feed = loop._feed
+        assert feed is not None
+        scope = (HORIZONTAL_POD_AUTOSCALER, None)
+        loop._take_sign(feed, *scope, Sign.FAILED)
+        assert loop.replicas_unknown("shop")
+        loop._queue.add(WEB)
+        while reconciler.asked != [WEB]:
+            await asyncio.sleep(0.01)
+        loop._take_sign(feed, *scope, Sign.OPENED)
+        while loop.replicas_unknown("shop"):
+            await asyncio.sleep(0.01)
+        known.set()
+        async with asyncio.timeout(5):
+            while reconciler.asked != [WEB, WEB]:
+                await asyncio.sleep(0.01)
 
     during(monkeypatch, reconciler, body)
 

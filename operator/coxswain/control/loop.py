@@ -206,6 +206,8 @@ class Loop:
 
     async def _handle(self, key: Key) -> None:
         histories = self._histories
+        # While it is in hand: what the reconcile takes for unknown may become known before it ends.
+        self._waiting.add(key)
         with about(str(key)):
             try:
                 outcome = await self._reconciler.reconcile(key, failures=self._queue.failures(key))
@@ -224,6 +226,8 @@ class Loop:
                     self._reconciler.forget(key)
                 elif self.replicas_unknown(key.namespace) or self._coverage.view(key.namespace).unlisted:
                     self._waiting.add(key)
+                else:
+                    self._waiting.discard(key)
                 self._queue.done(key)
 
     def _failed(self, key: Key, error: RequestFailed) -> None:

@@ -18,6 +18,10 @@ class Waiting:
         """Let a key wait."""
         self._keys.add(key)
 
+    def discard(self, key: Key) -> None:
+        """Let a key wait no longer."""
+        self._keys.discard(key)
+
     def clear(self) -> None:
         """Let no key wait: history starts over, and each WebApp that there is will be listed."""
         self._keys.clear()
