@@ -98,6 +98,8 @@ class Cluster:
         self.objects: dict[str, dict[Place, Object]] = {plural: {} for plural in PATHS}
         self._since: dict[str, int] = dict.fromkeys(PATHS, self.api.version)
         self.listeners: list[Listener] = []
+        self.resets = 0
+        """How often the history was reset."""
         self.after_commit: list[Callable[[str], None]] = []
         """Called after each commit with the resource, or "" if it may be any."""
 
@@ -145,6 +147,7 @@ class Cluster:
 
     def rewritten(self) -> None:
         """Read everything anew: the history was reset."""
+        self.resets += 1
         for each in PATHS:
             self._since[each] = self.api.version
             listed = self.api.request(

@@ -18,7 +18,7 @@ from simulation.judge import (
     status_gaps,
     told,
 )
-from simulation.weather import Trouble
+from simulation.weather import Trouble, blocks, is_general
 from simulation.world import World
 
 
@@ -32,7 +32,15 @@ class _Known:
     """When each gap began, or was last excused."""
     troubled: float = -1e9
     """When anything last excused it."""
+    looked: float = -1e9
+    """When each of its gaps was last looked at."""
 
+
+_LOOK_SECONDS = 0.5
+"""How long a WebApp that is attended to is not looked at again while nothing changes: no bound is that short."""
+
+_JUDGED = frozenset((*CHILDREN, "webapps", "horizontalpodautoscalers"))
+"""Resources that gaps depend on."""
 
 _PART_OF = {"image": "image", "replicas": "replicas", "port": "ports", "config": "config"}
 """The part of a WebApp's spec that a gap is about."""
@@ -45,8 +53,11 @@ class Watchdog:
         self._world = world
         self._bounds = bounds
         self._known: dict[Place, _Known] = {}
-        self._version = -1
+        self._dirty: set[str] = set()
+        """Namespaces in which something has changed since the last judgement."""
+        self._resets = 0
         self.enabled = True
+        world.cluster.listeners.append(self._changed)
 
     def look(self) -> None:
         """Look at all WebApps.
@@ -57,14 +68,21 @@ class Watchdog:
         if not self.enabled:
             return
         world = self._world
-        if world.cluster.api.version != self._version:
-            self._version = world.cluster.api.version
+        if world.cluster.resets != self._resets:
+            self._resets = world.cluster.resets
+            self._dirty.update(world.conditions.namespaces)
+        if self._dirty:
             self._judge()
+            self._dirty.clear()
         if error := world.subject.failed():
             raise Violated("the operator runs", f"it ended with {error!r}") from error
         for where, known in self._known.items():
             if known.gaps:
                 self._look_at(where, known)
+
+    def _changed(self, plural: str, change: str, thing: Object) -> None:  # noqa: ARG002
+        if plural in _JUDGED:
+            self._dirty.add(place(thing)[0])
 
     def _judge(self) -> None:
         objects = self._world.cluster.objects
@@ -72,7 +90,10 @@ class Watchdog:
         for gone in self._known.keys() - {place(webapp) for webapp in webapps}:
             del self._known[gone]
         for webapp in webapps:
+            if place(webapp)[0] not in self._dirty:
+                continue
             known = self._known.setdefault(place(webapp), _Known())
+            known.looked = -1e9
             if known.uid != webapp["metadata"]["uid"]:
                 known.uid, known.since = webapp["metadata"]["uid"], {}
             children = gaps(webapp, objects)
@@ -82,12 +103,15 @@ class Watchdog:
 
     def _look_at(self, where: Place, known: _Known) -> None:
         world, now = self._world, self._world.clock()
+        attends = world.subject.attends(where)
+        if attends is not None and now - known.looked < _LOOK_SECONDS:
+            return
+        known.looked = now
         if self._excused(where):
             known.troubled = now
             known.since = {}
             return
         webapp = world.cluster.objects["webapps"][where]
-        attends = world.subject.attends(where)
         for gap in known.gaps:
             key = (gap.plural, gap.name, gap.field)
             since = known.since.setdefault(key, max(now if key not in known.since else 0.0, 0.0))
@@ -119,7 +143,7 @@ class Watchdog:
         active = world.weather.active(now)
         if any(trouble.kind == "reads paused" for trouble in active) and self._needed_a_read(where):
             return True
-        return any(_is_general(trouble.kind, trouble.plural) for trouble in active) or (
+        return any(is_general(trouble.kind, trouble.plural) for trouble in active) or (
             where[0] in world.memory.get("ending", ())
         )
 
@@ -142,7 +166,7 @@ class Watchdog:
         if gap.of_status:
             return self._status_explained(webapp, gap)
         concerned = (gap.plural, "configmaps") if gap.field == "config data" else (gap.plural,)
-        if any(_blocks(trouble.kind) and trouble.plural in concerned for trouble in world.weather.active(now)):
+        if any(blocks(trouble.kind) and trouble.plural in concerned for trouble in world.weather.active(now)):
             return True
         policy = webapp["spec"].get("conflicts", {}).get("policy", "Enforce")
         where = place(webapp)
@@ -162,7 +186,7 @@ class Watchdog:
         active = self._world.weather.active(self._world.clock())
         if gap.wanted == "False" and held_by_policy(webapp, None):
             return True
-        if any(trouble.plural in ("webapps/status", "webapps") and _blocks(trouble.kind) for trouble in active):
+        if any(trouble.plural in ("webapps/status", "webapps") and blocks(trouble.kind) for trouble in active):
             return True
         if self._is_unwatched(webapp) and gap.wanted != "False":
             return gap.field != "observedGeneration"
@@ -177,7 +201,7 @@ class Watchdog:
 
     def _is_rightly_ready(self, webapp: Object, gap: Gap, active: list[Trouble]) -> bool:
         # Not Ready although all that is judged here is as it should be: a part of the child that is not judged.
-        if gap.wanted == "True" and any(_blocks(trouble.kind) and trouble.plural in CHILDREN for trouble in active):
+        if gap.wanted == "True" and any(blocks(trouble.kind) and trouble.plural in CHILDREN for trouble in active):
             return True
         if gap.wanted == "True":
             return condition(webapp, "Conflicted") == "True" or condition(webapp, "Contested") == "True"
@@ -246,7 +270,7 @@ class Watchdog:
         if gap.plural != "deployments":
             return False
         active = self._world.weather.active(self._world.clock())
-        blocked = any(_blocks(trouble.kind) and trouble.plural == "configmaps" for trouble in active)
+        blocked = any(blocks(trouble.kind) and trouble.plural == "configmaps" for trouble in active)
         lacks = lacks_config(webapp, self._world.cluster.objects)
         if lacks and (blocked or self._former_config(webapp) or self._left_config(webapp)):
             return True
@@ -308,22 +332,3 @@ def _is_of(key: tuple[str, str, str, str], gap: Gap, where: Place) -> bool:
     plural, at, _, _ = key
     content = gap.field == "config data" and plural == "configmaps"
     return at == where[0] and (plural == gap.plural or content)
-
-
-def _is_general(kind: str, plural: str | None) -> bool:
-    """Tell whether a trouble excuses everything: reads that are paused are no excuse for writes."""
-    if kind in ("reads paused", "refusing policy", "changing policy", "garbled", "hidden"):
-        return False
-    if kind in ("always a conflict", "always not found", "invalid", "lost answer") and plural is not None:
-        return False
-    if kind.startswith("no right to"):
-        return kind.endswith((" get", " list", " watch")) or plural == "webapps"
-    return not (kind in ("time-out", "internal error") and plural in CHILDREN)
-
-
-_BLOCKING = ("refusing policy", "changing policy", "garbled", "hidden", "time-out", "internal error", "invalid")
-
-
-def _blocks(kind: str) -> bool:
-    """Tell whether a trouble keeps writes to its resource from coming about."""
-    return kind in _BLOCKING or kind.startswith(("always", "no right to"))

@@ -3,6 +3,8 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
+from simulation.cluster import CHILDREN
+
 READS, WRITES = ("GET",), ("POST", "PATCH", "PUT", "DELETE")
 
 
@@ -78,3 +80,22 @@ class Weather:
     def active(self, now: float) -> list[Trouble]:
         """Return the troubles of now."""
         return [each for each in self.troubles if each.until > now]
+
+
+def is_general(kind: str, plural: str | None) -> bool:
+    """Tell whether a trouble excuses everything: reads that are paused are no excuse for writes."""
+    if kind in ("reads paused", "refusing policy", "changing policy", "garbled", "hidden"):
+        return False
+    if kind in ("always a conflict", "always not found", "invalid", "lost answer") and plural is not None:
+        return False
+    if kind.startswith("no right to"):
+        return kind.endswith((" get", " list", " watch")) or plural == "webapps"
+    return not (kind in ("time-out", "internal error") and plural in CHILDREN)
+
+
+_BLOCKING = ("refusing policy", "changing policy", "garbled", "hidden", "time-out", "internal error", "invalid")
+
+
+def blocks(kind: str) -> bool:
+    """Tell whether a trouble keeps writes to its resource from coming about."""
+    return kind in _BLOCKING or kind.startswith(("always", "no right to"))
