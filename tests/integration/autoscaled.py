@@ -1,7 +1,6 @@
 """An autoscaler for the Deployment of a scene, and what becomes of its replicas, version by version."""
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -73,23 +72,20 @@ class Counts:
             f"{cluster.url}/apis/apps/v1/namespaces/{scene.namespace}/deployments",
             params={"watch": "true", "resourceVersion": str(self._version), "timeoutSeconds": "240"},
             stream=True,
-            timeout=300,
+            timeout=60,
         )
         assert self._answer.status_code == 200
-        threading.Thread(target=self._watch, daemon=True).start()
-
-    def _watch(self) -> None:
-        for line in self._answer.iter_lines(chunk_size=1):
-            event = json.loads(line)
-            count = event["object"]["spec"]["replicas"] if event["type"] != "DELETED" else None
-            if count != self._seen[-1]:
-                self._seen.append(count)
-            self._version = int(event["object"]["metadata"]["resourceVersion"])
+        self._lines = self._answer.iter_lines(chunk_size=1)
 
     def so_far(self) -> list[int]:
         """Return the counts in the order in which they were, up to the Deployment as it is now."""
         now = int(self._scene.get("deployment")["metadata"]["resourceVersion"])
-        eventually(lambda: self._version >= now, "the watch is at the present")
+        while self._version < now:
+            event = json.loads(next(self._lines))
+            count = event["object"]["spec"]["replicas"] if event["type"] != "DELETED" else None
+            if count != self._seen[-1]:
+                self._seen.append(count)
+            self._version = int(event["object"]["metadata"]["resourceVersion"])
         return list(self._seen)
 
 
