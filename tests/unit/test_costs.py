@@ -3,10 +3,13 @@
 import asyncio
 import hashlib
 import time
+from collections import OrderedDict
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from coxswain.kube import events
 from coxswain.kube.events import QUIET_SECONDS, TOLD_LIMIT, Occurrence, Recorder
 from coxswain.webapp.children import desired
 from unit.objects import observed_webapp, webapp
@@ -61,13 +64,34 @@ def test_events_told_are_dropped_from_the_oldest_on() -> None:
     assert posted.count == 25, "those of the beginning may be told again, the later ones may not"
 
 
-def test_events_told_are_bounded_and_cost_the_same_however_many_there_are() -> None:
-    posted = Posted()
-    recorder = Recorder(posted, lambda: 0.0)  # type: ignore[arg-type]
-    took = []
-    for first in range(0, TOLD_LIMIT + 2000, 2000):
-        began = time.process_time()
-        asyncio.run(_record(recorder, range(first, first + 2000)))
-        took.append(time.process_time() - began)
-    print(f"2000 Events: {took[0]:.2f} s at first, {took[-1]:.2f} s after {TOLD_LIMIT}")
+class Counting(OrderedDict[Any, float]):
+    """A table that counts how often one of its entries is looked at in turn."""
+
+    looks = 0
+
+    def __iter__(self) -> Iterator[Any]:
+        for key in super().__iter__():
+            self.looks += 1
+            yield key
+
+    def items(self) -> Any:
+        return [(key, self[key]) for key in self]
+
+    def values(self) -> Any:
+        return (self[key] for key in self)
+
+
+def test_an_event_costs_the_same_however_many_were_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """K20: the table was built anew at each Event."""
+    monkeypatch.setattr(events, "TOLD_LIMIT", 1000)
+    recorder = Recorder(Posted(), lambda: 0.0)  # type: ignore[arg-type]
+    recorder._told = told = Counting()
+    asyncio.run(_record(recorder, range(1500)))
+    assert told.looks <= 1500
+    assert recorder._told is told, "it is the same table still"
+
+
+def test_events_told_are_bounded() -> None:
+    recorder = Recorder(Posted(), lambda: 0.0)  # type: ignore[arg-type]
+    asyncio.run(_record(recorder, range(TOLD_LIMIT + 100)))
     assert len(recorder._told) == TOLD_LIMIT

@@ -94,6 +94,23 @@ def test_a_restart_that_is_asked_for() -> None:
     during(bench, body)
 
 
+def test_a_restart_that_is_asked_for_while_the_watches_start_is_not_lost() -> None:
+    """K18: the watches ran on, and their news was discarded for up to three minutes."""
+    bench = Bench()
+
+    def starting() -> _NoFeed:
+        if bench.runs == 0:
+            bench.supervisor.restart()
+        return _NoFeed()
+
+    bench.supervisor._new_feed = starting  # type: ignore[assignment]
+
+    async def body() -> None:
+        await bench.runs_of(2)
+
+    during(bench, body)
+
+
 def test_nothing_is_watched_while_a_kind_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Bench([[WEBAPP], Unreachable("refused"), [WEBAPP], ValueError("the plugin printed nonsense"), []])
     obstacles: list[str | None] = []
