@@ -153,6 +153,34 @@ def test_the_token_is_for_this_pod_alone_and_short_lived(
     assert (subject["namespace"], subject["name"]) == (account["metadata"]["namespace"], account["metadata"]["name"])
 
 
+def test_the_operators_token_is_limited_by_a_policy(installed: dict[tuple[str, str], Object]) -> None:
+    """S1: RBAC grants whole kinds. What the policy refuses is tried in tests/integration/test_admission_policy.py."""
+    policy = installed["ValidatingAdmissionPolicy", "coxswain-operator"]
+    binding = installed["ValidatingAdmissionPolicyBinding", "coxswain-operator"]["spec"]
+    assert binding == {"policyName": policy["metadata"]["name"], "validationActions": ["Deny"]}, "in every namespace"
+    assert policy["spec"]["failurePolicy"] == "Fail"
+    (subject,) = installed["ClusterRoleBinding", "coxswain"]["subjects"]
+    (condition,) = policy["spec"]["matchConditions"]
+    assert f'"system:serviceaccount:{subject["namespace"]}:{subject["name"]}:"' in condition["expression"]
+    asked = {
+        (group, resource.partition("/")[0]): set(rule["operations"])
+        for rule in policy["spec"]["matchConstraints"]["resourceRules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+    }
+    verbs = {"create": "CREATE", "patch": "UPDATE", "update": "UPDATE", "delete": "DELETE"}
+    granted = {
+        (group, resource.partition("/")[0]): {verbs[verb] for verb in rule["verbs"] if verb in verbs}
+        for rule in installed["ClusterRole", "coxswain"]["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        if group != "coxswain.dev"
+    }
+    writable = {kind: written for kind, written in granted.items() if written}
+    assert ("apps", "deployments") in writable
+    assert [kind for kind, written in writable.items() if not written <= asked.get(kind, set())] == []
+
+
 def test_a_single_namespace_needs_nothing_cluster_wide() -> None:
     found = {kind for kind, _ in map(identity, resources(SINGLE_NAMESPACE))}
     assert found == {"ServiceAccount", "Role", "RoleBinding", "Deployment"}
