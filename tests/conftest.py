@@ -1,10 +1,12 @@
-"""A workaround for an error of CPython before 3.11.8 and 3.12.2, for all tests."""
+"""For all tests: a workaround for an error of CPython before 3.11.8 and 3.12.2, and no clock in Hypothesis."""
 
 import ast
 import functools
 import gc
 import sys
 from typing import Any
+
+from hypothesis import settings
 
 _parse = ast.parse
 
@@ -28,3 +30,7 @@ def _parse_without_collection(*arguments: Any, **options: Any) -> Any:
 
 if sys.version_info < (3, 11, 8) or (3, 12) <= sys.version_info < (3, 12, 2):
     ast.parse = _parse_without_collection
+
+# Its deadline of 200 ms for an example is of the wall clock: on a busy machine any property breaks it.
+settings.register_profile("without a clock", deadline=None)
+settings.load_profile("without a clock")
