@@ -27,6 +27,8 @@ class Bounds:
     """After a trouble: the longest backoff, and a watch that is opened anew."""
     name: float = 90.0
     """A name that is taken: looked at each minute."""
+    uncovered: float = 150.0
+    """Until all is watched and listed, without a trouble."""
     requests: int = 60
     """Writes to one object within a minute, beyond those that users ask for."""
     long_requests: int = 240

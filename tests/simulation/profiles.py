@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 
 from simulation.chance import Chance
+from simulation.cook import Cook
 from simulation.draws import DRAWS, NAMES
-from simulation.recipes import RECIPES, Cook
+from simulation.recipes import RECIPES
 from simulation.script import Script, Step
 from simulation.world import Conditions
 
@@ -17,10 +18,6 @@ _WATCHES = {"close watches": 4, "flapping watch": 1, "silent watch": 2, "late wa
 _RIGHTS = {"take right": 3, "refusing policy": 4, "changing policy": 1.5}
 
 PROFILES: Mapping[str, dict[str, float]] = {
-    "recipes": {},
-    "recipes again": {},
-    "recipes once more": {},
-    "yet more recipes": {},
     "users": {**_USERS, **_SCALING},
     "drift": {**_USERS, **_WRITERS, **_SCALING},
     "fights": {**_USERS, **_WRITERS, "fight": 8, "delete child again and again": 2},
@@ -47,12 +44,13 @@ PROFILES: Mapping[str, dict[str, float]] = {
     },
 }
 
+_RECIPES = 0.45
+"""Probability that a script follows a recipe instead of a profile."""
+
 
 def generate(seed: int) -> Script:
     """Return the script of a seed."""
     chance = Chance(f"script {seed}")
-    profile = chance.pick(tuple(PROFILES), "profile")
-    weights = PROFILES[profile]
     conditions = Conditions(
         scoped=chance.happens(0.25, "scoped"),
         slowest=chance.pick((0.005, 0.05, 0.3), "slowest"),
@@ -63,13 +61,15 @@ def generate(seed: int) -> Script:
     places = [(at, name) for at in conditions.namespaces for name in NAMES][: chance.whole(1, 4, "places")]
     steps: list[Step] = []
     now = 0.0
-    if not weights:
+    if chance.happens(_RECIPES, "recipes"):
         at, name = chance.pick(places, "place")
         recipe = chance.pick(tuple(RECIPES), "recipe")
-        cook = Cook(chance, 5.0, at, name)
+        cook = Cook(chance, 5.0, at, name, conditions)
         RECIPES[recipe](cook)
         finale = chance.happens(0.3, "finale") or recipe == "many_changes"
-        return Script(seed, recipe, conditions, tuple(cook.steps), finale)
+        return Script(seed, recipe, cook.conditions, tuple(cook.steps), finale)
+    profile = chance.pick(tuple(PROFILES), "profile")
+    weights = PROFILES[profile]
     for at, name in places:
         now += chance.delay(0.01, 10, "pause")
         if not chance.happens(0.15, "late"):

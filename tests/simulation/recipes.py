@@ -1,46 +1,13 @@
 """Recipes: a few steps that together bring about what single steps rarely do. The seed varies times and values."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
-from simulation.chance import Chance
-from simulation.draws import DRAWS
-from simulation.script import Step
+from simulation import recipes_of_faults
+from simulation.cook import Cook
 
-Recipe = Callable[["Cook"], None]
-
-
-class Cook:
-    """Makes the steps of one recipe for one WebApp."""
-
-    def __init__(self, chance: Chance, now: float, at: str, name: str) -> None:
-        self.chance, self.now, self.at, self.name = chance, now, at, name
-        self.steps: list[Step] = []
-
-    def pause(self, low: float, high: float) -> None:
-        """Let time pass."""
-        self.now += self.chance.delay(low, high, "recipe")
-
-    def do(self, action: str, **parameters: Any) -> None:
-        """Do something now."""
-        self.steps.append(Step(round(self.now, 3), action, parameters))
-
-    def to_webapp(self, action: str, **parameters: Any) -> None:
-        """Do something to the WebApp now, with what is not given drawn."""
-        drawn = DRAWS[action](self.chance, self.at, self.name)
-        self.do(action, **{**drawn, **parameters})
-
-    def create(self, size: int, name: str | None = None) -> None:
-        """Create a WebApp."""
-        self.to_webapp("create", name=name or self.name, size=size, image="app:1")
-
-    def change(self, **what: Any) -> None:
-        """Change its spec."""
-        self.do("change", at=self.at, name=self.name, what=what)
-
-    def requests(self, kind: str, seconds: float, **parameters: Any) -> None:
-        """Let requests meet a trouble."""
-        self.do("requests", kind=kind, seconds=seconds, **parameters)
+Recipe = Callable[[Cook], None]
 
 
 def names(cook: Cook) -> None:
@@ -51,6 +18,23 @@ def names(cook: Cook) -> None:
     for plural in ("services", "deployments"):
         cook.pause(10, 100)
         cook.to_webapp(cook.chance.pick(("allow adoption", "give name back"), "recipe"), plurals=[plural])
+
+
+def overdue_names(cook: Cook) -> None:
+    """A name becomes due while a reconcile goes on that came for something else; then the name is given free."""
+    cook.conditions = replace(cook.conditions, slowest=0.3)
+    others = [f"web-{number}" for number in range(6)]
+    for name in others:
+        cook.do("take name", at=cook.at, name=name, plural="deployments", label=None, ours=True, adopt=False)
+        cook.create(0, name=name)
+    begun = cook.now
+    drift = {"field": "account label", "value": "Helm", "manager": "helm"}
+    for name in others:
+        cook.now = begun + 60 + cook.chance.between(0.2, 2.5, "recipe")
+        cook.do("drift", at=cook.at, name=name, **drift)
+    cook.now = begun + 90
+    for name in others:
+        cook.do("allow adoption", at=cook.at, name=name)
 
 
 def refused_adoption(cook: Cook) -> None:
@@ -73,15 +57,6 @@ def others_label(cook: Cook) -> None:
     cook.create(1)
     cook.pause(5, 300)
     cook.to_webapp("give name back")
-
-
-def pages(cook: Cook) -> None:
-    """Lists fail between two pages while WebApps are made."""
-    cook.requests("lost answer", cook.chance.delay(3, 30, "recipe"), methods="reads", probability=0.5)
-    cook.do("close watches", why="expired", plural="webapps", seconds=cook.chance.delay(0.5, 10, "recipe"))
-    for number in range(4):
-        cook.create(0, name=f"web-{number}")
-        cook.pause(0.05, 2)
 
 
 def refused_removal(cook: Cook) -> None:
@@ -149,17 +124,6 @@ def stripped_label(cook: Cook) -> None:
     cook.change(image="app:2", ports=[{"name": "http", "containerPort": 8082}])
 
 
-def flapping(cook: Cook) -> None:
-    """A refusal for good, while the watch of WebApps starts over every few minutes; the refusal ends."""
-    cook.create(1)
-    cook.pause(10, 30)
-    plural = cook.chance.pick(("deployments", "services"), "recipe")
-    cook.do("flapping watch", plural="webapps", every=round(cook.chance.delay(120, 400, "recipe"), 1), times=8)
-    cook.requests("invalid", 60.0, methods="writes", plural=plural, subresource="")
-    cook.pause(1, 5)
-    cook.change(image="app:2", ports=[{"name": "http", "containerPort": 8082}])
-
-
 def replaced_with_count(cook: Cook) -> None:
     """A Deployment that an autoscaler scales is replaced; the answer of its DELETE is lost."""
     cook.do("take name", at=cook.at, name=cook.name, plural="deployments", label=None, ours=True, adopt=False)
@@ -175,54 +139,11 @@ def replaced_with_count(cook: Cook) -> None:
     cook.to_webapp("allow adoption")
 
 
-def restored(cook: Cook) -> None:
-    """History goes back to the moment before a child was replaced, while its successor is not there yet."""
-    cook.create(2)
-    cook.pause(10, 30)
-    cook.do("late watch", plural="configmaps", seconds=30.0, late=10.0)
-    cook.to_webapp("other content")
-    cook.do("back up")
-    cook.pause(10.5, 19)
-    cook.to_webapp("annotate")
-    cook.do("restore")
-
-
-def restored_at_a_start(cook: Cook) -> None:
-    """History goes back, and the list that tells comes while the watches are about to start."""
-    cook.create(2)
-    cook.pause(5, 10)
-    cook.do("back up")
-    cook.pause(5, 20)
-    for _ in range(3):
-        cook.to_webapp("drift", field="label", value="theirs", manager="kubectl")
-        cook.to_webapp("annotate")
-        cook.pause(0.5, 1)
-    cook.do("restore")
-    cook.requests("internal error", round(cook.chance.delay(0.5, 6, "recipe"), 2), methods="reads", plural="webapps")
-    cook.pause(0.5, 2)
-    cook.do("close watches", why="error", plural=None, seconds=0.0)
-    cook.pause(10, 20)
-    cook.change(image="app:2")
-
-
 def many_changes(cook: Cook) -> None:
     """One WebApp changes all the time."""
     cook.create(2)
     cook.pause(2, 5)
     cook.do("change config again and again", at=cook.at, name=cook.name, times=80, pause=3.0)
-
-
-def outage(cook: Cook) -> None:
-    """Nothing can be written; after a while one status can, which says that a child fails; all others wait."""
-    names = [f"web-{number}" for number in range(24)]
-    for name in names:
-        cook.do("create", at=cook.at, name=name, size=0, image="app:1", replicas=0)
-    cook.pause(15, 30)
-    cook.requests("internal error", 300.0, methods="writes", plural="deployments", subresource="")
-    for name in names:
-        seconds = 140.0 if name == cook.name else 300.0
-        cook.requests("unavailable", seconds, methods="writes", plural="webapps", name=name)
-        cook.do("change", at=cook.at, name=name, what={"image": "app:2"})
 
 
 def namesake(cook: Cook) -> None:
@@ -267,41 +188,31 @@ def deletions(cook: Cook) -> None:
     )
 
 
-def paused_reads(cook: Cook) -> None:
-    """Reads are to wait, more of them than there are slots; the image is changed meanwhile."""
-    cook.create(1)
-    cook.pause(20, 30)
-    cook.change(image="app:2")
-    cook.pause(20, 30)
-    cook.requests("reads paused", 700.0, methods="reads", pause=50.0)
-    for _ in range(4):
-        cook.do("close watches", why="expired", plural=None, seconds=0.0)
-        cook.pause(10, 40)
-        cook.change(image=cook.chance.pick(("app:1", "app:2", "app:3"), "recipe"))
-        cook.pause(60, 90)
-
-
 RECIPES: Mapping[str, Recipe] = {
     found.__name__: found
     for found in (
         names,
+        overdue_names,
         refused_adoption,
         others_label,
-        pages,
+        recipes_of_faults.pages,
         refused_removal,
         account,
         always_failing,
         another_operator,
         stripped_label,
-        flapping,
+        recipes_of_faults.flapping,
         replaced_with_count,
-        restored,
-        restored_at_a_start,
+        recipes_of_faults.restored,
+        recipes_of_faults.restored_at_a_start,
+        recipes_of_faults.ended_watches,
+        recipes_of_faults.gap,
+        recipes_of_faults.lists_fail,
         many_changes,
-        outage,
+        recipes_of_faults.outage,
         namesake,
         new_intent,
         deletions,
-        paused_reads,
+        recipes_of_faults.paused_reads,
     )
 }

@@ -25,6 +25,7 @@ class Restraint:
         self._bounds = bounds
         self._writes: dict[tuple[str, str, str], deque[tuple[float, int]]] = {}
         world.on_sent.append(self.take)
+        world.on_turned_away.append(self._check_crowd)
         self.most = 0
 
     def take(self, sent: Sent) -> Violated | None:
@@ -38,7 +39,6 @@ class Restraint:
     def _take(self, sent: Sent) -> None:
         if sent.method == "GET" or sent.plural not in RESOURCES:
             return
-        self._check_crowd(sent.time)
         self._check_foreign(sent)
         self._remember(sent)
         key = (sent.plural, sent.namespace or "", f"{sent.name}/{sent.subresource or ''}")
@@ -55,8 +55,9 @@ class Restraint:
         if len(writes) > self._bounds.long_requests:
             raise Violated("restraint", f"{len(writes)} writes of {key} within half an hour")
 
-    def _check_crowd(self, now: float) -> None:
-        """Check that in a long outage WebApps do not come back all at once."""
+    def _check_crowd(self) -> Violated | None:
+        """Check that in a long outage WebApps do not come back all at once; return how they do."""
+        now = self._world.clock()
         outage = any(
             each.kind in ("internal error", "unavailable") and now - each.since > _OUTAGE_SECONDS
             for each in self._world.weather.active(now)
@@ -64,7 +65,8 @@ class Restraint:
         if outage and now - self._world.last_step > _OUTAGE_SECONDS:
             names = {name for time, name in self._world.turned_away if time > now - 1}
             if len(names) > _CROWD:
-                raise Violated("restraint", f"{len(names)} WebApps come back within a second of an outage")
+                return Violated("restraint", f"{len(names)} WebApps come back within a second of an outage")
+        return None
 
     def _asked(self, sent: Sent) -> int:
         """Return how many changes users made within the last minute to the WebApp of an object."""

@@ -16,8 +16,9 @@ from simulation.chance import Chance
 
 _T = TypeVar("_T")
 
-_MOST_ROUNDS = 100_000
-"""Rounds of callbacks without any advance of the clock after which something spins."""
+_MOST_ROUNDS = 50_000
+_MOMENT = 0.01
+"""Seconds: so many rounds of callbacks within them mean that something spins."""
 
 
 GROUP: contextvars.ContextVar[int] = contextvars.ContextVar("group", default=0)
@@ -33,7 +34,7 @@ class Deadlock(Exception):
 
 
 class Spinning(Exception):
-    """Callbacks follow each other without end while the clock stands still."""
+    """Callbacks follow each other without end while the clock hardly moves."""
 
 
 class SimulatedTask(asyncio.Task[Any]):
@@ -86,6 +87,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._defer = defer
         self._deferred: list[list[Any]] = []
         self._rounds = 0
+        self._counted_from = 0.0
         self.steps = 0
         """Rounds of callbacks so far."""
         self.at_rest: Callable[[], None] = lambda: None
@@ -131,7 +133,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
             return []
         self._rounds += 1
         if self._rounds > _MOST_ROUNDS:
-            raise Spinning(f"{_MOST_ROUNDS} rounds of callbacks at {self._now:.3f} s")
+            raise Spinning(f"{_MOST_ROUNDS} rounds of callbacks within a moment at {self._now:.3f} s")
         return []
 
     def _wake_deferred(self, *, at_once: bool) -> None:
@@ -145,13 +147,14 @@ class VirtualLoop(asyncio.BaseEventLoop):
                 self._deferred.append([rounds - least, handle])
 
     def _advance(self) -> None:
-        self._rounds = 0
         if self._scheduled and self._scheduled[0].cancelled():
             return  # at_rest cancelled it; asyncio removes it in the next round
         if not self._scheduled:
             tasks = sorted(task.get_name() for task in asyncio.all_tasks(self) if not task.done())
             raise Deadlock(f"nothing is ready and no timer is set at {self._now:.3f} s; tasks: {', '.join(tasks)}")
         self._now = max(self._now, self._scheduled[0].when())
+        if self._now >= self._counted_from + _MOMENT:
+            self._rounds, self._counted_from = 0, self._now
 
     def _process_events(self, event_list: list[Any]) -> None:
         pass

@@ -55,6 +55,8 @@ class Watchdog:
         self._known: dict[Place, _Known] = {}
         self._dirty: set[str] = set()
         """Namespaces in which something has changed since the last judgement."""
+        self._troubled = 0.0
+        """When there was any trouble last."""
         self._resets = 0
         self.enabled = True
         world.cluster.listeners.append(self._changed)
@@ -68,6 +70,8 @@ class Watchdog:
         if not self.enabled:
             return
         world = self._world
+        if world.weather.active(world.clock()):
+            self._troubled = world.clock()
         if world.cluster.resets != self._resets:
             self._resets = world.cluster.resets
             self._dirty.update(world.conditions.namespaces)
@@ -138,8 +142,12 @@ class Watchdog:
         world, now = self._world, self._world.clock()
         if not world.subject.running or world.memory.get("restarting"):
             return True
-        if not all(world.covered(plural, where[0]) for plural in RESOURCES) and not world.told_all(where):
-            return True
+        uncovered = [plural for plural in RESOURCES if not world.covered(plural, where[0])]
+        if uncovered and not world.told_all(where):
+            # A watch, and the list that follows its start, are not waited for without end.
+            since = max(self._troubled, *(world.uncovered_since(plural, where[0]) for plural in uncovered))
+            if now - since < self._bounds.uncovered:
+                return True
         active = world.weather.active(now)
         if any(trouble.kind == "reads paused" for trouble in active) and self._needed_a_read(where):
             return True

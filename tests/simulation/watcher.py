@@ -126,6 +126,8 @@ class Watches:
         self._server_timeout = server_timeout
         self._inactivity_timeout = inactivity_timeout
         self.connections: dict[tuple[str, str | None], Connection] = {}
+        self.ended_at: dict[Scope, float] = {}
+        """When the last watch of a resource ended."""
         self.lag: dict[str, float] = {}
         """Seconds by which the watch of a resource is behind, beyond its usual delay."""
         self.started_over: Callable[[Scope], None] = lambda _: None
@@ -162,6 +164,7 @@ class Watches:
                 if connection._feed is feed:
                     connection.end("closed")
                     del self.connections[key]
+                    self.ended_at[key] = self.cluster.clock()
             await asyncio.gather(stopping, *tasks, return_exceptions=True)
 
     def close(self, why: str, plural: str | None = None, namespace: str | None = None) -> int:
@@ -270,6 +273,7 @@ class Watches:
             connection.end("closed")
             if self.connections.get((connection.kind.plural, connection.namespace)) is connection:
                 del self.connections[connection.kind.plural, connection.namespace]
+            self.ended_at[connection.kind.plural, connection.namespace] = self.cluster.clock()
 
     def _backoff(self) -> Any:
         for delay in (1.0, 1.0, 2.0, 3.0):

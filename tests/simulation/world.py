@@ -83,6 +83,7 @@ class World:
         self.occurred: Counter[str] = Counter()
         """How often each action came about."""
         self.on_sent: list[Callable[[Sent], Exception | None]] = []
+        self.on_turned_away: list[Callable[[], Exception | None]] = []
         self.on_answered: list[Callable[[Sent], None]] = []
         made = settings(conditions.settings())
         self.watches = Watches(
@@ -98,6 +99,9 @@ class World:
         self.subject = Subject(made, self._new_transport, self.watches.run, self.cluster.now)
         self.unswept: dict[Scope, int] = {}
         """Scopes whose watch has started over, and the number of the last request before that."""
+        self._unswept_at: dict[Scope, float] = {}
+        self._started = 0.0
+        """When this process was started."""
         self.watches.started_over = self._started_over
         for namespace in conditions.namespaces:
             self.make_namespace(namespace)
@@ -135,6 +139,8 @@ class World:
     def _new_transport(self) -> ModelTransport:
         self.delivered.forget()
         self.unswept.clear()
+        self._unswept_at.clear()
+        self._started = self.clock()
         transport = ModelTransport(
             self.cluster,
             self.weather,
@@ -160,6 +166,9 @@ class World:
         if kind == "invalid":
             thing = self.cluster.get(plural, where)
             self.refused[plural, *where, "" if thing is None else thing["metadata"]["uid"]] = self.clock()
+        for tell in self.on_turned_away:
+            if violated := tell():
+                self.on_violation(violated)
 
     def _handed_over(self, kind: Kind, change: str, thing: Object) -> None:
         self.delivered.take(kind.plural, thing, gone=change == "DELETED")
@@ -203,16 +212,26 @@ class World:
                 self.delivered.tell(sent.plural, where)
         self.swept.add(scope)
         if scope in self.unswept and first > self.unswept[scope]:
-            del self.unswept[scope]
+            del self.unswept[scope], self._unswept_at[scope]
 
     def _started_over(self, scope: Scope) -> None:
         self.watched.add(scope)
         self.unswept[scope] = self.memory.get("last number", 0)
+        self._unswept_at.setdefault(scope, self.clock())
 
     def covered(self, plural: str, namespace: str) -> bool:
         """Tell whether the operator's watch of a resource lives, and what was before it was listed."""
         scope = (plural, namespace if self.conditions.scoped else None)
         return self.watches.live(plural, namespace) and scope not in self.unswept
+
+    def uncovered_since(self, plural: str, namespace: str) -> float:
+        """Return since when a resource is not covered: there is no live watch, or the list after its start is due."""
+        scope = (plural, namespace if self.conditions.scoped else None)
+        if self.watches.live(plural, namespace):
+            return self._unswept_at.get(scope, self.clock())
+        connection = self.watches.connection(plural, namespace)
+        heard = self.watches.ended_at.get(scope, 0.0) if connection is None else connection.heard
+        return max(heard, self._started, self.restored)
 
     def told_all(self, where: Place) -> bool:
         """Tell whether the operator lists and watches all, and was told of the present state of a WebApp's objects.
