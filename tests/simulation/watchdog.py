@@ -171,6 +171,8 @@ class Watchdog:
     def _explained(self, webapp: Object, gap: Gap) -> bool:
         """Tell whether the status rightly says why a gap stays, or a trouble of that very resource explains it."""
         world, now = self._world, self._world.clock()
+        if not gap.of_status and world.is_undone(gap.plural, (place(webapp)[0], gap.name)):
+            return True
         if gap.of_status:
             return self._status_explained(webapp, gap)
         concerned = (gap.plural, "configmaps") if gap.field == "config data" else (gap.plural,)
@@ -200,6 +202,9 @@ class Watchdog:
             return gap.field != "observedGeneration"
         if gap.field != "Ready":
             return False
+        children = [each for each in self._known[place(webapp)].gaps if not each.of_status]
+        if any(self._world.is_undone(each.plural, (place(webapp)[0], each.name)) for each in children):
+            return True
         return self._is_rightly_ready(webapp, gap, active)
 
     def _is_unwatched(self, webapp: Object) -> bool:

@@ -126,6 +126,8 @@ class World:
         """Scopes that this process has listed."""
         self.last_step = 0.0
         self.restored = -1e9
+        """When history went back last."""
+        self.restored_version = 0
         self.quiet_since = 0.0
         self.memory: dict[str, Any] = {}
         """Of reactive actors."""
@@ -248,6 +250,21 @@ class World:
                 if concerns(thing, where) and objects.get(each) != told.get(each):
                     return False
         return True
+
+    def is_undone(self, plural: str, where: Place) -> bool:
+        """Tell whether a restore took back what the operator was told of an object after the backup.
+
+        No event tells of it. If new writes overtake the versions that were seen, no version tells either, and the
+        next resync is the first to find it.
+        """
+        told = self.delivered.objects.get(plural, {}).get(where)
+        lately = self.clock() - self.restored < 1.1 * self.conditions.resync_interval + 60
+        return (
+            lately
+            and told is not None
+            and version(told) > self.restored_version
+            and told != self.cluster.get(plural, where)
+        )
 
     def webapps(self) -> list[Object]:
         """Return the WebApps that are not about to go."""

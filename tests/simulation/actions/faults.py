@@ -180,7 +180,7 @@ def restore(world: World) -> bool:
         return False
     world.cluster.api.restore(world.backup)
     world.cluster.rewritten()
-    world.restored = world.clock()
+    world.restored, world.restored_version = world.clock(), world.backup.version
     world.weather.add(Trouble("restored history", world.clock() + 8.0, ()))
     # The API servers are stopped for that: each watch is refused at least once.
     world.weather.add(Trouble("unreachable", world.clock() + 3.0))
