@@ -10,6 +10,8 @@ from simulation.world import World
 
 _FOR_EACH_CHANGE = 4
 """Writes of one object that each change by a user is good for: the apply, and steps of the rollout in the status."""
+_FOR_EACH_FOUGHT_CHANGE = 14
+"""The same while others write to the object: a new intent is enforced five times, by two requests where ports move."""
 
 
 _OUTAGE_SECONDS = 60.0
@@ -47,12 +49,16 @@ class Restraint:
         while writes[0][0] < sent.time - 1800:
             writes.popleft()
         lately = [status for time, status in writes if time > sent.time - 60]
-        asked = self._asked(sent)
+        fought = any(
+            (plural, at, name) == (sent.plural, sent.namespace, sent.name) and when > sent.time - 60
+            for (plural, at, name, _), when in self._world.touched.items()
+        )
+        each = _FOR_EACH_FOUGHT_CHANGE if fought else _FOR_EACH_CHANGE
         self.most = max(self.most, len(lately))
-        if len(lately) > self._bounds.requests + _FOR_EACH_CHANGE * asked:
+        if len(lately) > self._bounds.requests + each * self._asked(sent, 60):
             refused = sum(status >= 400 for status in lately)
             raise Violated("restraint", f"{len(lately)} writes of {key} within a minute, {refused} of them refused")
-        if len(writes) > self._bounds.long_requests:
+        if len(writes) > self._bounds.long_requests + (each * self._asked(sent, 1800) if fought else 0):
             raise Violated("restraint", f"{len(writes)} writes of {key} within half an hour")
 
     def _check_crowd(self) -> Violated | None:
@@ -68,10 +74,10 @@ class Restraint:
                 return Violated("restraint", f"{len(names)} WebApps come back within a second of an outage")
         return None
 
-    def _asked(self, sent: Sent) -> int:
-        """Return how many changes users made within the last minute to the WebApp of an object."""
+    def _asked(self, sent: Sent, seconds: float) -> int:
+        """Return how many changes users made within the last seconds to the WebApp of an object."""
         return sum(
-            time > sent.time - 60 and at == sent.namespace and (sent.name or "").startswith(name)
+            time > sent.time - seconds and at == sent.namespace and (sent.name or "").startswith(name)
             for time, at, name in self._world.changes
         )
 
