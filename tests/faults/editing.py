@@ -22,6 +22,8 @@ _TYPES = {
 }
 
 _LOOKS_SECONDS = 0.02
+_STORM_SECONDS = 60.0
+"""For how long writers may go on after the time of their storm."""
 
 
 def edit(stand: Stand, step: Edit, client: HTTPClient | None = None) -> str | None:
@@ -46,12 +48,12 @@ def edit(stand: Stand, step: Edit, client: HTTPClient | None = None) -> str | No
 
 
 def storm(stand: Stand, step: Storm, seconds: float) -> str:
-    """Let the writers write for so long; return how much they wrote.
+    """Let the writers write for at least so many seconds and rounds; return how much they wrote.
 
     Raises:
-        ExceptionGroup: of what the writers failed with.
+        ExceptionGroup: the writers failed, or did not end.
     """
-    deadline = time.monotonic() + seconds
+    began = time.monotonic()
     written: list[int] = [0] * len(step.writers)
     failed: list[Exception] = []
 
@@ -61,7 +63,8 @@ def storm(stand: Stand, step: Storm, seconds: float) -> str:
             for each in itertools.cycle(edits):
                 edit(stand, each, client)
                 written[number] += 1
-                if each is edits[-1] and time.monotonic() >= deadline:
+                enough = written[number] >= step.rounds * len(edits) and time.monotonic() - began >= seconds
+                if written[number] % len(edits) == 0 and enough:
                     return
                 time.sleep(step.every)
         except Exception as error:  # noqa: BLE001 - raised below, in the thread that waits
@@ -74,11 +77,13 @@ def storm(stand: Stand, step: Storm, seconds: float) -> str:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(seconds + 30)
+        thread.join(began + seconds + _STORM_SECONDS - time.monotonic())
+        if thread.is_alive():
+            failed.append(TimeoutError(f"{thread.name} does not end"))
     if failed:
         raise ExceptionGroup("the storm failed", failed)
     stand.edits += sum(written)
-    return f"{len(step.writers)} writers wrote {sum(written)} times in {seconds:.1f} s"
+    return f"{len(step.writers)} writers wrote {sum(written)} times in {time.monotonic() - began:.1f} s"
 
 
 class Fighter:

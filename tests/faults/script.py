@@ -111,6 +111,8 @@ class Storm:
     """Seconds, as for `Wait`."""
     every: float = 0.0
     """Seconds from one edit of a writer to its next; 0 for as fast as it can."""
+    rounds: int = 1
+    """How often each writer makes all of its edits at least, however long that takes."""
 
 
 @dataclass(frozen=True)
