@@ -14,7 +14,6 @@ from faults.run import Case
 from faults.script import (
     Cut,
     Disaster,
-    Kubectl,
     Lift,
     Operator,
     Program,
@@ -33,11 +32,14 @@ ORACLES = ("O1", "O3", "O4", "O5", "O6", "O7")
 SOON = 25.0
 """Seconds to settle. No sweep comes in these runs but for those marked with `resync`."""
 
-IN_THE_FIRST_GAP: tuple[Kubectl, ...] = (*CHANGE, kubectl("delete", "service", "web"))
-IN_THE_SECOND_GAP: tuple[Kubectl, ...] = (
-    # In the foreground: a ReplicaSet that outlived its Deployment would be in the way of the next one's.
-    kubectl("delete", "deployment", "web", "--cascade=foreground"),
+IN_THE_FIRST_GAP: tuple[Step, ...] = (*CHANGE, kubectl("delete", "service", "web"))
+# In the foreground: a ReplicaSet that outlived its Deployment would be in the way of the next one's.
+DELETED: tuple[Step, ...] = (kubectl("delete", "deployment", "web", "--cascade=foreground"),)
+"""Where the watch of WebApps has a gap too: the conflict of a later write would tell of the deletion."""
+IN_THE_SECOND_GAP: tuple[Step, ...] = (
     patch("webapp", "web", {"spec": {"replicas": 3}}),
+    Wait(table=10),
+    *DELETED,
 )
 FIRST, SECOND = ("webapps",), ("deployments", "pods")
 ALL = (*FIRST, *SECOND)
@@ -58,7 +60,7 @@ def broken_in_two_gaps(action: Action) -> Script:
 
 
 def at_once(
-    change: tuple[Kubectl, ...], action: Action, count: int | None, *between: Step, resources: tuple[str, ...] = ALL
+    change: tuple[Step, ...], action: Action, count: int | None, *between: Step, resources: tuple[str, ...] = ALL
 ) -> Script:
     """Return a life in which several watches meet with the same, once or until it is lifted."""
     rules = [on_watch(resource, action, count=count) for resource in resources]
@@ -159,7 +161,7 @@ def test_only_bookmarks(case: Case) -> None:
 @pytest.mark.fault("F7", "no bookmarks, and then the stream is reset", oracles=ORACLES, broken="watches-from-now")
 def test_no_bookmarks(case: Case) -> None:
     reset = [rule for resource in ALL for rule in gap(resource, Stream(then="reset"))]
-    then: tuple[Step, ...] = (Wait(table=100), inject(*reset), *cuts(ALL), *IN_THE_SECOND_GAP)
+    then: tuple[Step, ...] = (Wait(table=100), inject(*reset), *cuts(ALL), *DELETED)
     script = (*at_once((), Stream(drop=("BOOKMARK",)), None), *then, Wait(table=5), Lift(), Settle(SOON))
     told("no bookmarks", case(script))
 
@@ -204,7 +206,7 @@ HELD = inject(*(gap(resource, Answer(500))[1] for resource in SECOND))
     "events",
     [
         pytest.param(
-            (HELD, Program("kube-apiserver", "kill"), Program("kube-apiserver", "start"), *IN_THE_SECOND_GAP, Lift()),
+            (HELD, Program("kube-apiserver", "kill"), Program("kube-apiserver", "start"), *DELETED, Lift()),
             id="the API server restarts",
             marks=pytest.mark.fault(
                 "F7", "the API server is killed and comes back", oracles=ORACLES, broken="no-sweep-after-a-relist"
@@ -225,7 +227,7 @@ def test_restarts(case: Case, events: tuple[Step, ...], request: pytest.FixtureR
 
 @pytest.mark.fault("F7", "moved to another API server of an HA pair", oracles=ORACLES, broken="watches-from-now")
 def test_moved_to_another_api_server(case: Case, cluster: ControlPlane) -> None:
-    move: tuple[Step, ...] = (HELD, Disaster("move to another API server"), *IN_THE_SECOND_GAP, Lift())
+    move: tuple[Step, ...] = (HELD, Disaster("move to another API server"), *DELETED, Lift())
     try:
         played = case((*CREATE, Settle(), *move, Settle(SOON)))
     finally:

@@ -9,6 +9,8 @@ from coxswain.control.store import HistoryReset, Key, Store
 from coxswain.kube.client import Client
 from coxswain.kube.errors import Refused, Unreachable
 from coxswain.kube.kinds import KINDS, SERVICE, WEBAPP, Kind
+from simulation.chance import Chance
+from simulation.virtual import VirtualLoop, run
 from unit.objects import raw_webapp
 
 WEB = Key("shop", "web")
@@ -88,7 +90,7 @@ class Bench:
 
 
 def during(body: Callable[[Bench], Any], interval: float = 600.0, namespaces: Sequence[str | None] = (None,)) -> None:
-    """Run a test while the resync runs."""
+    """Run a test while the resync runs, in virtual time."""
 
     async def whole() -> None:
         bench = Bench(interval, namespaces)
@@ -99,4 +101,4 @@ def during(body: Callable[[Bench], Any], interval: float = 600.0, namespaces: Se
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
 
-    asyncio.run(whole())
+    run(VirtualLoop(Chance("sweeps")), whole())

@@ -173,7 +173,7 @@ def trusts_its_first_list() -> None:
     put(Freshness, before_a_write=unasked)
 
 
-@broken("a start applies everything, without a comparison")
+@broken("a start applies everything, with neither a comparison nor a precondition")
 def applies_unasked() -> None:
     update = ChildWriter._update
     applied: set[tuple[Kind, str]] = set()
@@ -181,7 +181,7 @@ def applies_unasked() -> None:
     async def apply_first(self: ChildWriter, webapp: Any, manifest: Any, observed: Observed) -> Any:
         if observed.is_child_of(webapp) and not observed.going and (observed.kind, observed.name) not in applied:
             applied.add((observed.kind, observed.name))
-            observed = await self._writer.update(manifest, observed, force=True)
+            observed = await self._writer._apply(manifest, {}, force=True)
             self._store.observe(observed)
         return await update(self, webapp, manifest, observed)
 
