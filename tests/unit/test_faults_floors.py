@@ -1,5 +1,6 @@
 """The fault suite's own conditions, on runs that are made up: floors, waits, and what an operator is started with."""
 
+import itertools
 import json
 import re
 import sys
@@ -30,9 +31,9 @@ class Stub:
 
     broken = False
 
-    def __init__(self, reference: Played, played: Played, scale: float = 0.1) -> None:
+    def __init__(self, reference: Played, *played: Played, scale: float = 0.1) -> None:
         self._reference = reference
-        self._played = played
+        self._played = itertools.cycle(played)
         self.scale = Scale(scale)
         self.measured = Measured()
         self.scripts: list[Script] = []
@@ -42,7 +43,7 @@ class Stub:
 
     def __call__(self, script: Script, **_more: Any) -> Played:
         self.scripts.append(script)
-        return self._played
+        return next(self._played)
 
 
 def written(fault: str = "") -> Played:
@@ -99,25 +100,30 @@ def test_switches_that_are_all_refused_prove_nothing(resource: str, least: int) 
         test_unions.test_each_union_switched(all_refused, resource, full, least)
 
 
-def told_after(seconds: float, count: int) -> Played:
-    """Return a run in which each status of other WebApps comes so long after its generation."""
-    run = Run()
-    thing = run.thing("webapps", test_load.OTHERS[0], status={})
+def followed_after(seconds: float, count: int) -> Played:
+    """Return a run in which the Deployment of another WebApp follows each generation after so many seconds."""
+    run, name = Run(), test_load.OTHERS[0]
+    parent, child = (run.thing(resource, name, spec={"replicas": 1}) for resource in ("webapps", "deployments"))
     for generation in range(1, count + 1):
-        thing["metadata"]["generation"] = generation
-        thing = run.store("webapps", thing)
+        parent["metadata"]["generation"] = generation
+        parent["spec"]["replicas"] = child["spec"]["replicas"] = 1 + generation % 2
+        parent = run.store("webapps", parent)
         run.now += seconds - 1
-        thing["status"] = {"observedGeneration": generation}
-        thing = run.store("webapps", thing)
+        child = run.store("deployments", child)
     return Played(evidence=run.evidence())
 
 
 @pytest.mark.parametrize(
-    ("seconds", "count", "trouble"), [(1.5, 120, ""), (2.5, 120, "the others waited 2.5"), (1.5, 20, "too few changes")]
+    ("with_the_heavy", "without", "count", "trouble"),
+    [
+        (4.5, 1.5, 120, ""),
+        (5.5, 1.5, 120, "the others waited"),
+        (1.5, 1.5, 20, "too few changes"),
+    ],
 )
-def test_the_others_of_a_hot_webapp_are_judged(seconds: float, count: int, trouble: str) -> None:
+def test_the_others_of_a_hot_webapp_are_judged(with_the_heavy: float, without: float, count: int, trouble: str) -> None:
     """T9: F19's p99 was printed and not judged."""
-    case: Any = Stub(Played(), told_after(seconds, count))
+    case: Any = Stub(Played(), followed_after(with_the_heavy, count), followed_after(without, count))
     if trouble:
         with pytest.raises(AssertionError, match=trouble):
             test_load.test_poison_and_hot(case)
@@ -129,7 +135,7 @@ def test_the_others_of_a_hot_webapp_are_judged(seconds: float, count: int, troub
 def test_each_retry_after_is_another_one_at_every_scale(scale: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """T7: two of three were the same at a tenth."""
     monkeypatch.setattr(test_outages, "refused", lambda _: [])
-    case: Any = Stub(Played(), Played(), scale)
+    case: Any = Stub(Played(), Played(), scale=scale)
     (mark,) = (mark for mark in test_outages.test_throttled.pytestmark if mark.name == "parametrize")  # type: ignore[attr-defined]
     for values in mark.args[1]:
         with pytest.raises(AssertionError):  # nobody was refused
