@@ -270,3 +270,17 @@ def concerns(thing: Object, where: Place) -> bool:
     names = {place(thing)[1], labels.get(LABEL), controller(thing).get("name")}
     target = (thing.get("spec") or {}).get("scaleTargetRef") or {}
     return where[1] in names | {target.get("name")}
+
+
+def held_by_policy(webapp: Object, gap: Gap | None) -> bool:
+    """Tell whether the status says that a policy holds a field of a child; the operator does not ask twice."""
+    children = webapp.get("status", {}).get("children", ())
+    return any(
+        "admission policy" in child.get("message", "") and (gap is None or child["name"] == gap.name)
+        for child in children
+    )
+
+
+def is_behind(webapp: Object) -> bool:
+    """Tell whether the status is of an earlier generation."""
+    return bool(webapp.get("status", {}).get("observedGeneration") != webapp["metadata"].get("generation"))

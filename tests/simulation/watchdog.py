@@ -12,6 +12,8 @@ from simulation.judge import (
     condition,
     controller,
     gaps,
+    held_by_policy,
+    is_behind,
     is_child,
     is_complete,
     lacks_config,
@@ -156,12 +158,20 @@ class Watchdog:
         )
 
     def _needed_a_read(self, where: Place) -> bool:
-        """Tell whether a read for this WebApp was refused lately: its writes may depend on it."""
+        """Tell whether a read for this WebApp was refused lately, or has to come before its next write."""
         refused: dict[Place, float] = self._world.memory.get("reads refused", {})
         now = self._world.clock()
-        return any(
+        if any(
             at == where[0] and (name == where[1] or name.startswith(f"{where[1]}-")) and now - when < 120
             for (at, name), when in refused.items()
+        ):
+            return True
+        changed = max((when for when, *place_ in self._world.changes if tuple(place_) == where), default=-1e9)
+        looked_at = max(changed, self._world.made.get(self._known[where].uid, -1e9))
+        # A WebApp from before the gap of a watch is looked at; and so are the managers of a port that others moved.
+        return looked_at < self._world.memory.get("last start", -1e9) or any(
+            gap.field.startswith("port") and any(_is_of(key, gap, where) for key in self._world.touched)
+            for gap in self._known[where].gaps
         )
 
     def _in_trouble(self, gap: Gap) -> bool:
@@ -313,7 +323,7 @@ class Watchdog:
         where = place(webapp)
         if self._on_the_way(where):
             return False
-        says_so = condition(webapp, "Stalled") == "True" and not _is_behind(webapp)
+        says_so = condition(webapp, "Stalled") == "True" and not is_behind(webapp)
         return not says_so and not all(self._explained(webapp, gap) for gap in found)
 
     def _on_the_way(self, where: Place) -> bool:
@@ -326,19 +336,6 @@ class Watchdog:
                 if thing is not None and concerns(thing, where):
                     return True
         return False
-
-
-def held_by_policy(webapp: Object, gap: Gap | None) -> bool:
-    """Tell whether the status says that a policy holds a field of a child; the operator does not ask twice."""
-    children = webapp.get("status", {}).get("children", ())
-    return any(
-        "admission policy" in child.get("message", "") and (gap is None or child["name"] == gap.name)
-        for child in children
-    )
-
-
-def _is_behind(webapp: Object) -> bool:
-    return bool(webapp.get("status", {}).get("observedGeneration") != webapp["metadata"].get("generation"))
 
 
 def _is_of(key: tuple[str, str, str, str], gap: Gap, where: Place) -> bool:

@@ -218,6 +218,7 @@ class World:
 
     def _started_over(self, scope: Scope) -> None:
         self.watched.add(scope)
+        self.memory["last start"] = self.clock()
         self.unswept[scope] = self.memory.get("last number", 0)
         self._unswept_at.setdefault(scope, self.clock())
 
