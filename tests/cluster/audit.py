@@ -55,14 +55,17 @@ def parse_event(line: str | bytes) -> AuditEvent:
 
 
 def read_audit(path: Path, since: int = 0) -> tuple[list[AuditEvent], int]:
-    """The events after the byte offset `since`, and the offset to go on from.
+    """The events whose lines begin after the byte offset `since`, and the offset to go on from.
 
     A last line that is still being written is left for the next call. A log that does not exist yet has no events.
     """
     if not path.exists():
         return [], since
     with path.open("rb") as log:
-        log.seek(since)
+        log.seek(max(0, since - 1))
+        if since:
+            # To the end of a line that was being written when its log was that long.
+            since += len(log.readline()) - 1
         data = log.read()
     whole = data[: data.rfind(b"\n") + 1]
     return [parse_event(line) for line in whole.splitlines() if line.strip()], since + len(whole)

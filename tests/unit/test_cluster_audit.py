@@ -49,6 +49,20 @@ def test_what_is_no_event_is_an_error(text: str) -> None:
         parse_event(text)
 
 
+def test_a_mark_within_a_line_leaves_that_line_out(tmp_path: Path) -> None:
+    log = tmp_path / "audit.log"
+    log.write_text(line("one") + "\n" + line("two")[:40], encoding="utf-8")
+    mark = AuditLog(log)
+    assert mark.events() == []
+    with log.open("a", encoding="utf-8") as more:
+        more.write(line("two")[40:90])
+    assert mark.events() == []
+    with log.open("a", encoding="utf-8") as more:
+        more.write(line("two")[90:] + "\n" + line("three") + "\n")
+    assert [event.name for event in mark.events()] == ["three"]
+    assert mark.events() == []
+
+
 def test_a_line_that_is_still_being_written_waits_for_its_end(tmp_path: Path) -> None:
     log = tmp_path / "audit.log"
     log.write_text(line("one") + "\n" + line("two")[:40], encoding="utf-8")
