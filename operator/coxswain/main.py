@@ -49,7 +49,7 @@ async def run(settings: Settings) -> None:
     access = await _unless(stop, connect())
     if access is None:
         return
-    throttle = Throttle(in_flight=settings.requests_in_flight, pause_limit=settings.retry_after_limit)
+    throttle = Throttle(in_flight=settings.requests_in_flight)
     client = Client(
         HttpTransport(access), throttle, timeout=settings.request_timeout, page_size=settings.watch.page_size
     )

@@ -120,8 +120,6 @@ class Settings:
     requests_in_flight: int = 32
     """Requests of ours that the API server has at a time. By its default priority and fairness all ServiceAccounts
     together share 100 of 245 parts of 600 seats; workers and sweeps rarely need more than 24."""
-    retry_after_limit: float = 60.0
-    """Seconds for which a Retry-After holds requests back at most: the API server's own go up to 32."""
     token_interval: float = 60.0
     """Seconds after which the token is read again, as in client-go: the kubelet rotates it long before it expires."""
     drain_timeout: float = 9.0

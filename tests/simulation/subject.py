@@ -68,7 +68,7 @@ class Subject:
 
     async def _process(self) -> None:
         # Each process seeds its own connection pool, queue and memory: nothing of the one before is left.
-        throttle = Throttle(in_flight=self.settings.requests_in_flight, pause_limit=self.settings.retry_after_limit)
+        throttle = Throttle(in_flight=self.settings.requests_in_flight)
         client = Client(
             self._transport, throttle, timeout=self.settings.request_timeout, page_size=self.settings.watch.page_size
         )

@@ -23,9 +23,9 @@ MANIFEST = {"metadata": {"namespace": "shop", "name": "web"}}
 
 
 @asynccontextmanager
-async def client_of(api: FakeApi, in_flight: int = 8, pause_limit: float = 5) -> AsyncIterator[Client]:
+async def client_of(api: FakeApi, in_flight: int = 8) -> AsyncIterator[Client]:
     """A client without jitter."""
-    throttle = Throttle(in_flight=in_flight, pause_limit=pause_limit, chance=lambda: 0.0)
+    throttle = Throttle(in_flight=in_flight, chance=lambda: 0.0)
     client = Client(HttpTransport(api.connection()), throttle, timeout=10, page_size=2)
     try:
         yield client
@@ -96,9 +96,9 @@ def test_the_body_says_it_too() -> None:
 
 def test_a_429_holds_back_what_is_like_it_and_nothing_else() -> None:
     async def body() -> None:
-        async with serving() as api, client_of(api, pause_limit=2) as client:
+        async with serving() as api, client_of(api) as client:
             answers = Answers(api)
-            answers.refuse = [refusal(429, "30")]
+            answers.refuse = [refusal(429, "2")]
             with pytest.raises(Refused):
                 await client.get(WEBAPP, "shop", "web")
             refused = asyncio.get_running_loop().time()
@@ -143,7 +143,7 @@ def test_a_request_in_a_pause_holds_no_slot() -> None:
     """K17: reads that stood in line when the pause began gave their slots away, so writes go on."""
 
     async def body() -> None:
-        throttle = Throttle(in_flight=2, pause_limit=60, chance=lambda: 0.0)
+        throttle = Throttle(in_flight=2, chance=lambda: 0.0)
         gate, started = asyncio.Event(), []
 
         async def read(number: int) -> None:
@@ -170,7 +170,7 @@ def test_a_request_in_a_pause_holds_no_slot() -> None:
 def test_after_a_pause_requests_start_spread_and_within_the_slots() -> None:
     async def body() -> None:
         parts = iter(range(1000))
-        throttle = Throttle(in_flight=2, pause_limit=60, chance=lambda: next(parts) / 20)
+        throttle = Throttle(in_flight=2, chance=lambda: next(parts) / 20)
         loop = asyncio.get_running_loop()
         begun, starts = loop.time(), []
         under_way = most = 0
@@ -227,7 +227,7 @@ def test_a_401_has_the_token_read_again_at_once(tmp_path: Path) -> None:
             (tmp_path / "token").write_text("first")
             kubeconfig = written_kubeconfig(tmp_path, api.host)
             made = await connection(kubeconfig, None, token_interval=3600)
-            client = Client(HttpTransport(made), Throttle(in_flight=1, pause_limit=1), timeout=10, page_size=2)
+            client = Client(HttpTransport(made), Throttle(in_flight=1), timeout=10, page_size=2)
             with pytest.raises(Refused) as refused:
                 await client.missing_kinds()
             assert (refused.value.status, refused.value.sort) == (401, Sort.TRANSIENT)

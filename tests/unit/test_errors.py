@@ -64,7 +64,15 @@ def test_a_body_without_details() -> None:
 
 @pytest.mark.parametrize(
     ("header", "told", "seconds"),
-    [("2", 9, 2.0), (None, 9, 9.0), ("soon", 9, 9.0), ("inf", None, None), ("0", 0, None), (None, None, None)],
+    [
+        ("2", 9, 2.0),
+        (None, 9, 9.0),
+        ("soon", 9, 9.0),
+        ("inf", None, None),
+        ("0", 0, None),
+        (None, None, None),
+        ("86400", None, 60.0),
+    ],
 )
 def test_when_to_ask_again(header: str | None, told: int | None, seconds: float | None) -> None:
     assert Refused(429, {"details": {"retryAfterSeconds": told}}, retry_after=header).retry_after == seconds

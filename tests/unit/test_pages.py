@@ -61,7 +61,7 @@ class Collection(Transport):
 
 def names(collection: Collection, lists: int = 1) -> list[str]:
     """LIST so often; return the names that the last one brought."""
-    client = Client(collection, Throttle(in_flight=1, pause_limit=1), timeout=1, page_size=500)
+    client = Client(collection, Throttle(in_flight=1), timeout=1, page_size=500)
 
     async def whole() -> list[str]:
         found: list[str] = []

@@ -52,7 +52,7 @@ class Recording:
 def sent(write: Callable[[Writer, Observed], Awaitable[object]]) -> Any:
     """Return the body of the last request of a write for the live Deployment."""
     transport = Recording()
-    client = Client(transport, Throttle(in_flight=1, pause_limit=1), timeout=1, page_size=1)
+    client = Client(transport, Throttle(in_flight=1), timeout=1, page_size=1)
     asyncio.run(_awaited(write(Writer(client), observe(DEPLOYMENT, LIVE))))
     return transport.sent[-1][1]
 

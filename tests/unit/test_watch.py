@@ -60,9 +60,7 @@ class Bench:
     def __init__(self, api: FakeApi) -> None:
         self.api = api
         self.feeds: list[Recording] = []
-        self.client = Client(
-            HttpTransport(api.connection()), Throttle(in_flight=8, pause_limit=1), timeout=5, page_size=500
-        )
+        self.client = Client(HttpTransport(api.connection()), Throttle(in_flight=8), timeout=5, page_size=500)
         self.supervisor = Supervisor(self.client, KopfThread(self._connect, [None], QUICK).run, QUICK, self._feed)
 
     async def _connect(self) -> Any:
@@ -173,9 +171,7 @@ async def looping(api: FakeApi, settings: Settings, patience: float = 5) -> Asyn
     async def connect() -> Any:
         return api.connection()
 
-    client = Client(
-        HttpTransport(api.connection()), Throttle(in_flight=8, pause_limit=1), timeout=patience, page_size=500
-    )
+    client = Client(HttpTransport(api.connection()), Throttle(in_flight=8), timeout=patience, page_size=500)
     loop = Loop(settings, client, KopfThread(connect, [None], settings.watch).run)
     stop = asyncio.Event()
     running = asyncio.create_task(loop.run(stop))
@@ -260,9 +256,7 @@ def test_a_token_that_was_rotated_reaches_a_watch_that_is_opened_later(tmp_path:
             async def connect() -> Any:
                 return await connection(kubeconfig, None, token_interval=3600)
 
-            client = Client(
-                HttpTransport(await connect()), Throttle(in_flight=8, pause_limit=1), timeout=5, page_size=500
-            )
+            client = Client(HttpTransport(await connect()), Throttle(in_flight=8), timeout=5, page_size=500)
             feeds: list[Recording] = []
 
             def new_feed() -> Recording:

@@ -127,8 +127,12 @@ _DENIED = re.compile(
 )
 
 
+RETRY_AFTER_LIMIT = 60.0
+"""Seconds. The API server itself asks for up to 32; a proxy that asks for a day must not stop the operator."""
+
+
 def retry_after_seconds(*values: object) -> float | None:
-    """Return the seconds of a Retry-After: the first value that is a positive number.
+    """Return the seconds of a Retry-After, at most the limit: the first value that is a positive number.
 
     HTTP also allows a date, which the API server never sends.
     """
@@ -138,7 +142,7 @@ def retry_after_seconds(*values: object) -> float | None:
         except ValueError:
             continue
         if 0 < seconds < float("inf"):
-            return seconds
+            return min(seconds, RETRY_AFTER_LIMIT)
     return None
 
 

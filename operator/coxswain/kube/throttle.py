@@ -14,10 +14,9 @@ _SPREAD = 0.25
 class Throttle:
     """Lets requests start: so many at a time, none in a pause, and none at all once the end is near."""
 
-    def __init__(self, *, in_flight: int, pause_limit: float, chance: Callable[[], float] = random.random) -> None:
+    def __init__(self, *, in_flight: int, chance: Callable[[], float] = random.random) -> None:
         """Let `in_flight` requests go on at a time; `chance` gives the jitter of a pause, 0 to 1."""
         self._free = asyncio.Semaphore(in_flight)
-        self._pause_limit = pause_limit
         self._chance = chance
         self._pauses: dict[bool, tuple[float, float]] = {}
         self._ended = asyncio.Event()
@@ -51,10 +50,9 @@ class Throttle:
         it counts those that read and those that write apart.
         """
         if error.status == 429 and error.retry_after is not None:
-            seconds = min(error.retry_after, self._pause_limit)
-            until = asyncio.get_running_loop().time() + seconds
+            until = asyncio.get_running_loop().time() + error.retry_after
             if until > self._pauses.get(writing, (0.0, 0.0))[0]:
-                self._pauses[writing] = until, seconds
+                self._pauses[writing] = until, error.retry_after
 
     def end(self) -> None:
         """Let no request start any more; those under way go on."""
