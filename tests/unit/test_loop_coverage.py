@@ -94,6 +94,19 @@ def test_a_namespace_that_is_forbidden_stops_no_other(monkeypatch: pytest.Monkey
     during_two(monkeypatch, reconciler, body, settings)
 
 
+AUTOSCALERS = (HORIZONTAL_POD_AUTOSCALER, None)
+
+
+async def reconciled_without_autoscalers(loop: Loop, reconciler: Scripted) -> None:
+    """Refuse the watch of autoscalers, and wait until the WebApp is reconciled."""
+    assert loop._feed is not None
+    loop._take_sign(loop._feed, *AUTOSCALERS, Sign.FAILED)
+    assert loop.replicas_unknown("shop")
+    loop._queue.add(WEB)
+    while reconciler.asked != [WEB]:
+        await asyncio.sleep(0.01)
+
+
 def test_a_webapp_that_was_reconciled_without_its_autoscalers_is_looked_at_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -101,20 +114,14 @@ def test_a_webapp_that_was_reconciled_without_its_autoscalers_is_looked_at_again
     reconciler = Scripted({})
 
     async def body(loop: Loop) -> None:
-        feed = loop._feed
-        assert feed is not None
-        scope = (HORIZONTAL_POD_AUTOSCALER, None)
         assert not loop.replicas_unknown("shop")
-        loop._take_sign(feed, *scope, Sign.FAILED)
-        assert loop.replicas_unknown("shop")
-        loop._queue.add(WEB)
-        while reconciler.asked != [WEB]:
-            await asyncio.sleep(0.01)
-        loop._take_sign(feed, *scope, Sign.OPENED)
+        await reconciled_without_autoscalers(loop, reconciler)
+        assert loop._feed is not None
+        loop._take_sign(loop._feed, *AUTOSCALERS, Sign.OPENED)
         while reconciler.asked != [WEB, WEB]:
             await asyncio.sleep(0.01)
         assert not loop.replicas_unknown("shop")
-        monkeypatch.setattr(loop._progress, "is_silent", lambda asked: asked == scope)
+        monkeypatch.setattr(loop._progress, "is_silent", lambda asked: asked == AUTOSCALERS)
         assert loop.replicas_unknown("shop")
 
     during(monkeypatch, reconciler, body)
@@ -133,15 +140,9 @@ def test_a_webapp_whose_autoscalers_become_known_during_its_reconcile_is_looked_
     reconciler = Scripted({WEB: until_known})
 
     async def body(loop: Loop) -> None:
-        feed = loop._feed
-        assert feed is not None
-        scope = (HORIZONTAL_POD_AUTOSCALER, None)
-        loop._take_sign(feed, *scope, Sign.FAILED)
-        assert loop.replicas_unknown("shop")
-        loop._queue.add(WEB)
-        while reconciler.asked != [WEB]:
-            await asyncio.sleep(0.01)
-        loop._take_sign(feed, *scope, Sign.OPENED)
+        await reconciled_without_autoscalers(loop, reconciler)
+        assert loop._feed is not None
+        loop._take_sign(loop._feed, *AUTOSCALERS, Sign.OPENED)
         while loop.replicas_unknown("shop"):
             await asyncio.sleep(0.01)
         known.set()

@@ -60,8 +60,8 @@ async def _first(kubeconfig: Path | None, context: str | None) -> tuple[Source, 
         pod = InCluster()
         try:
             return pod, await pod.read()
-        except ConfigException:
-            pass
+        except ConfigException as error:
+            log.debug("not in a pod (%s); using kubectl's kubeconfig", one_line(error))
     source = Kubeconfig(kubeconfig, context)
     async with asyncio.timeout(_READ_SECONDS):
         return source, await source.read()
