@@ -214,3 +214,23 @@ def test_a_webapp_that_changes_after_the_gap_needs_no_look(restarted: Bench) -> 
     restarted.webapp(version=restarted.writer.version + 1, generation=2, image="registry.example/web:2")
     restarted.run()
     assert [sent for sent in restarted.writer.sent if sent != "status"] == ["update Deployment"]
+
+
+def test_after_a_start_no_listed_webapp_came_after_a_gap(restarted: Bench) -> None:
+    """Each watch starts with a gap, those of other kinds perhaps before WebApps are listed from a server behind."""
+    webapp = restarted.store.webapp(WEB)
+    assert webapp is not None
+    children = restarted.store.objects_of(WEB, *CHILDREN)
+    restarted.store.clear()
+    restarted.reconciler.distrust()
+    for observed in (webapp, *children):
+        restarted.store.observe(observed)
+    restarted.run()
+    assert restarted.writer.sent[:2] == ["look WebApp", "update Service"]
+
+
+def test_after_a_start_a_later_change_may_be_of_the_past_too(restarted: Bench) -> None:
+    restarted.reconciler.distrust()
+    restarted.webapp(version=restarted.writer.version + 1, generation=2, image="registry.example/web:2")
+    restarted.run()
+    assert restarted.writer.sent[0] == "look WebApp"

@@ -21,8 +21,9 @@ class Freshness:
         self._store = store
         self._writer = writer
         self._uids: dict[Key, str] = {}
-        self._gap: int | None = None
-        """The newest resourceVersion of WebApps before the last gap in a watch; None if there was no gap yet."""
+        """The WebApps that this process has looked at, or was the first to work on."""
+        self._doubted: dict[Key, int] = {}
+        """Of these, what may have changed in a gap of a watch: the newest resourceVersion of WebApps before it."""
 
     async def before_a_write(self, webapp: WebApp) -> None:
         """Look at a WebApp before the first write for it, unless nobody has worked on it yet.
@@ -32,11 +33,12 @@ class Freshness:
             RequestFailed: it could not be looked at.
         """
         key = Key(webapp.namespace, webapp.name)
-        if self._uids.get(key) == webapp.uid:
+        known = self._uids.get(key) == webapp.uid
+        if known and not self._is_doubted(key):
             return
-        if self._was_worked_on(key) and not self._came_after_the_gap(key):
+        if known or self._was_worked_on(key):
             await self.check(webapp)
-        self._uids[key] = webapp.uid
+        self._trust(key, webapp.uid)
 
     async def check(self, webapp: WebApp) -> None:
         """Look at a WebApp.
@@ -53,27 +55,32 @@ class Freshness:
                 raise
             raise OutOfDate(f"WebApp {key} is gone, and its DELETED is on the way") from error
         self._store.observe(found)
-        self._uids[key] = found.uid
+        self._trust(key, found.uid)
         if (found.uid, found.content["metadata"]["generation"]) != (webapp.uid, webapp.generation):
             raise OutOfDate(f"WebApp {key} has changed since generation {webapp.generation}")
 
     def forget(self, key: Key) -> None:
         """Forget a WebApp that is gone."""
         self._uids.pop(key, None)
+        self._doubted.pop(key, None)
 
     def start_over(self) -> None:
         """Trust no WebApp of the store: history ran backwards."""
         self._uids.clear()
-        self._gap = None
+        self._doubted.clear()
 
     def distrust(self) -> None:
         """Trust no WebApp of the store that does not change from now on: a watch has a gap."""
-        self._uids.clear()
-        self._gap = self._store.newest(WEBAPP)
+        self._doubted = dict.fromkeys(self._uids, self._store.newest(WEBAPP))
 
-    def _came_after_the_gap(self, key: Key) -> bool:
+    def _trust(self, key: Key, uid: str) -> None:
+        self._uids[key] = uid
+        self._doubted.pop(key, None)
+
+    def _is_doubted(self, key: Key) -> bool:
         observed = self._store.webapp(key)
-        return self._gap is not None and observed is not None and observed.version > self._gap
+        newest_before = self._doubted.get(key)
+        return newest_before is not None and (observed is None or observed.version <= newest_before)
 
     def _was_worked_on(self, key: Key) -> bool:
         observed = self._store.webapp(key)
