@@ -8,6 +8,7 @@ from faults.play import canary
 from faults.policies import denial, no_denial
 from faults.run import Case
 from faults.script import Lift, Operator, Probe, Program, Script, Settle, Wait, apply, inject, kubectl
+from faults.watching import UNTIL_LIFTED
 
 GONE = kubectl("delete", "webapp", "web")
 """Returns when it is gone; its children go later."""
@@ -17,8 +18,8 @@ CREATED: Script = (*CREATE, Settle())
 
 
 def late(resource: str) -> Script:
-    """Return the step that holds up the next write of a child."""
-    return (inject(Rule(Match("patch", resource, "web*"), Delay(1.5))),)
+    """Return the step that holds up the next write of a child, until the faults are lifted."""
+    return (inject(Rule(Match("patch", resource, "web*"), Delay(UNTIL_LIFTED))),)
 
 
 @pytest.mark.fault(
@@ -50,7 +51,7 @@ def test_recreated_while_the_operator_is_down(case: Case) -> None:
 )
 @pytest.mark.parametrize("resource", ["webapps/status", "configmaps", "deployments"])
 def test_recreated_in_the_middle_of_a_reconcile(case: Case, resource: str) -> None:
-    case((*CREATED, *late(resource), *CHANGE, GONE, BACK, Settle(), Lift()))
+    case((*CREATED, *late(resource), *CHANGE, GONE, BACK, Lift(), Settle()))
 
 
 @pytest.mark.fault(
@@ -62,7 +63,7 @@ def test_recreated_in_the_middle_of_a_reconcile(case: Case, resource: str) -> No
 )
 @pytest.mark.parametrize("resource", ["webapps/status", "serviceaccounts", "services", "deployments"])
 def test_deleted_during_its_creation(case: Case, resource: str) -> None:
-    case((*late(resource), *CREATE, GONE, Settle(), Lift()))
+    case((*late(resource), *CREATE, GONE, Lift(), Settle()))
 
 
 @pytest.mark.fault(

@@ -132,9 +132,10 @@ CLOCK = ("--clock", "{folder}/clock")
 )
 @pytest.mark.ci
 def test_clocks(case: Case) -> None:
-    failing = inject(Rule(Match("patch", "services|deployments", count=2), Answer(500)))
+    failing = inject(Rule(Match("patch", "deployments", count=None), Answer(500)))
     script = begun(
-        *(failing, Disaster("step the clock an hour back"), CHANGE, CHILD_DELETED, SOON, Lift()),
+        # A retry is due when the clock is stepped, and no event comes that would make it needless.
+        *(failing, CHANGE, CHILD_DELETED, Wait(table=20), Disaster("step the clock an hour back"), Lift(), SOON),
         *(Disaster("step the nodes' clocks an hour ahead"), apply(webapp(SPEC)), SOON),
         *(Disaster("step the clock an hour ahead"), Disaster("step the nodes' clocks an hour back")),
         *(CHANGE, CHILD_DELETED, SOON),

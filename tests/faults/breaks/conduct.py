@@ -4,12 +4,14 @@ import asyncio
 from dataclasses import replace
 from typing import Any
 
-from coxswain.control import reconcile
+from coxswain.control import child, reconcile
 from coxswain.control.adoption import TakenNames
+from coxswain.control.attempts import Attempts
 from coxswain.control.child import ChildWriter, _child, _place
 from coxswain.control.loop import Loop
 from coxswain.control.reconcile import Outcome, Reconciler
 from coxswain.control.result import Result
+from coxswain.control.store import Key
 from coxswain.control.workqueue import WorkQueue
 from coxswain.kube.apply import Writer
 from coxswain.kube.errors import Refused
@@ -68,7 +70,7 @@ def retries_without_backoff() -> None:
     put(Refused, namespace_terminating=property(lambda _: False))
 
 
-@broken("what the API server refuses for good is sent again at once", passes=PEACE)
+@broken("what the API server refuses for good, a change in place among it, is sent again at once", passes=PEACE)
 def tries_again_what_is_refused() -> None:
     bring_about = Reconciler._bring_about
     tell = Reconciler._tell
@@ -83,6 +85,7 @@ def tries_again_what_is_refused() -> None:
         refused = any(result.child.health.reason in ("Rejected", "AdmissionDenied") for result in children)
         return replace(outcome, again=outcome.again or refused)
 
+    put(child, obstacle=lambda *_, **__: None)
     put(Reconciler, _bring_about=forgetful)
     put(Reconciler, _tell=again)
 
@@ -107,13 +110,16 @@ def sees_no_drift() -> None:
     put(ChildWriter, ensure=once)
 
 
-@broken("an update sends back the labels and annotations that it finds, and so takes those of others")
+@broken("an update sends back the labels and annotations that it finds, and so takes those of others", passes=PEACE)
 def reads_modifies_writes() -> None:
     async def update(self: Writer, manifest: Manifest, observed: Observed, **_: bool) -> Observed:
         found = observed.content["metadata"]
         metadata = {"uid": observed.uid, **manifest["metadata"]}
         for part in ("labels", "annotations"):
-            metadata[part] = {**found.get(part, {}), **metadata.get(part, {})}
+            # But for those of the controllers, which would show the break in any life.
+            others = {name: value for name, value in found.get(part, {}).items() if "kubernetes.io/" not in name}
+            if others:
+                metadata[part] = {**others, **metadata.get(part, {})}
         sent = {**manifest, "metadata": metadata}
         return observe(
             observed.kind, await self._client.apply(observed.kind, sent, field_manager=FIELD_MANAGER, force=True)
@@ -122,18 +128,15 @@ def reads_modifies_writes() -> None:
     put(Writer, update=update)
 
 
-@broken("every reconcile applies everything, and relies on the server to see that nothing differs", passes=PEACE)
-def applies_always() -> None:
-    update = ChildWriter._update
+@broken("an apply that had no effect is sent again, as if it could have another one", passes=PEACE)
+def fights_a_policy() -> None:
+    remember = Attempts.remember
 
-    async def always(self: ChildWriter, webapp: WebApp, manifest: Manifest, observed: Observed) -> Result:
-        if observed.is_child_of(webapp) and not observed.going:
-            answer = await self._writer.update(manifest, observed, force=True)
-            self._store.answer(answer, observed)
-            observed = answer
-        return await update(self, webapp, manifest, observed)
+    def refusals_only(self: Attempts, key: Key, manifest: Manifest, live: Observed | None, refused: Any) -> None:
+        if refused is not None:
+            remember(self, key, manifest, live, refused)
 
-    put(ChildWriter, _update=always)
+    put(Attempts, remember=refusals_only)
 
 
 @broken("a status is written to whatever bears the name by now", passes=PEACE)

@@ -129,7 +129,7 @@ class _Judge:
         if not isinstance(write.body, Mapping):
             return
         status = write.body.get("status", {})
-        uid = write.body.get("metadata", {}).get("uid", "")
+        uid = write.body.get("metadata", {}).get("uid") or _uid_of_answer(write)
         observed, generation = _observed(status), self._knowledge.generation(uid)
         when = f"{write.at - begin:.2f} s: the status written to WebApp {write.name}"
         if generation is None or observed > generation:
@@ -146,6 +146,13 @@ class _Judge:
         verdicts = view.in_window(write.at - self._grace)
         if verdicts and all(verdicts):
             yield Violation("O5", f"{when} says Ready; it had been sent that {verdicts[-1]}")
+
+
+def _uid_of_answer(write: Request) -> str:
+    """Return which object was written, if the write itself doesn't say."""
+    answer = write.server_answer or write.answer
+    metadata = answer.get("metadata", {}) if isinstance(answer, Mapping) else {}
+    return str(metadata.get("uid", ""))
 
 
 def _says_ready(webapp: Object) -> bool:
