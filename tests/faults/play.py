@@ -21,6 +21,7 @@ from faults.script import (
     Inject,
     Kubectl,
     Lift,
+    Met,
     Operator,
     Peace,
     Probe,
@@ -122,8 +123,9 @@ class Player:
                 stand.kubectl(*arguments, object=thing)
             case Settle(timeout):
                 self._settle(timeout, where)
-            case Probe():
-                self._until(lambda: probe(stand, step), PROBE_SECONDS, where)
+            case Probe() | Met():
+                check = stand.not_met if isinstance(step, Met) else lambda: probe(stand, step)
+                self._until(check, PROBE_SECONDS, where)
             case Wait(table):
                 waited = stand.choices.scale.seconds(table)
                 self._played.waits.append((table, waited))

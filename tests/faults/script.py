@@ -45,6 +45,11 @@ class Inject:
 
 
 @dataclass(frozen=True)
+class Met:
+    """Wait until the plan in force has met a request of the operator: what comes next must not come before."""
+
+
+@dataclass(frozen=True)
 class Lift:
     """End what the proxy does."""
 
@@ -151,6 +156,7 @@ Step = (
     | Settle
     | Wait
     | Inject
+    | Met
     | Lift
     | Operator
     | Program
@@ -171,6 +177,7 @@ STEPS: dict[str, type[Any]] = {
         Settle,
         Wait,
         Inject,
+        Met,
         Lift,
         Operator,
         Program,

@@ -162,6 +162,13 @@ class Stand:
         self.proxy.mark("faults begin")
         self.proxy.set(plan)
 
+    def not_met(self) -> list[str]:
+        """Return a sentence until the plan in force has met a request."""
+        history = self.proxy.snapshot()
+        begun = max(mark.at for mark in history.marks if mark.what == "faults begin")
+        met = any(request.fault and request.at >= begun for request in history.requests)
+        return [] if met else ["the plan has met no request"]
+
     def lift(self) -> None:
         """End what the proxy does."""
         self.proxy.lift()

@@ -7,7 +7,7 @@ from faults.plan import Delay, Match, Rule
 from faults.play import canary
 from faults.policies import denial, no_denial
 from faults.run import Case
-from faults.script import Lift, Operator, Probe, Program, Script, Settle, Wait, apply, inject, kubectl
+from faults.script import Lift, Met, Operator, Probe, Program, Script, Settle, Wait, apply, inject, kubectl
 from faults.watching import UNTIL_LIFTED
 
 GONE = kubectl("delete", "webapp", "web")
@@ -51,7 +51,7 @@ def test_recreated_while_the_operator_is_down(case: Case) -> None:
 )
 @pytest.mark.parametrize("resource", ["webapps/status", "configmaps", "deployments"])
 def test_recreated_in_the_middle_of_a_reconcile(case: Case, resource: str) -> None:
-    case((*CREATED, *late(resource), *CHANGE, GONE, BACK, Lift(), Settle()))
+    case((*CREATED, *late(resource), *CHANGE, Met(), GONE, BACK, Lift(), Settle()))
 
 
 @pytest.mark.fault(
@@ -63,7 +63,7 @@ def test_recreated_in_the_middle_of_a_reconcile(case: Case, resource: str) -> No
 )
 @pytest.mark.parametrize("resource", ["webapps/status", "serviceaccounts", "services", "deployments"])
 def test_deleted_during_its_creation(case: Case, resource: str) -> None:
-    case((*late(resource), *CREATE, GONE, Lift(), Settle()))
+    case((*late(resource), *CREATE, Met(), GONE, Lift(), Settle()))
 
 
 @pytest.mark.fault(

@@ -8,6 +8,7 @@ from coxswain.control import child, reconcile
 from coxswain.control.adoption import TakenNames
 from coxswain.control.attempts import Attempts
 from coxswain.control.child import ChildWriter, _child, _place
+from coxswain.control.contest import Contests
 from coxswain.control.loop import Loop
 from coxswain.control.reconcile import Outcome, Reconciler
 from coxswain.control.result import Result
@@ -128,15 +129,27 @@ def reads_modifies_writes() -> None:
     put(Writer, update=update)
 
 
-@broken("an apply that had no effect is sent again, as if it could have another one", passes=PEACE)
+@broken("an apply that had no effect is sent again and again, as if it could have another one", passes=PEACE)
 def fights_a_policy() -> None:
     remember = Attempts.remember
+    tell = Reconciler._tell
+    without_effect: list[Key] = []
 
     def refusals_only(self: Attempts, key: Key, manifest: Manifest, live: Observed | None, refused: Any) -> None:
-        if refused is not None:
+        if refused is None:
+            without_effect.append(key)
+        else:
             remember(self, key, manifest, live, refused)
 
+    async def again(self: Reconciler, key: Key, *arguments: Any, **named: Any) -> Outcome:
+        outcome = await tell(self, key, *arguments, **named)
+        fought = key in without_effect
+        without_effect[:] = [each for each in without_effect if each != key]
+        return replace(outcome, again=outcome.again or fought)
+
     put(Attempts, remember=refusals_only)
+    put(Contests, took_back=lambda *_: None)
+    put(Reconciler, _tell=again)
 
 
 @broken("a status is written to whatever bears the name by now", passes=PEACE)
