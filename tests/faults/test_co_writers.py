@@ -154,8 +154,9 @@ def injected() -> Kubectl:
 def test_fields_of_others_stay(case: Case) -> None:
     drift = patch("deployment", "web", {"spec": {"replicas": 5}})
     again = patch("webapp", "web", {"spec": {"image": "registry.example/web:2"}})
-    reference = case.reference((*CREATED, injected(), Settle(), again, Settle()))
-    played = case((*CREATED, injected(), drift, Settle(), again, Settle()), reference=reference)
+    reference = case.reference((*CREATED, injected(), Settle(), Settle(), again, Settle()))
+    # No drift before the rollout is complete: the old ReplicaSet would keep the drifted count in an annotation.
+    played = case((*CREATED, injected(), Settle(), drift, Settle(), again, Settle()), reference=reference)
     assert played.evidence is not None
     metadata, spec = (child(played, "deployments")[part] for part in ("metadata", "spec"))
     app = next(found for found in spec["template"]["spec"]["containers"] if found["name"] == "app")

@@ -47,7 +47,16 @@ def test_the_first_write_after_a_start_waits_for_a_look_and_the_second_does_not(
     restarted.store.forget(SERVICE, WEB, restarted.writer.version + 1)
     restarted.writer.version += 1
     restarted.run()
-    assert restarted.writer.sent[0] == "create Service"
+    assert restarted.writer.sent[:2] == ["look WebApp", "create Service"], "a child that vanished may have a reason"
+    service = restarted.store.get(SERVICE, WEB)
+    assert service is not None
+    spec = {**service.content["spec"], "type": "NodePort"}
+    restarted.writer.version += 1
+    restarted.store.observe(
+        dataclasses.replace(service, version=restarted.writer.version, content={**service.content, "spec": spec})
+    )
+    restarted.run()
+    assert restarted.writer.sent[0] == "update Service"
 
 
 def test_a_start_without_anything_to_do_looks_at_nothing() -> None:

@@ -208,6 +208,11 @@ def test_nothing_is_tried_in_a_namespace_that_is_going(bench: Bench) -> None:
     bench.webapp()
     assert bench.run() == Outcome()
     assert bench.writer.sent == ["create ServiceAccount"]
+    assert bench.run() == Outcome()
+    assert bench.writer.sent == [], "each child that goes is an event"
+    bench.reconciler.look_again()
+    bench.run()
+    assert bench.writer.sent == ["create ServiceAccount"]
 
 
 @pytest.mark.parametrize("later", [0, 1])
@@ -335,7 +340,7 @@ def test_a_deleted_child_is_made_anew_and_told_of(bench: Bench) -> None:
     bench.converge()
     bench.store.forget(SERVICE, WEB, 500)
     bench.run()
-    assert bench.writer.sent == ["create Service"]
+    assert bench.writer.sent == ["look WebApp", "create Service"]
     assert bench.events.told[0].note == "Service web was deleted and is made anew"
 
 

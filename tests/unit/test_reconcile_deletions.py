@@ -3,10 +3,12 @@
 import pytest
 
 from coxswain.control.store import Key
+from coxswain.kube.errors import OutOfDate
 from coxswain.kube.kinds import CONFIG_MAP, DEPLOYMENT, SERVICE, Kind
 from coxswain.kube.observed import Observed
 from unit.bench import WEB, Bench
 from unit.objects import observed_autoscaler
+from unit.server import refusal
 
 
 @pytest.fixture
@@ -35,7 +37,7 @@ def delete(bench: Bench, kind: Kind) -> list[str]:
 @pytest.mark.parametrize("kind", [SERVICE, CONFIG_MAP, DEPLOYMENT])
 def test_after_five_times_it_is_left_absent_and_told(bench: Bench, kind: Kind) -> None:
     for _ in range(5):
-        assert delete(bench, kind)[0] == f"create {kind}"
+        assert delete(bench, kind)[:2] == ["look WebApp", f"create {kind}"]
     assert bench.conditions()["Contested"][0] == "False"
     bench.events.told.clear()
     assert f"create {kind}" not in delete(bench, kind)
@@ -59,7 +61,7 @@ def test_it_comes_back_when_its_time_is_up_and_each_rest_is_twice_as_long(bench:
         rests.append(round(after))
         bench.now += after
         bench.run()
-        assert bench.writer.sent[0] == "create Service"
+        assert bench.writer.sent[:2] == ["look WebApp", "create Service"]
     assert rests == [10, 20, 40, 60, 60]
     assert bench.conditions()["Contested"][0] == "False"
 
@@ -67,7 +69,7 @@ def test_it_comes_back_when_its_time_is_up_and_each_rest_is_twice_as_long(bench:
 def test_now_and_then_is_no_contest(bench: Bench) -> None:
     for _ in range(12):
         bench.now += 601
-        assert delete(bench, SERVICE)[0] == "create Service"
+        assert delete(bench, SERVICE)[:2] == ["look WebApp", "create Service"]
 
 
 def test_a_new_manifest_is_a_new_intent(bench: Bench) -> None:
@@ -76,7 +78,7 @@ def test_a_new_manifest_is_a_new_intent(bench: Bench) -> None:
     assert live(bench, SERVICE) is None
     bench.webapp(version=bench.writer.version + 1, generation=2, service={"sessionAffinity": "ClientIP"})
     bench.run()
-    assert bench.writer.sent[0] == "create Service"
+    assert bench.writer.sent[:2] == ["look WebApp", "create Service"]
 
 
 def test_an_autoscaled_deployment_is_braked_too(bench: Bench) -> None:
@@ -104,3 +106,11 @@ def test_what_coxswain_itself_deleted_does_not_count(bench: Bench) -> None:
         bench.run()
         created += bench.writer.sent.count("create Service")
     assert created == 10
+
+
+def test_a_child_that_went_with_its_webapp_is_not_made_anew(bench: Bench) -> None:
+    """The garbage collector may be faster than the watch of WebApps."""
+    bench.writer.fail("look WebApp", refusal(404))
+    with pytest.raises(OutOfDate, match="gone"):
+        delete(bench, SERVICE)
+    assert bench.writer.sent == ["look WebApp"]

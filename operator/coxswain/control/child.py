@@ -149,12 +149,13 @@ class ChildWriter:
     async def _create(self, webapp: WebApp, manifest: Manifest) -> Result:
         found = await self._taken.look(webapp, manifest)
         if found is None:
-            known = self._attempts.known(_key(webapp), manifest, None)
-            if known is not None and known.refused is not None:
+            if (known := self._attempts.known(_key(webapp), manifest, None)) is not None and known.refused is not None:
                 return Result(_child(manifest, known.refused))
             if self._contests.is_left_absent(_key(webapp), manifest):
                 return Result(_child(manifest, left_absent()), left=(absence(manifest),))
             was_there = self._reached.was_there(webapp, manifest)
+            if was_there and not self._replacements.deleted(webapp, manifest):
+                await self._freshness.check(webapp)  # the garbage collector may be faster than the watch of WebApps
             try:
                 made = await self._made(webapp, self._replacements.successor(webapp, manifest))
                 if was_there and not made.replaced:
@@ -164,8 +165,7 @@ class ChildWriter:
                 self._refused(webapp, manifest, None, error)
                 if error.status != 409 or error.by_admission:
                     raise
-                # The store doesn't know of it, yet its name is taken: look whose it is.
-                # Nor may the WebApp be what it says, and its manifests of the present.
+                # The store doesn't know whose the name is; nor may its WebApp be the present one.
                 await self._freshness.check(webapp)
                 found = await self._writer.look(manifest)
                 self._taken.take_in(webapp, found)

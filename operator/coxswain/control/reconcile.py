@@ -96,9 +96,12 @@ class Reconciler:
         self._removals = Removals(store, writer, self._freshness)
         self._uids: dict[Key, str] = {}
         """The WebApp that each key was reconciled for last: whatever is remembered is about that one."""
+        self._ending: set[Key] = set()
+        """The WebApps whose namespace is being deleted: nothing can be created in it any more."""
 
     def look_again(self) -> None:
         """Try again what was refused: a resync has ended."""
+        self._ending.clear()
         self._children.look_again()
         self._contests.look_again()
         self._reporter.look_again()
@@ -116,6 +119,7 @@ class Reconciler:
         for memory in memories:
             memory.clear()
         self._uids.clear()
+        self._ending.clear()
 
     def forget(self, key: Key) -> None:
         """Forget a WebApp that is gone, or that was reconciled while history started over."""
@@ -127,6 +131,7 @@ class Reconciler:
         self._contests.forget(key)
         self._ledger.written(key)
         self._uids.pop(key, None)
+        self._ending.discard(key)
 
     def _remember_only(self, webapp: WebApp, results: Sequence[Result]) -> None:
         """Forget what is remembered of children that the WebApp had and no longer wants."""
@@ -151,6 +156,8 @@ class Reconciler:
             # The deletion and the creation of its namesake came in one: memory belongs to a uid.
             self.forget(key)
         self._uids[key] = observed.uid
+        if key in self._ending:
+            return Outcome()
         webapp = webapp_of(observed)
         unlisted = self._unlisted(key.namespace)
         if unlisted:
@@ -164,7 +171,8 @@ class Reconciler:
                 results += await self._remove_unwanted(webapp, results, patient=failures < PATIENCE)
         except Refused as error:
             if error.namespace_terminating:
-                log.info("the namespace is being deleted: nothing is tried until an event comes")
+                log.info("the namespace is being deleted: nothing is tried until the next resync")
+                self._ending.add(key)
                 return Outcome()
             raise
         return await self._tell(key, observed, webapp, results, begun=begun)

@@ -91,6 +91,10 @@ class Replacements:
             "spec": {**manifest["spec"], "replicas": count},
         }
 
+    def deleted(self, webapp: WebApp, manifest: Manifest) -> bool:
+        """Tell whether a child was deleted to be made anew, and is not there again."""
+        return (kind_of(manifest), manifest["metadata"]["name"]) in self._of(webapp)
+
     def not_needed(self, webapp: WebApp, observed: Observed) -> None:
         """Forget an unanswered DELETE of an object that is there and needs no replacement."""
         self._of(webapp).pop((observed.kind, observed.name), None)
