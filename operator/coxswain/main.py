@@ -9,13 +9,13 @@ from collections.abc import Coroutine
 from typing import Any
 
 from coxswain import event_loop
-from coxswain.control.kopf_thread import KopfThread
-from coxswain.control.loop import Loop
-from coxswain.kube.client import Client
-from coxswain.kube.connection import Connection, connection
-from coxswain.kube.credentials import NoConnection
-from coxswain.kube.throttle import Throttle
-from coxswain.kube.transport import HttpTransport
+from coxswain.kernel.api.client import Client
+from coxswain.kernel.api.connection import Connection, connection
+from coxswain.kernel.api.credentials import NoConnection
+from coxswain.kernel.api.throttle import Throttle
+from coxswain.kernel.api.transport import HttpTransport
+from coxswain.kernel.manager import Manager
+from coxswain.kernel.watching.kopf_thread import KopfThread
 from coxswain.probes import probes
 from coxswain.settings import Settings
 
@@ -55,7 +55,7 @@ async def run(settings: Settings) -> None:
     )
     watches = KopfThread(connect, settings.scopes, settings.watch)
     try:
-        loop = Loop(settings, client, watches.run)
+        loop = Manager(settings, client, watches.run)
         async with probes(settings.listen, lambda: loop.dead, lambda: loop.missing, lambda: loop.ready):
             where = ", ".join(settings.namespaces) or "the cluster"
             log.info("serving %s at %s", where, access.host)

@@ -12,7 +12,7 @@ from typing import Any, Self
 import aiohttp
 import yaml
 
-from coxswain.kube.kinds import KINDS
+from coxswain.kernel.objects.kinds import KINDS
 
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"

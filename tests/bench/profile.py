@@ -24,15 +24,16 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "JSON": ("json/__init__.py", "json/encoder.py", "json/decoder.py", "json/scanner.py"),
     "Kopf": ("kopf/",),
     "deciding: store, manifests, compare, status": (
-        "coxswain/control/",
         "coxswain/webapp/",
-        "coxswain/kube/compare.py",
-        "coxswain/kube/conflicts.py",
-        "coxswain/kube/fields.py",
-        "coxswain/kube/unions.py",
-        "coxswain/kube/observed.py",
+        "coxswain/kernel/objects/",
+        "coxswain/kernel/conflicts/",
+        "coxswain/kernel/cache/",
+        "coxswain/kernel/reconciling/",
+        "coxswain/kernel/status/",
+        "coxswain/kernel/watching/",
+        "coxswain/kernel/manager.py",
     ),
-    "HTTP: kubernetes.aio, aiohttp": ("kubernetes/", "aiohttp/", "yarl/", "multidict/", "coxswain/kube/"),
+    "HTTP: kubernetes.aio, aiohttp": ("kubernetes/", "aiohttp/", "yarl/", "multidict/", "coxswain/kernel/api/"),
     "the event loop": ("asyncio/",),
 }
 """What a frame belongs to, by its file; the innermost frame that belongs to anything decides for the sample."""

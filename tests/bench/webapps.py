@@ -4,8 +4,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from coxswain.kube.kinds import WEBAPP
-from coxswain.kube.observed import observe, webapp_of
+from coxswain.kernel.objects.kinds import WEBAPP
+from coxswain.kernel.objects.projection import observe, webapp_of
 from coxswain.webapp.children import desired
 
 NAMESPACES = tuple(f"bench-{number}" for number in range(10))

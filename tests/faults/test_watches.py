@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from coxswain.kube.kinds import KINDS
+from coxswain.kernel.objects.kinds import KINDS
 from faults.history import Mark
 from faults.lives import CHANGE, CHANGED, CREATE, SPEC, life, webapp
 from faults.plan import Behind, Doubled, Hide, Match, Rule

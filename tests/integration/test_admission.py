@@ -15,7 +15,7 @@ import pytest
 from cluster import ControlPlane
 from cluster.certificates import create_authority
 from cluster.clients import direct_session
-from coxswain.kube.errors import Refused, Sort
+from coxswain.kernel.api.errors import Refused, Sort
 from integration.scene import SPEC, Scene, eventually
 
 GROUP = "admissionregistration.k8s.io/v1"

@@ -16,9 +16,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cluster import ControlPlane
-from coxswain.kube.compare import differences
-from coxswain.kube.kinds import DEPLOYMENT, kind_of
-from coxswain.kube.observed import comparable, observe
+from coxswain.kernel.conflicts.diff import differences
+from coxswain.kernel.objects.kinds import DEPLOYMENT, kind_of
+from coxswain.kernel.objects.projection import comparable, observe
 from coxswain.webapp.children import desired
 from coxswain.webapp.quantity import canonical
 from coxswain.webapp.spec import Manifest, WebApp

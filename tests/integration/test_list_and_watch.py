@@ -15,10 +15,10 @@ import pytest
 from pykube import HTTPClient
 
 from cluster import AuditLog, ControlPlane
-from coxswain.control.feed import Sign
-from coxswain.control.watch import watch
-from coxswain.kube.connection import connection
-from coxswain.kube.kinds import WEBAPP, Kind
+from coxswain.kernel.api.connection import connection
+from coxswain.kernel.objects.kinds import WEBAPP, Kind
+from coxswain.kernel.watching.event_bridge import Activity
+from coxswain.kernel.watching.kopf_watches import watch
 from coxswain.settings import WatchSettings
 from integration.scene import OPERATOR, SPEC, eventually, manifest
 
@@ -33,7 +33,7 @@ class Recorder:
 
     def __init__(self) -> None:
         self.events: list[tuple[str | None, int]] = []
-        self.signs: list[Sign] = []
+        self.signs: list[Activity] = []
         self.started = 0
 
     def event(self, kind: Kind, change: str | None, raw: Mapping[str, Any]) -> None:
@@ -44,7 +44,7 @@ class Recorder:
         assert namespace is not None
         self.started += kind is WEBAPP
 
-    def alive(self, kind: Kind, namespace: str | None, sign: Sign) -> None:
+    def alive(self, kind: Kind, namespace: str | None, sign: Activity) -> None:
         assert namespace is not None
         if kind is WEBAPP:
             self.signs.append(sign)
@@ -126,7 +126,7 @@ def test_each_watch_goes_on_where_the_list_or_the_watch_before_it_ended(
 
         elsewhere = create(api, make_namespace())
         eventually(lambda: watches.versions()[-1] >= elsewhere, "a later version is carried over")
-        assert Sign.BOOKMARK in recorder.signs
+        assert Activity.BOOKMARK in recorder.signs
         assert max(version for _, version in recorder.events) < elsewhere, "no event told it: a bookmark did"
     assert watches.versions() == sorted(watches.versions())
     assert [verb for verb, _ in watches.requests()].count("list") == 1

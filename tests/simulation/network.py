@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from coxswain.kube.errors import Unreachable
-from coxswain.kube.transport import USER_AGENT, Answer
+from coxswain.kernel.api.errors import Unreachable
+from coxswain.kernel.api.transport import USER_AGENT, Answer
 from simulation.chance import Chance
 from simulation.cluster import Cluster, Object, place_of, plural_of
 from simulation.weather import Trouble, Weather

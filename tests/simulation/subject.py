@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from coxswain.control.loop import Loop
-from coxswain.control.store import Key
-from coxswain.kube.client import Client
-from coxswain.kube.throttle import Throttle
+from coxswain.kernel.api.client import Client
+from coxswain.kernel.api.throttle import Throttle
+from coxswain.kernel.cache.store import Key
+from coxswain.kernel.manager import Manager
 from coxswain.settings import Settings
 from simulation.cluster import Place
 from simulation.virtual import GROUP, SimulatedTask
@@ -48,7 +48,7 @@ class Subject:
         self._transport: Any = None
         self._task: asyncio.Task[None] | None = None
         self._stop = asyncio.Event()
-        self.loop: Loop | None = None
+        self.loop: Manager | None = None
 
     @property
     def running(self) -> bool:
@@ -72,7 +72,7 @@ class Subject:
         client = Client(
             self._transport, throttle, timeout=self.settings.request_timeout, page_size=self.settings.watch.page_size
         )
-        self.loop = Loop(self.settings, client, self._watches, now=self._now)
+        self.loop = Manager(self.settings, client, self._watches, now=self._now)
         try:
             await self.loop.run(self._stop)
         finally:
@@ -133,7 +133,7 @@ class Subject:
     def tables(self) -> Iterator[tuple[str, Any]]:
         """Yield each table of the operator, with the way to it: walked by the attributes of the operator's objects."""
         seen: set[int] = set()
-        waiting: list[tuple[str, Any]] = [("Loop", self.loop)]
+        waiting: list[tuple[str, Any]] = [("Manager", self.loop)]
         while waiting:
             path, thing = waiting.pop()
             if id(thing) in seen or thing is None:

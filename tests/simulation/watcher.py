@@ -1,7 +1,8 @@
 """Watches over the model in the place of Kopf: the same signs in the same order, and all that befalls a watch.
 
-What Kopf and `control/session.py` do: LIST, then WATCH from its version; the sign OPENED before `started_over`; a watch
-that ends is opened again from the last version that came; 410 lists again; any other error ends all watches.
+What Kopf and `kernel/watching/session.py` do: LIST, then WATCH from its version; the sign OPENED before
+`started_over`; a watch that ends is opened again from the last version that came; 410 lists again; any other error
+ends all watches.
 """
 
 import asyncio
@@ -9,8 +10,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from coxswain.control.feed import Feed, Sign
-from coxswain.kube.kinds import KINDS, Kind
+from coxswain.kernel.objects.kinds import KINDS, Kind
+from coxswain.kernel.watching.event_bridge import Activity, EventSink
 from simulation.chance import Chance
 from simulation.cluster import Cluster, Object, path
 from simulation.model import Expired
@@ -30,7 +31,7 @@ class WatchFailed(Exception):
 class Connection:
     """One open watch: what it has not delivered yet, and whether it still delivers."""
 
-    def __init__(self, watches: "Watches", kind: Kind, namespace: str | None, since: int, feed: Feed) -> None:
+    def __init__(self, watches: "Watches", kind: Kind, namespace: str | None, since: int, feed: EventSink) -> None:
         self._watches = watches
         self._cluster = watches.cluster
         self._chance = watches.chance
@@ -95,7 +96,7 @@ class Connection:
             if self.silent:
                 continue
             self.since, self.heard = version, now
-            self._feed.alive(self.kind, self.namespace, Sign.BOOKMARK if thing is None else Sign.HEARD)
+            self._feed.alive(self.kind, self.namespace, Activity.BOOKMARK if thing is None else Activity.HEARD)
             if thing is not None:
                 self._watches.handed_over(self.kind, change, thing)
                 self._feed.event(self.kind, change, thing)
@@ -138,7 +139,7 @@ class Watches:
         usual = self.chance.delay(0.001, self._slowest, f"watch {plural}")
         return usual + self.lag.get(plural, 0.0)
 
-    async def run(self, feed: Feed, stop: asyncio.Event) -> None:
+    async def run(self, feed: EventSink, stop: asyncio.Event) -> None:
         """Run all watches until the event is set.
 
         Raises:
@@ -192,7 +193,7 @@ class Watches:
             if plural in ("", of):
                 connection.read()
 
-    async def _watch(self, kind: Kind, namespace: str | None, feed: Feed) -> None:
+    async def _watch(self, kind: Kind, namespace: str | None, feed: EventSink) -> None:
         opened_at = -_REOPEN_SECONDS
         while True:
             version = await self._list(kind, namespace, feed)
@@ -204,7 +205,7 @@ class Watches:
                     continue
                 connection = Connection(self, kind, namespace, version, feed)
                 self.connections[kind.plural, namespace] = connection
-                feed.alive(kind, namespace, Sign.OPENED)
+                feed.alive(kind, namespace, Activity.OPENED)
                 if listed:
                     self.started_over((kind.plural, namespace))
                     feed.started_over(kind, namespace)
@@ -219,20 +220,20 @@ class Watches:
                     self.cluster.trace.add(f"watch {kind.plural} {namespace or ''}: 410")
                     break
 
-    async def _list(self, kind: Kind, namespace: str | None, feed: Feed) -> int:
+    async def _list(self, kind: Kind, namespace: str | None, feed: EventSink) -> int:
         delays = self._backoff()
         while True:
             await asyncio.sleep(self.chance.delay(0.001, self._slowest, f"list {kind.plural}"))
             if self._refuses(kind, namespace, "list"):
-                feed.alive(kind, namespace, Sign.FAILED)
+                feed.alive(kind, namespace, Activity.FAILED)
                 await asyncio.sleep(next(delays))
                 continue
             version: int = self.cluster.api.version
             await asyncio.sleep(self.chance.delay(0.001, self._slowest, f"listed {kind.plural}"))
-            feed.alive(kind, namespace, Sign.LISTED)
+            feed.alive(kind, namespace, Activity.LISTED)
             return version
 
-    async def _opened(self, kind: Kind, namespace: str | None, feed: Feed) -> bool:
+    async def _opened(self, kind: Kind, namespace: str | None, feed: EventSink) -> bool:
         delays = self._backoff()
         while True:
             await asyncio.sleep(self.chance.delay(0.001, self._slowest, f"open {kind.plural}"))
@@ -241,7 +242,7 @@ class Watches:
                 return False
             if not self._refuses(kind, namespace, "watch"):
                 return True
-            feed.alive(kind, namespace, Sign.FAILED)
+            feed.alive(kind, namespace, Activity.FAILED)
             await asyncio.sleep(next(delays))
 
     async def _stream(self, connection: Connection) -> str:

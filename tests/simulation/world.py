@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from coxswain.kube.kinds import Kind
+from coxswain.kernel.objects.kinds import Kind
 from simulation.chance import Chance
 from simulation.cluster import Cluster, Object, Place, path, place, version
 from simulation.controllers import Controllers

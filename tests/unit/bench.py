@@ -5,15 +5,15 @@ import dataclasses
 from datetime import UTC, datetime
 from typing import Any
 
-from coxswain.control.adoption import TakenNames
-from coxswain.control.conflict_backoff import ConflictBackoff
-from coxswain.control.contest import Contests
-from coxswain.control.reconcile import Outcome, Reconciler
-from coxswain.control.report import Reporter
-from coxswain.control.store import Key, Store
-from coxswain.kube.events import Occurrence
-from coxswain.kube.kinds import CHILDREN, DEPLOYMENT, WEBAPP
-from coxswain.kube.observed import Observed, observe
+from coxswain.kernel.api.events import EventRecord
+from coxswain.kernel.cache.store import Key, Store
+from coxswain.kernel.objects.kinds import CHILDREN, DEPLOYMENT, WEBAPP
+from coxswain.kernel.objects.projection import Projection, observe
+from coxswain.kernel.reconciling.adoption import NameConflicts
+from coxswain.kernel.reconciling.conflict_backoff import ConflictBackoff
+from coxswain.kernel.reconciling.reconciler import Outcome, Reconciler
+from coxswain.kernel.reconciling.write_wars import WriteWars
+from coxswain.kernel.status.status_writer import StatusWriter
 from coxswain.settings import ContestSettings, StatusSettings
 from unit.objects import raw_webapp
 from unit.server import RecordingWriter
@@ -31,9 +31,9 @@ class Recorded:
     """Keeps the Events."""
 
     def __init__(self) -> None:
-        self.told: list[Occurrence] = []
+        self.told: list[EventRecord] = []
 
-    async def record(self, _: Observed, occurrence: Occurrence) -> None:
+    async def record(self, _: Projection, occurrence: EventRecord) -> None:
         self.told.append(occurrence)
 
     def forget_old(self) -> None:
@@ -56,7 +56,7 @@ class Bench:
 
     def restart(self) -> None:
         """Make another reconciler, which remembers nothing."""
-        reporter = Reporter(
+        reporter = StatusWriter(
             self.store, self.writer, StatusSettings(), clock=lambda: self.now, sweep_webapps=self.swept.append
         )
         self.reconciler = Reconciler(
@@ -64,15 +64,15 @@ class Bench:
             self.writer,
             recorder=self.events,  # type: ignore[arg-type]
             reporter=reporter,
-            contests=Contests(ContestSettings(), lambda: self.now),
+            contests=WriteWars(ContestSettings(), lambda: self.now),
             backoff=ConflictBackoff(StatusSettings(), lambda: self.now),
-            taken=TakenNames(self.store, self.writer, interval=60.0, clock=lambda: self.now),
+            taken=NameConflicts(self.store, self.writer, interval=60.0, clock=lambda: self.now),
             clock=lambda: self.time,
             replicas_unknown=lambda _: self.replicas_unknown,
             unlisted=lambda _: self.unlisted,
         )
 
-    def webapp(self, *, version: int = 10, generation: int = 1, uid: str = "uid-1", **spec: Any) -> Observed:
+    def webapp(self, *, version: int = 10, generation: int = 1, uid: str = "uid-1", **spec: Any) -> Projection:
         """Put the WebApp into the store; what is written later gets later versions."""
         self.writer.version = max(self.writer.version, version)
         status = (found.content["status"] if (found := self.store.webapp(WEB)) else None) or {}
@@ -118,11 +118,11 @@ class Bench:
         conditions = webapp.content["status"]["conditions"]
         return next(str(found["message"]) for found in conditions if found["type"] == condition)
 
-    def children(self) -> list[Observed]:
+    def children(self) -> list[Projection]:
         """The children in the store."""
         return self.store.objects_of(WEB, *CHILDREN)
 
-    def webapp_now(self) -> Observed:
+    def webapp_now(self) -> Projection:
         """The WebApp in the store."""
         webapp = self.store.webapp(WEB)
         assert webapp is not None

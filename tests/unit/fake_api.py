@@ -9,8 +9,8 @@ from typing import Any
 
 from aiohttp import web
 
-from coxswain.kube.connection import Connection, plain
-from coxswain.kube.kinds import KINDS, Kind
+from coxswain.kernel.api.connection import Connection, plain
+from coxswain.kernel.objects.kinds import KINDS, Kind
 from unit.objects import raw_webapp
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from coxswain.control.feed import Feed
-from coxswain.control.loop import Loop
-from coxswain.control.reconcile import Outcome
-from coxswain.control.store import Key
-from coxswain.kube.client import Client
-from coxswain.kube.kinds import KINDS, Kind
+from coxswain.kernel.api.client import Client
+from coxswain.kernel.cache.store import Key
+from coxswain.kernel.manager import Manager
+from coxswain.kernel.objects.kinds import KINDS, Kind
+from coxswain.kernel.reconciling.reconciler import Outcome
+from coxswain.kernel.watching.event_bridge import EventSink
 from coxswain.settings import Settings
 
 WEB, POISON = Key("shop", "web"), Key("shop", "poison")
@@ -65,7 +65,7 @@ class Scripted:
 def during(
     monkeypatch: pytest.MonkeyPatch,
     reconciler: Scripted,
-    body: Callable[[Loop], Coroutine[Any, Any, None]],
+    body: Callable[[Manager], Coroutine[Any, Any, None]],
     runs: list[Sequence[Kind]] | None = None,
     *,
     client: "Empty | None" = None,
@@ -76,7 +76,7 @@ def during(
     `runs` are the kinds whose watches start in each run of Kopf but the last; each of these runs ends by itself.
     """
 
-    async def watches(feed: Feed, stop: asyncio.Event) -> None:
+    async def watches(feed: EventSink, stop: asyncio.Event) -> None:
         kinds = runs.pop(0) if runs else KINDS
         for kind in kinds:
             feed.started_over(kind, None)
@@ -84,7 +84,7 @@ def during(
             await stop.wait()
 
     async def whole() -> None:
-        loop = Loop(settings, client or Empty(), watches)
+        loop = Manager(settings, client or Empty(), watches)
         monkeypatch.setattr(loop, "_reconciler", reconciler)
         stop = asyncio.Event()
         running = asyncio.create_task(loop.run(stop))

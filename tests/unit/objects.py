@@ -4,8 +4,8 @@ import copy
 import json
 from typing import Any
 
-from coxswain.kube.kinds import DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER, WEBAPP, Kind
-from coxswain.kube.observed import Observed, observe
+from coxswain.kernel.objects.kinds import DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER, WEBAPP, Kind
+from coxswain.kernel.objects.projection import Projection, observe
 from coxswain.webapp.spec import Manifest, WebApp
 
 
@@ -21,21 +21,21 @@ def raw_webapp(name: str = "web", *, version: int = 10, uid: str = "uid-1", **mo
     return {"metadata": {**metadata, **more.pop("metadata", {})}, "spec": {"image": "registry.example/web:1"}, **more}
 
 
-def observed_webapp(name: str = "web", *, version: int = 10, uid: str = "uid-1", **more: Any) -> Observed:
+def observed_webapp(name: str = "web", *, version: int = 10, uid: str = "uid-1", **more: Any) -> Projection:
     """A WebApp as observed."""
     return observe(WEBAPP, raw_webapp(name, version=version, uid=uid, **more))
 
 
 def observed_child(
     kind: Kind = DEPLOYMENT, name: str = "web", *, version: int = 10, uid: str = "child-1", label: str | None = "web"
-) -> Observed:
+) -> Projection:
     """A child as observed."""
     labels = {"coxswain.dev/webapp": label} if label else {}
     metadata = {"name": name, "namespace": "shop", "uid": uid, "resourceVersion": str(version), "labels": labels}
     return observe(kind, {"metadata": metadata})
 
 
-def observed_autoscaler(target: str = "web", *, version: int = 10, name: str = "scaler") -> Observed:
+def observed_autoscaler(target: str = "web", *, version: int = 10, name: str = "scaler") -> Projection:
     """A HorizontalPodAutoscaler of a Deployment as observed."""
     metadata = {"name": name, "namespace": "shop", "uid": f"autoscaler-{name}", "resourceVersion": str(version)}
     reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": target}

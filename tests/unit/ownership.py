@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from coxswain.kube.fields import Fields, Path, matches
-from coxswain.kube.kinds import kind_of
-from coxswain.kube.observed import FIELD_MANAGER, Observed, observe
+from coxswain.kernel.objects.field_paths import Fields, Path, matches
+from coxswain.kernel.objects.kinds import kind_of
+from coxswain.kernel.objects.projection import FIELD_MANAGER, Projection, observe
 from coxswain.webapp.spec import Manifest
 from unit.objects import fields_of
 
@@ -78,7 +78,7 @@ class Model:
                 self.live[place] = changes[place]
                 self.owners.setdefault(owner, set()).add(place)
 
-    def observed(self) -> Observed:
+    def observed(self) -> Projection:
         """Return what the watch would bring."""
         raw = {
             "apiVersion": self.api_version,

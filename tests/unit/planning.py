@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from coxswain.kube.conflicts import Plan, plan
+from coxswain.kernel.conflicts.write_plan import Plan, plan
 from coxswain.webapp.children import desired
 from coxswain.webapp.policy import Policy
 from coxswain.webapp.spec import Manifest

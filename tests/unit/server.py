@@ -4,12 +4,11 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-from coxswain.kube.apply import Writer
-from coxswain.kube.compare import Entry
-from coxswain.kube.errors import Refused
-from coxswain.kube.fields import minus, owns
-from coxswain.kube.kinds import DEPLOYMENT, WEBAPP, kind_of
-from coxswain.kube.observed import Observed, observe
+from coxswain.kernel.api.errors import Refused
+from coxswain.kernel.api.writer import Writer
+from coxswain.kernel.objects.field_paths import Entry, minus, owns
+from coxswain.kernel.objects.kinds import DEPLOYMENT, WEBAPP, kind_of
+from coxswain.kernel.objects.projection import Projection, observe
 from coxswain.webapp.spec import Manifest, Status, WebApp
 from unit.objects import stored
 
@@ -27,42 +26,42 @@ class RecordingWriter(Writer):
     def __init__(self) -> None:
         self.sent: list[str] = []
         self.version = 100
-        self.answers: dict[str, Callable[[], Observed]] = {}
+        self.answers: dict[str, Callable[[], Projection]] = {}
         self.manifests: dict[str, Manifest] = {}
         """What was applied last, by kind."""
 
     def fail(self, request: str, error: Exception) -> None:
         """Let a request such as `create Service` fail from now on."""
 
-        def raising() -> Observed:
+        def raising() -> Projection:
             raise error
 
         self.answers[request] = raising
 
-    def answer(self, request: str, observed: Observed) -> None:
+    def answer(self, request: str, observed: Projection) -> None:
         """Let a request be answered with an object."""
         self.answers[request] = lambda: observed
 
-    async def create(self, manifest: Manifest) -> Observed:
+    async def create(self, manifest: Manifest) -> Projection:
         return self._answer(f"create {manifest['kind']}", lambda: self._stored(manifest))
 
-    async def update(self, manifest: Manifest, observed: Observed, *, force: bool) -> Observed:  # noqa: ARG002
+    async def update(self, manifest: Manifest, observed: Projection, *, force: bool) -> Projection:  # noqa: ARG002
         self.manifests[manifest["kind"]] = manifest
         return self._answer(f"update {manifest['kind']}", lambda: self._with_replicas(manifest, observed))
 
-    async def keep_replicas(self, deployment: Observed, count: int) -> Observed:
-        def kept() -> Observed:
+    async def keep_replicas(self, deployment: Projection, count: int) -> Projection:
+        def kept() -> Projection:
             self.version += 1
             entry = Entry("coxswain-replicas", {"f:spec": {"f:replicas": {}}}, "Apply")
             return dataclasses.replace(deployment, version=self.version, others=(*deployment.others, entry))
 
         return self._answer(f"keep {count}", kept)
 
-    async def remove(self, observed: Observed, *, orphan: bool = False) -> None:
+    async def remove(self, observed: Projection, *, orphan: bool = False) -> None:
         self._answer(f"remove {observed.kind}" + (" but not its pods" if orphan else ""), lambda: observed)
 
-    async def release(self, observed: Observed, is_released: Callable[[str, str], bool]) -> Observed:
-        def released() -> Observed:
+    async def release(self, observed: Projection, is_released: Callable[[str, str], bool]) -> Projection:
+        def released() -> Projection:
             self.version += 1
             owned = observed.owned or {}
             others = tuple(
@@ -75,18 +74,18 @@ class RecordingWriter(Writer):
 
         return self._answer(f"release {observed.kind}", released)
 
-    async def look(self, manifest: Manifest) -> Observed:
+    async def look(self, manifest: Manifest) -> Projection:
         return self._answer(f"look {manifest['kind']}", lambda: self._stored(manifest))
 
-    async def look_at_webapp(self, webapp: WebApp) -> Observed:
+    async def look_at_webapp(self, webapp: WebApp) -> Projection:
         return self._answer("look WebApp", lambda: observe(WEBAPP, self._raw(webapp)))
 
     def _raw(self, webapp: WebApp) -> dict[str, Any]:
         metadata = {"name": webapp.name, "namespace": webapp.namespace, "uid": webapp.uid, "resourceVersion": "1"}
         return {"metadata": {**metadata, "generation": webapp.generation}, "spec": webapp.spec}
 
-    async def write_status(self, webapp: Observed, status: Status) -> Observed:
-        def changed() -> Observed:
+    async def write_status(self, webapp: Projection, status: Status) -> Projection:
+        def changed() -> Projection:
             self.version += 1
             metadata = {
                 "name": webapp.name,
@@ -99,12 +98,12 @@ class RecordingWriter(Writer):
 
         return self._answer("status", changed)
 
-    def _stored(self, manifest: Manifest, uid: str | None = None) -> Observed:
+    def _stored(self, manifest: Manifest, uid: str | None = None) -> Projection:
         self.version += 1
         uid = uid or f"{manifest['kind']}-{self.version}"
         return observe(kind_of(manifest), stored(manifest, version=self.version, uid=uid))
 
-    def _with_replicas(self, manifest: Manifest, before: Observed) -> Observed:
+    def _with_replicas(self, manifest: Manifest, before: Projection) -> Projection:
         """Apply a manifest; replicas that it leaves out go if we alone owned them, and then there is one."""
         answer = self._stored(manifest, before.uid)
         if before.kind is not DEPLOYMENT or "replicas" in manifest["spec"]:
@@ -114,6 +113,6 @@ class RecordingWriter(Writer):
         spec = {**answer.content["spec"], "replicas": count}
         return dataclasses.replace(answer, content={**answer.content, "spec": spec}, others=before.others)
 
-    def _answer(self, request: str, usual: Callable[[], Observed]) -> Observed:
+    def _answer(self, request: str, usual: Callable[[], Projection]) -> Projection:
         self.sent.append(request)
         return self.answers.get(request, usual)()

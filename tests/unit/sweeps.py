@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
-from coxswain.control.resync import Resync
-from coxswain.control.store import HistoryReset, Key, Store
-from coxswain.kube.client import Client
-from coxswain.kube.errors import Refused, Unreachable
-from coxswain.kube.kinds import KINDS, SERVICE, WEBAPP, Kind
+from coxswain.kernel.api.client import Client
+from coxswain.kernel.api.errors import Refused, Unreachable
+from coxswain.kernel.cache.resync import Resync
+from coxswain.kernel.cache.store import HistoryReset, Key, Store
+from coxswain.kernel.objects.kinds import KINDS, SERVICE, WEBAPP, Kind
 from simulation.chance import Chance
 from simulation.virtual import VirtualLoop, run
 from unit.objects import raw_webapp

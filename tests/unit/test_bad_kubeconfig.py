@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from coxswain.kube.connection import connection
-from coxswain.kube.credentials import NoConnection
+from coxswain.kernel.api.connection import connection
+from coxswain.kernel.api.credentials import NoConnection
 
 OPERATOR = str(Path(__file__).parents[2] / "operator")
 

@@ -130,7 +130,7 @@ def test_numbers(value: float, text: str) -> None:
 def test_stacks_are_sorted_by_the_innermost_frame_that_belongs_to_anything() -> None:
     stacks = [
         "main (coxswain/main.py:1);_run_once (asyncio/base_events.py:1);get (aiohttp/client.py:1);write (ssl.py:9) 3",
-        "main (coxswain/main.py:1);_run_once (asyncio/base_events.py:1);reconcile (coxswain/control/reconcile.py:9) 2",
+        "main (coxswain/main.py:1);_run_once (asyncio/base_events.py:1);plan (coxswain/kernel/manager.py:9) 2",
         "main (coxswain/main.py:1);<module> (attr/_make.py:7) 1",
         "main (coxswain/main.py:1);_run_once (asyncio/base_events.py:1);select (selectors.py:468) 50",
     ]

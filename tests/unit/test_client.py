@@ -9,12 +9,12 @@ import pytest
 from aiohttp import web
 
 from cluster.certificates import create_authority
-from coxswain.kube.client import Client
-from coxswain.kube.connection import connection
-from coxswain.kube.errors import Ending, Refused, Sort
-from coxswain.kube.kinds import SERVICE, WEBAPP
-from coxswain.kube.throttle import Throttle
-from coxswain.kube.transport import HttpTransport
+from coxswain.kernel.api.client import Client
+from coxswain.kernel.api.connection import connection
+from coxswain.kernel.api.errors import Ending, Refused, Sort
+from coxswain.kernel.api.throttle import Throttle
+from coxswain.kernel.api.transport import HttpTransport
+from coxswain.kernel.objects.kinds import SERVICE, WEBAPP
 from simulation.chance import Chance
 from simulation.virtual import VirtualLoop, run
 from unit.fake_api import FakeApi, serving, until, written_kubeconfig

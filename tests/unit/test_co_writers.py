@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import REGISTRY, generate_latest
 
-from coxswain.control.ledger import Ledger
-from coxswain.control.store import Key
+from coxswain.kernel.cache.store import Key
+from coxswain.kernel.reconciling.drift_ledger import DriftLedger
 from coxswain.webapp.co_writers import COUNT_LIMIT, Conflict, Repair, conflicts, drift, shown
 from coxswain.webapp.conditions import Observations, Urgency, status, urgency
 from coxswain.webapp.policy import Policy
@@ -203,7 +203,7 @@ def test_the_ledger_alone_waits_and_with_news_it_goes_along() -> None:
 
 
 def test_what_waits_for_its_status_is_kept_and_bounded() -> None:
-    ledger = Ledger()
+    ledger = DriftLedger()
     ledger.add(WEB, [repair()])
     ledger.add(WEB, [repair(found=number) for number in range(2000)])
     assert len(ledger.waiting(WEB)) == 500
@@ -215,7 +215,7 @@ def test_what_waits_for_its_status_is_kept_and_bounded() -> None:
 
 def test_manager_names_make_no_time_series() -> None:
     """S8: any tenant can invent field manager names, so /metrics counts by kind alone."""
-    ledger = Ledger()
+    ledger = DriftLedger()
     before = _corrected()
     ledger.add(WEB, [repair(manager=f"m-{number}") for number in range(60)])
     text = generate_latest().decode()

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from coxswain.kube.compare import Entry, differences, managers
+from coxswain.kernel.conflicts.diff import differences, managers
+from coxswain.kernel.objects.field_paths import Entry
 from coxswain.webapp.children import desired
 from coxswain.webapp.spec import Manifest
 from unit.objects import fields_of, stored, webapp

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coxswain.kube.conflicts import plan
-from coxswain.kube.fields import Path, is_key
+from coxswain.kernel.conflicts.write_plan import plan
+from coxswain.kernel.objects.field_paths import Path, is_key
 from coxswain.webapp.policy import Policy, enforces_all, is_identity, policy_of, unknown_policies
 from unit.objects import webapp
 from unit.ownership import OURS, ConflictError, Model, Owner, leaves

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from coxswain.kube.conflicts import foreign_manager
-from coxswain.kube.fields import Path
+from coxswain.kernel.conflicts.write_plan import foreign_manager
+from coxswain.kernel.objects.field_paths import Path
 from coxswain.webapp.policy import Policy
 from unit.ownership import OURS, leaves
 from unit.planning import (

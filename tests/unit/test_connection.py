@@ -13,14 +13,14 @@ import aiohttp
 import pytest
 
 from cluster.certificates import create_authority
-from coxswain.control.feed import Sign
-from coxswain.control.session import session
-from coxswain.kube import connection as connections
-from coxswain.kube.connection import Connection, connection
-from coxswain.kube.credentials import NoConnection
-from coxswain.kube.errors import Unreachable
-from coxswain.kube.kinds import Kind
-from coxswain.kube.transport import HttpTransport
+from coxswain.kernel.api import connection as connections
+from coxswain.kernel.api.connection import Connection, connection
+from coxswain.kernel.api.credentials import NoConnection
+from coxswain.kernel.api.errors import Unreachable
+from coxswain.kernel.api.transport import HttpTransport
+from coxswain.kernel.objects.kinds import Kind
+from coxswain.kernel.watching.event_bridge import Activity
+from coxswain.kernel.watching.session import session
 from coxswain.settings import WatchSettings
 from unit.tls_server import NAME, TlsServer, kubeconfig, tls_serving
 
@@ -33,7 +33,7 @@ class Deaf:
 
     def event(self, kind: Kind, change: str | None, raw: Any) -> None: ...
     def started_over(self, kind: Kind, namespace: str | None) -> None: ...
-    def alive(self, kind: Kind, namespace: str | None, sign: Sign) -> None: ...
+    def alive(self, kind: Kind, namespace: str | None, sign: Activity) -> None: ...
 
 
 class Client:

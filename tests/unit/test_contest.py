@@ -2,9 +2,9 @@
 
 import pytest
 
-from coxswain.control.contest import Contests
-from coxswain.control.store import Key
-from coxswain.kube.fields import Path
+from coxswain.kernel.cache.store import Key
+from coxswain.kernel.objects.field_paths import Path
+from coxswain.kernel.reconciling.write_wars import WriteWars
 from coxswain.settings import ContestSettings
 from coxswain.webapp.spec import Manifest
 
@@ -34,7 +34,7 @@ class Bench:
 
     def __init__(self) -> None:
         self.clock = Clock()
-        self.contests = Contests(ContestSettings(rounds=3, window=600, rest=60, rest_limit=200), self.clock)
+        self.contests = WriteWars(ContestSettings(rounds=3, window=600, rest=60, rest_limit=200), self.clock)
 
     def take_back(self, times: int = 1, *, every: float = 1.0, field: Path = FIELD) -> None:
         for _ in range(times):

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from coxswain.kube import events
-from coxswain.kube.events import QUIET_SECONDS, TOLD_LIMIT, Occurrence, Recorder
+from coxswain.kernel.api import events
+from coxswain.kernel.api.events import QUIET_SECONDS, TOLD_LIMIT, EventRecord, Recorder
 from coxswain.webapp.children import desired
 from unit.objects import observed_webapp, webapp
 
@@ -49,7 +49,7 @@ class Posted:
 async def _record(recorder: Recorder, numbers: range) -> None:
     for number in numbers:
         webapp = observed_webapp(f"w{number}", uid=f"u{number}")
-        await recorder.record(webapp, Occurrence("Created", "Create", "created x"))
+        await recorder.record(webapp, EventRecord("Created", "Create", "created x"))
 
 
 def test_events_told_are_dropped_from_the_oldest_on() -> None:

@@ -2,9 +2,18 @@
 
 import pytest
 
-from coxswain.control.coverage import LASTING_SECONDS, Coverage
-from coxswain.kube.errors import Refused, Unreachable
-from coxswain.kube.kinds import CHILDREN, DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER, KINDS, POD, SERVICE, WEBAPP, Kind
+from coxswain.kernel.api.errors import Refused, Unreachable
+from coxswain.kernel.cache.coverage import LASTING_SECONDS, Coverage
+from coxswain.kernel.objects.kinds import (
+    CHILDREN,
+    DEPLOYMENT,
+    HORIZONTAL_POD_AUTOSCALER,
+    KINDS,
+    POD,
+    SERVICE,
+    WEBAPP,
+    Kind,
+)
 from unit.bench import Bench as Reconciling
 
 FORBIDDEN = Refused(403, {"reason": "Forbidden", "message": "no right"})

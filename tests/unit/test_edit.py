@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coxswain.kube.edit import owned_part, value_at, with_value, without
-from coxswain.kube.fields import Path, at
+from coxswain.kernel.objects.edit import owned_part, value_at, with_value, without
+from coxswain.kernel.objects.field_paths import Path, at
 from unit.objects import fields_of
 from unit.ownership import leaves
 from unit.planning import APP, CONTAINERS, DEPLOYMENT, ENV_A, IMAGE, REPLICAS

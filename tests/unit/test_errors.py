@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from coxswain.kube.errors import Refused, Sort, Unreachable
+from coxswain.kernel.api.errors import Refused, Sort, Unreachable
 
 
 def refused(status: int, message: str = "", **details: Any) -> Refused:

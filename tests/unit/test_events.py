@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from coxswain.kube.client import Client
-from coxswain.kube.events import Occurrence, Recorder
-from coxswain.kube.kinds import Kind
+from coxswain.kernel.api.client import Client
+from coxswain.kernel.api.events import EventRecord, Recorder
+from coxswain.kernel.objects.kinds import Kind
 from unit.objects import observed_webapp
 from unit.server import refusal
 
@@ -31,7 +31,7 @@ def test_the_same_is_told_once_in_five_minutes() -> None:
     recorder = Recorder(posts, lambda: now)
 
     def tell(note: str, uid: str = "uid-1") -> int:
-        asyncio.run(recorder.record(observed_webapp(uid=uid), Occurrence("Reason", "Apply", note)))
+        asyncio.run(recorder.record(observed_webapp(uid=uid), EventRecord("Reason", "Apply", note)))
         return len(posts.posted)
 
     assert [tell("a"), tell("a"), tell("b"), tell("a", "uid-2")] == [1, 1, 2, 3]
@@ -44,12 +44,12 @@ def test_the_same_is_told_once_in_five_minutes() -> None:
 
 def test_a_long_note_is_cut_to_what_the_api_takes() -> None:
     posts = Posts()
-    asyncio.run(Recorder(posts, lambda: 0.0).record(observed_webapp(), Occurrence("Reason", "Apply", "ä" * 2000)))
+    asyncio.run(Recorder(posts, lambda: 0.0).record(observed_webapp(), EventRecord("Reason", "Apply", "ä" * 2000)))
     assert len(posts.posted[0]["note"].encode()) <= 1024
 
 
 def test_one_that_cannot_be_posted_is_lost() -> None:
     posts = Posts()
     posts.fails = True
-    asyncio.run(Recorder(posts, lambda: 0.0).record(observed_webapp(), Occurrence("Reason", "Apply", "a")))
+    asyncio.run(Recorder(posts, lambda: 0.0).record(observed_webapp(), EventRecord("Reason", "Apply", "a")))
     assert posts.posted == []

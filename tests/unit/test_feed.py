@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from coxswain.control.feed import Crossing, Sign
-from coxswain.kube.kinds import SERVICE, WEBAPP, Kind
-from coxswain.kube.observed import Observed
+from coxswain.kernel.objects.kinds import SERVICE, WEBAPP, Kind
+from coxswain.kernel.objects.projection import Projection
+from coxswain.kernel.watching.event_bridge import Activity, EventBridge
 from unit.objects import raw_webapp
 
 
@@ -33,17 +33,17 @@ class Taken:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.versions: list[int] = []
-        self.signs: list[Sign] = []
-        self.crossing = Crossing(loop, event=self._event, started_over=lambda *_: None, alive=self._alive)
+        self.signs: list[Activity] = []
+        self.crossing = EventBridge(loop, event=self._event, started_over=lambda *_: None, alive=self._alive)
 
-    def _event(self, _: Crossing, observed: Observed, __: bool) -> None:
+    def _event(self, _: EventBridge, observed: Projection, __: bool) -> None:
         self.versions.append(observed.version)
 
-    def _alive(self, _: Crossing, __: Kind, ___: str | None, sign: Sign) -> None:
+    def _alive(self, _: EventBridge, __: Kind, ___: str | None, sign: Activity) -> None:
         self.signs.append(sign)
 
 
-def bring(crossing: Crossing, versions: range) -> None:
+def bring(crossing: EventBridge, versions: range) -> None:
     for version in versions:
         crossing.event(WEBAPP, "MODIFIED", raw_webapp(version=version))
 
@@ -64,7 +64,7 @@ def test_one_that_fails_holds_up_no_other() -> None:
 
     try:
         taken = Taken(loop)
-        crossing = Crossing(loop, event=taken._event, started_over=fail, alive=taken._alive)
+        crossing = EventBridge(loop, event=taken._event, started_over=fail, alive=taken._alive)
         crossing.started_over(WEBAPP, None)
         bring(crossing, range(1, 3))
         run_once(loop)
@@ -78,9 +78,9 @@ def test_all_that_comes_while_the_loop_sleeps_wakes_it_once() -> None:
     try:
         taken = Taken(loop)
         bring(taken.crossing, range(1, 51))
-        taken.crossing.alive(WEBAPP, None, Sign.BOOKMARK)
+        taken.crossing.alive(WEBAPP, None, Activity.BOOKMARK)
         run_once(loop)
-        assert (taken.versions, taken.signs, loop.woken) == (list(range(1, 51)), [Sign.BOOKMARK], 1)
+        assert (taken.versions, taken.signs, loop.woken) == (list(range(1, 51)), [Activity.BOOKMARK], 1)
         bring(taken.crossing, range(51, 53))
         run_once(loop)
         assert (taken.versions[50:], loop.woken) == ([51, 52], 2)
@@ -172,7 +172,7 @@ def test_the_deletion_of_an_object_that_cannot_be_read_is_taken() -> None:
     loop = Wakes()
     try:
         gone: list[tuple[str, bool]] = []
-        crossing = Crossing(
+        crossing = EventBridge(
             loop,
             event=lambda _, observed, is_gone: gone.append((observed.name, is_gone)),
             started_over=lambda *_: None,

@@ -6,7 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coxswain.kube.fields import Fields, Path, at, element_of, is_key, matches, minus, minus_place, owns, plus, text
+from coxswain.kernel.objects.field_paths import (
+    Fields,
+    Path,
+    at,
+    element_of,
+    is_key,
+    matches,
+    minus,
+    minus_place,
+    owns,
+    plus,
+    text,
+)
 
 ELEMENTS = st.sampled_from(["f:a", "f:b", "f:c", 'k:{"name":"x"}', 'k:{"name":"y"}', 'v:"z"'])
 PATHS = st.lists(ELEMENTS, min_size=1, max_size=4).map(tuple)

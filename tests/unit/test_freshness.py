@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from coxswain.control.store import Key
-from coxswain.kube.compare import Entry
-from coxswain.kube.errors import OutOfDate, RequestFailed, Sort, Unreachable
-from coxswain.kube.kinds import CHILDREN, CONFIG_MAP, DEPLOYMENT, SERVICE, WEBAPP
-from coxswain.kube.managed import BEFORE_FIRST_APPLY
-from coxswain.kube.observed import Observed, observe
+from coxswain.kernel.api.errors import OutOfDate, RequestFailed, Sort, Unreachable
+from coxswain.kernel.cache.store import Key
+from coxswain.kernel.conflicts.managed_fields import BEFORE_FIRST_APPLY
+from coxswain.kernel.objects.field_paths import Entry
+from coxswain.kernel.objects.kinds import CHILDREN, CONFIG_MAP, DEPLOYMENT, SERVICE, WEBAPP
+from coxswain.kernel.objects.projection import Projection, observe
 from unit.bench import SPEC, WEB, Bench
 from unit.objects import observed_child, raw_webapp
 from unit.server import refusal
@@ -34,7 +34,7 @@ def restarted() -> Bench:
     return bench
 
 
-def present(bench: Bench, uid: str = "uid-1", generation: int = 3) -> Observed:
+def present(bench: Bench, uid: str = "uid-1", generation: int = 3) -> Projection:
     """The WebApp as the API server has it: changed since."""
     bench.writer.version += 1
     raw = raw_webapp(version=bench.writer.version, uid=uid, metadata={"generation": generation})

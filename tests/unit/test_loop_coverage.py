@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from prometheus_client import REGISTRY
 
-from coxswain.control.feed import Feed, Sign
-from coxswain.control.loop import Loop
-from coxswain.control.reconcile import Outcome
-from coxswain.control.store import HistoryReset, Key
-from coxswain.kube.errors import Refused, Unreachable
-from coxswain.kube.kinds import HORIZONTAL_POD_AUTOSCALER, KINDS, SERVICE, WEBAPP, Kind
+from coxswain.kernel.api.errors import Refused, Unreachable
+from coxswain.kernel.cache.store import HistoryReset, Key
+from coxswain.kernel.manager import Manager
+from coxswain.kernel.objects.kinds import HORIZONTAL_POD_AUTOSCALER, KINDS, SERVICE, WEBAPP, Kind
+from coxswain.kernel.reconciling.reconciler import Outcome
+from coxswain.kernel.watching.event_bridge import Activity, EventSink
 from coxswain.settings import QueueSettings, Settings
 from unit.loops import WEB, Empty, Scripted, during, raising
 from unit.objects import observed_webapp, raw_webapp
@@ -36,22 +36,22 @@ class Two(Empty):
 def during_two(
     monkeypatch: pytest.MonkeyPatch,
     reconciler: Scripted,
-    body: Callable[[Loop, Two, Feed], Coroutine[Any, Any, None]],
+    body: Callable[[Manager, Two, EventSink], Coroutine[Any, Any, None]],
     settings: Settings,
 ) -> None:
     """Run a test while the watches of a run, and those of b are refused."""
-    feeds: list[Feed] = []
+    feeds: list[EventSink] = []
     client = Two()
 
-    async def watches(feed: Feed, stop: asyncio.Event) -> None:
+    async def watches(feed: EventSink, stop: asyncio.Event) -> None:
         feeds.append(feed)
         for kind in KINDS:
             feed.started_over(kind, "a")
-            feed.alive(kind, "b", Sign.FAILED)
+            feed.alive(kind, "b", Activity.FAILED)
         await stop.wait()
 
     async def whole() -> None:
-        loop = Loop(settings, client, watches)
+        loop = Manager(settings, client, watches)
         monkeypatch.setattr(loop, "_reconciler", reconciler)
         stop = asyncio.Event()
         running = asyncio.create_task(loop.run(stop))
@@ -69,7 +69,7 @@ def test_a_namespace_that_is_forbidden_stops_no_other(monkeypatch: pytest.Monkey
     """K5: nothing in a was reconciled, and readiness did not say why."""
     reconciler = Scripted({})
 
-    async def body(loop: Loop, client: Two, feed: Feed) -> None:
+    async def body(loop: Manager, client: Two, feed: EventSink) -> None:
         while reconciler.asked != [Key("a", "web")]:
             await asyncio.sleep(0.01)
         assert "webapps of b can't be listed: 403 Forbidden: its RoleBinding is gone" in loop.missing
@@ -81,7 +81,7 @@ def test_a_namespace_that_is_forbidden_stops_no_other(monkeypatch: pytest.Monkey
             await asyncio.sleep(0.01)
         client.forbidden.clear()
         for kind in KINDS:
-            feed.alive(kind, "b", Sign.OPENED)
+            feed.alive(kind, "b", Activity.OPENED)
             feed.started_over(kind, "b")
         # What b's keys were taken for is not forgotten.
         while len(reconciler.asked) < 8:
@@ -97,10 +97,10 @@ def test_a_namespace_that_is_forbidden_stops_no_other(monkeypatch: pytest.Monkey
 AUTOSCALERS = (HORIZONTAL_POD_AUTOSCALER, None)
 
 
-async def reconciled_without_autoscalers(loop: Loop, reconciler: Scripted) -> None:
+async def reconciled_without_autoscalers(loop: Manager, reconciler: Scripted) -> None:
     """Refuse the watch of autoscalers, and wait until the WebApp is reconciled."""
     assert loop._feed is not None
-    loop._take_sign(loop._feed, *AUTOSCALERS, Sign.FAILED)
+    loop._take_sign(loop._feed, *AUTOSCALERS, Activity.FAILED)
     assert loop.replicas_unknown("shop")
     loop._queue.add(WEB)
     while reconciler.asked != [WEB]:
@@ -113,11 +113,11 @@ def test_a_webapp_that_was_reconciled_without_its_autoscalers_is_looked_at_again
     """K28: nobody else tells it that they are known now."""
     reconciler = Scripted({})
 
-    async def body(loop: Loop) -> None:
+    async def body(loop: Manager) -> None:
         assert not loop.replicas_unknown("shop")
         await reconciled_without_autoscalers(loop, reconciler)
         assert loop._feed is not None
-        loop._take_sign(loop._feed, *AUTOSCALERS, Sign.OPENED)
+        loop._take_sign(loop._feed, *AUTOSCALERS, Activity.OPENED)
         while reconciler.asked != [WEB, WEB]:
             await asyncio.sleep(0.01)
         assert not loop.replicas_unknown("shop")
@@ -139,10 +139,10 @@ def test_a_webapp_whose_autoscalers_become_known_during_its_reconcile_is_looked_
 
     reconciler = Scripted({WEB: until_known})
 
-    async def body(loop: Loop) -> None:
+    async def body(loop: Manager) -> None:
         await reconciled_without_autoscalers(loop, reconciler)
         assert loop._feed is not None
-        loop._take_sign(loop._feed, *AUTOSCALERS, Sign.OPENED)
+        loop._take_sign(loop._feed, *AUTOSCALERS, Activity.OPENED)
         while loop.replicas_unknown("shop"):
             await asyncio.sleep(0.01)
         known.set()
@@ -154,15 +154,15 @@ def test_a_webapp_whose_autoscalers_become_known_during_its_reconcile_is_looked_
 
 
 def test_late_news_after_a_history_reset_does_not_reach_the_store(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def body(loop: Loop) -> None:
+    async def body(loop: Manager) -> None:
         late = loop._feed
         assert late is not None
         listed = loop._client.listed  # type: ignore[attr-defined]
         loop._start_over(HistoryReset("restored"))
         loop._take(late, observed_webapp(version=500), False)
         loop._take_start(late, WEBAPP, None)
-        loop._take_sign(late, WEBAPP, None, Sign.FAILED)
-        loop._take_sign(late, WEBAPP, None, Sign.OPENED)
+        loop._take_sign(late, WEBAPP, None, Activity.FAILED)
+        loop._take_sign(late, WEBAPP, None, Activity.OPENED)
         await asyncio.sleep(0.1)
         assert loop._store.webapps() == []
         assert loop._client.listed == listed  # type: ignore[attr-defined]
@@ -177,22 +177,22 @@ def test_when_a_watch_opens_again_what_waits_is_tried_and_the_webapps_are_listed
 ) -> None:
     reconciler = Scripted({WEB: lambda: raising(Unreachable("reset"))})
 
-    async def body(loop: Loop) -> None:
+    async def body(loop: Manager) -> None:
         feed = loop._feed
         assert feed is not None
         loop._queue.add(WEB)
         while loop._queue.failures(WEB) != 1:
             await asyncio.sleep(0.01)
         listed = loop._client.listed  # type: ignore[attr-defined]
-        loop._take_sign(feed, WEBAPP, None, Sign.OPENED)
+        loop._take_sign(feed, WEBAPP, None, Activity.OPENED)
         await asyncio.sleep(0.1)
         assert (len(reconciler.asked), loop._client.listed) == (1, listed)  # type: ignore[attr-defined]
-        loop._take_sign(feed, WEBAPP, None, Sign.FAILED)
-        loop._take_sign(feed, WEBAPP, None, Sign.OPENED)
+        loop._take_sign(feed, WEBAPP, None, Activity.FAILED)
+        loop._take_sign(feed, WEBAPP, None, Activity.OPENED)
         while len(reconciler.asked) < 2 or loop._client.listed < listed + 1:  # type: ignore[attr-defined]
             await asyncio.sleep(0.01)
-        loop._take_sign(feed, SERVICE, None, Sign.FAILED)
-        loop._take_sign(feed, SERVICE, None, Sign.OPENED)
+        loop._take_sign(feed, SERVICE, None, Activity.FAILED)
+        loop._take_sign(feed, SERVICE, None, Activity.OPENED)
         while len(reconciler.asked) < 3:
             await asyncio.sleep(0.01)
         assert loop._client.listed == listed + 1  # type: ignore[attr-defined]
@@ -204,7 +204,7 @@ def test_when_a_watch_opens_again_what_waits_is_tried_and_the_webapps_are_listed
 def test_each_interval_tries_again_what_was_refused_and_looks_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
     reconciler = Scripted({})
 
-    async def body(loop: Loop) -> None:
+    async def body(loop: Manager) -> None:
         loop._store.observe(observed_webapp())
         while not reconciler.looked_again or WEB not in reconciler.asked:
             await asyncio.sleep(0.01)

@@ -3,8 +3,8 @@
 import copy
 from typing import Any
 
-from coxswain.kube.fields import owns
-from coxswain.kube.managed import BEFORE_FIRST_APPLY, patch, released, taken_over
+from coxswain.kernel.conflicts.managed_fields import BEFORE_FIRST_APPLY, patch, released, taken_over
+from coxswain.kernel.objects.field_paths import owns
 
 EXEC = ("f:spec", "f:probe", "f:exec")
 HTTP = ("f:spec", "f:probe", "f:httpGet")

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from coxswain.control.news import news
-from coxswain.control.reached import Reached
-from coxswain.control.result import Correction, Result
-from coxswain.control.store import Key
-from coxswain.kube.compare import Difference
-from coxswain.kube.events import Occurrence
+from coxswain.kernel.api.events import EventRecord
+from coxswain.kernel.cache.store import Key
+from coxswain.kernel.conflicts.diff import Difference
+from coxswain.kernel.reconciling.event_reasons import news
+from coxswain.kernel.reconciling.last_applied import LastApplied
+from coxswain.kernel.reconciling.result import Correction, Result
 from coxswain.webapp.children import desired
 from coxswain.webapp.children.deployment import deployment
 from coxswain.webapp.co_writers import Conflict
@@ -36,7 +36,7 @@ def told(*fields: Conflict, previous: Status | None = None) -> Status:
     return status(APP, Observations([child], held=fields), previous or {}, NOW)
 
 
-def heard(previous: Status, present: Status, *results: Result, **more: Any) -> dict[str, Occurrence]:
+def heard(previous: Status, present: Status, *results: Result, **more: Any) -> dict[str, EventRecord]:
     return {found.reason: found for found in news(APP, results, previous, present, **more)}
 
 
@@ -119,7 +119,7 @@ def test_what_was_put_back(difference: Difference, manager: str | None, more: An
 
 
 def test_what_a_child_had_is_known_for_a_generation_only() -> None:
-    reached = Reached()
+    reached = LastApplied()
     service, manifest = desired(APP)[-2:]
     assert not reached.had(APP, manifest, "spec.a")
     reached.note(APP, manifest, ["spec.left"])

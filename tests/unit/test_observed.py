@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from coxswain.kube.kinds import CONFIG_MAP, DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER, POD, REPLICA_SET, WEBAPP
-from coxswain.kube.observed import observe
+from coxswain.kernel.objects.kinds import CONFIG_MAP, DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER, POD, REPLICA_SET, WEBAPP
+from coxswain.kernel.objects.projection import observe
 from coxswain.webapp.children import desired
 from unit.objects import stored, webapp
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from coxswain.kube.kinds import CHILDREN, CONFIG_MAP, SERVICE, Kind
-from coxswain.kube.observed import observe
+from coxswain.kernel.objects.kinds import CHILDREN, CONFIG_MAP, SERVICE, Kind
+from coxswain.kernel.objects.projection import observe
 from coxswain.webapp.identity import ADOPT_ANNOTATION, WEBAPP_LABEL
 from unit.objects import webapp
 

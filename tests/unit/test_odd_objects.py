@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coxswain.kube.kinds import (
+from coxswain.kernel.objects.kinds import (
     CHILDREN,
     DEPLOYMENT,
     HORIZONTAL_POD_AUTOSCALER,
@@ -19,7 +19,7 @@ from coxswain.kube.kinds import (
     Kind,
     kind_of,
 )
-from coxswain.kube.observed import Observed, observe
+from coxswain.kernel.objects.projection import Projection, observe
 from coxswain.webapp.cause import moment
 from coxswain.webapp.children import desired
 from coxswain.webapp.pods import diagnosis
@@ -121,7 +121,7 @@ def named(raw: dict[str, Any], name: str) -> dict[str, Any]:
     return {**raw, "metadata": metadata}
 
 
-async def _taken_over(observed: Observed, _: object) -> Observed:
+async def _taken_over(observed: Projection, _: object) -> Projection:
     return observed
 
 

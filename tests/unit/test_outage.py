@@ -1,13 +1,13 @@
 """An outage: who looks whether it is over, and who needn't wait when it is."""
 
-from coxswain.control.outage import Outage
-from coxswain.control.store import Key
+from coxswain.kernel.cache.store import Key
+from coxswain.kernel.reconciling.recovery_probe import RecoveryProbe
 
 A, B, C = (Key("shop", name) for name in "abc")
 
 
 def test_each_looks_in_turn() -> None:
-    outage = Outage()
+    outage = RecoveryProbe()
     assert outage.scout is None
     for key in (A, B, C):
         outage.met_by(key)
@@ -20,7 +20,7 @@ def test_each_looks_in_turn() -> None:
 
 
 def test_one_that_had_failed_and_succeeds_frees_the_others() -> None:
-    outage = Outage()
+    outage = RecoveryProbe()
     for key in (A, B, C):
         outage.met_by(key)
     assert outage.over_for(B) == [A, C]
@@ -29,21 +29,21 @@ def test_one_that_had_failed_and_succeeds_frees_the_others() -> None:
 
 
 def test_the_success_of_one_that_had_not_failed_says_nothing() -> None:
-    outage = Outage()
+    outage = RecoveryProbe()
     outage.met_by(A)
     assert outage.over_for(B) == []
     assert outage.scout == A
 
 
 def test_nothing_is_left_when_history_starts_over() -> None:
-    outage = Outage()
+    outage = RecoveryProbe()
     outage.met_by(A)
     outage.clear()
     assert outage.scout is None
 
 
 def test_one_that_fails_in_another_way_lets_others_look_first() -> None:
-    outage = Outage()
+    outage = RecoveryProbe()
     for key in (A, B):
         outage.met_by(key)
     outage.still_met_by(A)

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from coxswain.kube.client import Client, next_limit
-from coxswain.kube.errors import Refused, TooLarge, Unreachable
-from coxswain.kube.kinds import CONFIG_MAP, SERVICE
-from coxswain.kube.throttle import Throttle
-from coxswain.kube.transport import Answer, Transport
+from coxswain.kernel.api.client import Client, next_limit
+from coxswain.kernel.api.errors import Refused, TooLarge, Unreachable
+from coxswain.kernel.api.throttle import Throttle
+from coxswain.kernel.api.transport import Answer, Transport
+from coxswain.kernel.objects.kinds import CONFIG_MAP, SERVICE
 from unit.fake_api import serving
 from unit.test_client import client_of
 

@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from coxswain.control.security import violations_of
-from coxswain.kube.compare import Entry
-from coxswain.kube.fields import text
-from coxswain.kube.kinds import DEPLOYMENT
-from coxswain.kube.observed import Observed
+from coxswain.kernel.objects.field_paths import Entry, text
+from coxswain.kernel.objects.kinds import DEPLOYMENT
+from coxswain.kernel.objects.projection import Projection
+from coxswain.kernel.reconciling.security import violations_of
 from coxswain.webapp.children import desired
 from coxswain.webapp.pod_security import violations
 from unit.bench import WEB, Bench
@@ -149,7 +148,7 @@ SIDECAR: dict[str, Any] = {
 }
 
 
-def others(bench: Bench, change: Callable[[dict[str, Any]], None], *entries: Entry) -> Observed:
+def others(bench: Bench, change: Callable[[dict[str, Any]], None], *entries: Entry) -> Projection:
     """Let other managers change the Deployment."""
     live = bench.store.get(DEPLOYMENT, WEB)
     assert live is not None

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from coxswain.kube.apply import NEVER_STORED, Writer
-from coxswain.kube.client import Client
-from coxswain.kube.kinds import DEPLOYMENT
-from coxswain.kube.observed import Observed, observe
-from coxswain.kube.throttle import Throttle
-from coxswain.kube.transport import Answer
+from coxswain.kernel.api.client import Client
+from coxswain.kernel.api.throttle import Throttle
+from coxswain.kernel.api.transport import Answer
+from coxswain.kernel.api.writer import NEVER_STORED, Writer
+from coxswain.kernel.objects.kinds import DEPLOYMENT
+from coxswain.kernel.objects.projection import Projection, observe
 from coxswain.webapp.children import desired
 from coxswain.webapp.spec import Status
 from unit.objects import observed_webapp, stored, webapp
@@ -49,7 +49,7 @@ class Recording:
         """Keep the connections."""
 
 
-def sent(write: Callable[[Writer, Observed], Awaitable[object]]) -> Any:
+def sent(write: Callable[[Writer, Projection], Awaitable[object]]) -> Any:
     """Return the body of the last request of a write for the live Deployment."""
     transport = Recording()
     client = Client(transport, Throttle(in_flight=1), timeout=1, page_size=1)
@@ -104,5 +104,5 @@ def test_a_create_meets_no_object() -> None:
     ],
     ids=["release", "take over"],
 )
-def test_managed_fields_are_those_that_were_observed(write: Callable[[Writer, Observed], Awaitable[object]]) -> None:
+def test_managed_fields_are_those_that_were_observed(write: Callable[[Writer, Projection], Awaitable[object]]) -> None:
     assert {"op": "replace", "path": "/metadata/resourceVersion", "value": "42"} in sent(write)

@@ -5,12 +5,12 @@ from collections.abc import Callable
 
 import pytest
 
-from coxswain.control.reconcile import Outcome
-from coxswain.control.store import HistoryReset
-from coxswain.kube.compare import Entry
-from coxswain.kube.errors import OutOfDate, Refused
-from coxswain.kube.kinds import CHILDREN, CONFIG_MAP, DEPLOYMENT, SERVICE, WEBAPP, kind_of
-from coxswain.kube.observed import Controller, Observed, observe, webapp_of
+from coxswain.kernel.api.errors import OutOfDate, Refused
+from coxswain.kernel.cache.store import HistoryReset
+from coxswain.kernel.objects.field_paths import Entry
+from coxswain.kernel.objects.kinds import CHILDREN, CONFIG_MAP, DEPLOYMENT, SERVICE, WEBAPP, kind_of
+from coxswain.kernel.objects.projection import Controller, Projection, observe, webapp_of
+from coxswain.kernel.reconciling.reconciler import Outcome
 from coxswain.webapp.children import desired
 from unit.bench import WEB, Bench
 from unit.objects import observed_child, raw_webapp, stored
@@ -260,20 +260,20 @@ def test_old_config_goes_when_no_pod_needs_it(bench: Bench) -> None:
     assert bench.writer.sent == []
 
 
-def _copied(child: Observed) -> Observed:
+def _copied(child: Projection) -> Projection:
     return dataclasses.replace(child, owned=None)
 
 
-def _relabelled(child: Observed) -> Observed:
+def _relabelled(child: Projection) -> Projection:
     return dataclasses.replace(child, label="other")
 
 
-def _orphaned(child: Observed) -> Observed:
+def _orphaned(child: Projection) -> Projection:
     return dataclasses.replace(child, controller=None)
 
 
 @pytest.mark.parametrize("change", [_copied, _relabelled, _orphaned])
-def test_only_what_is_surely_ours_is_removed(bench: Bench, change: Callable[[Observed], Observed]) -> None:
+def test_only_what_is_surely_ours_is_removed(bench: Bench, change: Callable[[Projection], Projection]) -> None:
     bench.converge()
     extra = observed_child(CONFIG_MAP, "web-more", version=500)
     controlled = dataclasses.replace(extra, controller=Controller("WebApp", "web", "uid-1"), owned={})

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from coxswain.control.reconcile import Outcome
-from coxswain.kube.compare import Entry
-from coxswain.kube.kinds import DEPLOYMENT, SERVICE, SERVICE_ACCOUNT, Kind, kind_of
-from coxswain.kube.observed import Controller, Observed, observe, webapp_of
+from coxswain.kernel.objects.field_paths import Entry
+from coxswain.kernel.objects.kinds import DEPLOYMENT, SERVICE, SERVICE_ACCOUNT, Kind, kind_of
+from coxswain.kernel.objects.projection import Controller, Projection, observe, webapp_of
+from coxswain.kernel.reconciling.reconciler import Outcome
 from coxswain.webapp.children import desired
 from coxswain.webapp.spec import Status
 from unit.bench import WEB, Bench
@@ -24,7 +24,7 @@ def bench() -> Bench:
     return Bench()
 
 
-def foreign(bench: Bench, kind: Kind, *, annotations: dict[str, str] | None = None, **spec: Any) -> Observed:
+def foreign(bench: Bench, kind: Kind, *, annotations: dict[str, str] | None = None, **spec: Any) -> Projection:
     """A child as kubectl would have made it: without label, owner and entry of ours."""
     webapp = bench.store.webapp(WEB) or bench.webapp()
     manifest = next(each for each in desired(webapp_of(webapp)) if kind_of(each) is kind)
@@ -37,7 +37,7 @@ def foreign(bench: Bench, kind: Kind, *, annotations: dict[str, str] | None = No
     return observe(kind, raw)
 
 
-def take(bench: Bench, theirs: Observed) -> None:
+def take(bench: Bench, theirs: Projection) -> None:
     """Let an object bear a child's name."""
     bench.writer.fail(f"create {theirs.kind}", refusal(409))
     bench.writer.answer(f"look {theirs.kind}", theirs)
@@ -62,7 +62,7 @@ def both_taken(bench: Bench) -> None:
         take(bench, foreign(bench, kind))
     theirs = bench.writer.answers["look Deployment"]
 
-    def later() -> Observed:
+    def later() -> Projection:
         bench.now += 0.005
         return theirs()
 
@@ -77,7 +77,7 @@ def test_a_name_that_becomes_due_during_a_reconcile_is_looked_at_next(bench: Ben
     bench.writer.fail("look Service", refusal(404))
     del bench.writer.answers["create Service"]
 
-    async def write_status(webapp: Observed, status: Status) -> Observed:
+    async def write_status(webapp: Projection, status: Status) -> Projection:
         bench.now += 0.01
         return await type(bench.writer).write_status(bench.writer, webapp, status)
 

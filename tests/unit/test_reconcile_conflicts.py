@@ -5,11 +5,10 @@ import dataclasses
 
 import pytest
 
-from coxswain.kube.compare import Entry
-from coxswain.kube.edit import value_at, with_value
-from coxswain.kube.errors import OutOfDate
-from coxswain.kube.fields import minus_place, plus
-from coxswain.kube.kinds import DEPLOYMENT
+from coxswain.kernel.api.errors import OutOfDate
+from coxswain.kernel.objects.edit import value_at, with_value
+from coxswain.kernel.objects.field_paths import Entry, minus_place, plus
+from coxswain.kernel.objects.kinds import DEPLOYMENT
 from unit.bench import WEB, Bench
 from unit.objects import observed_webapp
 from unit.planning import IMAGE

@@ -2,10 +2,10 @@
 
 import pytest
 
-from coxswain.control.store import Key
-from coxswain.kube.errors import OutOfDate
-from coxswain.kube.kinds import CONFIG_MAP, DEPLOYMENT, SERVICE, Kind
-from coxswain.kube.observed import Observed
+from coxswain.kernel.api.errors import OutOfDate
+from coxswain.kernel.cache.store import Key
+from coxswain.kernel.objects.kinds import CONFIG_MAP, DEPLOYMENT, SERVICE, Kind
+from coxswain.kernel.objects.projection import Projection
 from unit.bench import WEB, Bench
 from unit.objects import observed_autoscaler
 from unit.server import refusal
@@ -19,7 +19,7 @@ def bench() -> Bench:
     return bench
 
 
-def live(bench: Bench, kind: Kind) -> Observed | None:
+def live(bench: Bench, kind: Kind) -> Projection | None:
     return next(iter(bench.store.objects_of(WEB, kind)), None)
 
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from coxswain.control.store import Key
-from coxswain.kube.compare import Entry
-from coxswain.kube.errors import Ending, OutOfDate, RequestFailed, Undecodable, Unreachable
-from coxswain.kube.kinds import CONFIG_MAP, DEPLOYMENT, SERVICE_ACCOUNT
-from coxswain.kube.observed import Controller, webapp_of
+from coxswain.kernel.api.errors import Ending, OutOfDate, RequestFailed, Undecodable, Unreachable
+from coxswain.kernel.cache.store import Key
+from coxswain.kernel.objects.field_paths import Entry
+from coxswain.kernel.objects.kinds import CONFIG_MAP, DEPLOYMENT, SERVICE_ACCOUNT
+from coxswain.kernel.objects.projection import Controller, webapp_of
 from coxswain.webapp.children import desired
 from coxswain.webapp.identity import WEBAPP_LABEL
 from unit.bench import WEB, Bench

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from coxswain.control.store import Key
-from coxswain.kube.errors import Unreachable
-from coxswain.kube.kinds import CONFIG_MAP, SERVICE_ACCOUNT, WEBAPP
-from coxswain.kube.observed import Observed, webapp_of
+from coxswain.kernel.api.errors import Unreachable
+from coxswain.kernel.cache.store import Key
+from coxswain.kernel.objects.kinds import CONFIG_MAP, SERVICE_ACCOUNT, WEBAPP
+from coxswain.kernel.objects.projection import Projection, webapp_of
 from coxswain.webapp.children import desired
 from coxswain.webapp.co_writers import Repair
 from coxswain.webapp.spec import Manifest
@@ -93,7 +93,7 @@ def test_memory_is_bounded_by_the_children_of_now(bench: Bench, monkeypatch: pyt
     """K21: each change of the config left entries behind; here a policy holds a label of each ConfigMap."""
     usual = bench.writer._stored
 
-    def held(manifest: Manifest, uid: str | None = None) -> Observed:
+    def held(manifest: Manifest, uid: str | None = None) -> Projection:
         found = usual(manifest, uid)
         if manifest["kind"] != CONFIG_MAP.kind:
             return found

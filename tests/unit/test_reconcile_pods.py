@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from coxswain.control.reconcile import Outcome
-from coxswain.kube.kinds import DEPLOYMENT, POD, REPLICA_SET
-from coxswain.kube.observed import Controller, Observed
+from coxswain.kernel.objects.kinds import DEPLOYMENT, POD, REPLICA_SET
+from coxswain.kernel.objects.projection import Controller, Projection
+from coxswain.kernel.reconciling.reconciler import Outcome
 from unit.bench import WEB, Bench
 from unit.objects import observed_child
 from unit.pod_states import (
@@ -55,7 +55,7 @@ class PodBench(Bench):
         self.again(live, {**live.content, "metadata": metadata, "status": status})
 
     @property
-    def deployment(self) -> Observed:
+    def deployment(self) -> Projection:
         """The Deployment."""
         live = self.store.get(DEPLOYMENT, WEB)
         assert live is not None
@@ -70,7 +70,7 @@ class PodBench(Bench):
         """Put the one new pod into the store, with a container in this state."""
         self.put(POD, "web-new-1", pod(state) if "state" in state else state, **more)
 
-    def again(self, observed: Observed, content: Any) -> None:
+    def again(self, observed: Projection, content: Any) -> None:
         """Put an object into the store as it is now."""
         self.writer.version += 1
         self.store.observe(dataclasses.replace(observed, version=self.writer.version, content=content))

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from coxswain.kube.compare import Entry
-from coxswain.kube.errors import Refused, Unreachable
-from coxswain.kube.kinds import CONFIG_MAP, DEPLOYMENT, SERVICE, SERVICE_ACCOUNT, WEBAPP, Kind
-from coxswain.kube.observed import Observed
+from coxswain.kernel.api.errors import Refused, Unreachable
+from coxswain.kernel.objects.field_paths import Entry
+from coxswain.kernel.objects.kinds import CONFIG_MAP, DEPLOYMENT, SERVICE, SERVICE_ACCOUNT, WEBAPP, Kind
+from coxswain.kernel.objects.projection import Projection
 from unit.bench import WEB, Bench
 from unit.server import refusal
 
@@ -19,7 +19,7 @@ def bench() -> Bench:
     return Bench()
 
 
-def changed(bench: Bench, kind: Kind, **content: Any) -> Observed:
+def changed(bench: Bench, kind: Kind, **content: Any) -> Projection:
     """Put a child into the store as someone has made it anew, with our reference."""
     name = next(found.name for found in bench.store.objects_of(WEB, kind))
     live = next(found for found in bench.store.objects_of(WEB, kind) if found.name == name)
@@ -108,7 +108,7 @@ def test_a_replaced_deployment_keeps_the_count_of_its_autoscaler(bench: Bench) -
     assert made.content["metadata"]["annotations"] == note
 
 
-def selected_by_app(bench: Bench, **more: Any) -> Observed:
+def selected_by_app(bench: Bench, **more: Any) -> Projection:
     """Someone makes the Deployment anew with another selector, for the same pods."""
     live = bench.store.get(DEPLOYMENT, WEB)
     assert live is not None
@@ -151,7 +151,7 @@ def test_a_deployment_is_not_replaced_again_and_again(bench: Bench) -> None:
 AUTOSCALED = {"coxswain.dev/replicas": "kept=7,spec=1"}
 
 
-def autoscaled_with_another_selector(bench: Bench) -> Observed:
+def autoscaled_with_another_selector(bench: Bench) -> Projection:
     """Put a Deployment of seven replicas into the store, which must be replaced around its pods."""
     live = bench.store.get(DEPLOYMENT, WEB)
     assert live is not None

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from coxswain.control.store import Key
-from coxswain.kube.compare import Entry
-from coxswain.kube.kinds import DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER
-from coxswain.kube.observed import Observed
+from coxswain.kernel.cache.store import Key
+from coxswain.kernel.objects.field_paths import Entry
+from coxswain.kernel.objects.kinds import DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER
+from coxswain.kernel.objects.projection import Projection
 from unit.bench import WEB, Bench
 from unit.objects import observed_autoscaler
 from unit.server import refusal
@@ -29,7 +29,7 @@ class Autoscaled(Bench):
         self.events.told.clear()
 
     @property
-    def deployment(self) -> Observed:
+    def deployment(self) -> Projection:
         found = self.store.get(DEPLOYMENT, WEB)
         assert found is not None
         return found

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from coxswain.control.report import Deployed, Report, Reporter
-from coxswain.control.store import Key, Store
-from coxswain.kube.errors import Refused
+from coxswain.kernel.api.errors import Refused
+from coxswain.kernel.cache.store import Key, Store
+from coxswain.kernel.status.status_writer import Deployed, Report, StatusWriter
 from coxswain.settings import StatusSettings
 from unit.objects import observed_webapp
 from unit.server import RecordingWriter, refusal
@@ -24,7 +24,7 @@ class Bench:
         self.writer = RecordingWriter()
         self.now = 0.0
         self.swept: list[str] = []
-        self.reporter = Reporter(
+        self.reporter = StatusWriter(
             self.store, self.writer, StatusSettings(), clock=lambda: self.now, sweep_webapps=self.swept.append
         )
         self.store.observe(observed_webapp(status=status()))

@@ -5,9 +5,9 @@ import logging
 
 import pytest
 
-from coxswain.control import resync as module
-from coxswain.kube.errors import Refused
-from coxswain.kube.kinds import KINDS, WEBAPP
+from coxswain.kernel.api.errors import Refused
+from coxswain.kernel.cache import resync as module
+from coxswain.kernel.objects.kinds import KINDS, WEBAPP
 from unit.sweeps import WEB, Bench, during
 
 

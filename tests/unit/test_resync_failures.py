@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from prometheus_client import REGISTRY
 
-from coxswain.control import resync as module
-from coxswain.control.store import Key
-from coxswain.kube.errors import Refused
-from coxswain.kube.kinds import SERVICE, WEBAPP
+from coxswain.kernel.api.errors import Refused
+from coxswain.kernel.cache import resync as module
+from coxswain.kernel.cache.store import Key
+from coxswain.kernel.objects.kinds import SERVICE, WEBAPP
 from unit.objects import observed_child, raw_webapp
 from unit.sweeps import Bench, during
 

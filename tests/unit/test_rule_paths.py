@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import yaml
 
-from coxswain.kube.compare import places
-from coxswain.kube.fields import text
-from coxswain.kube.observed import comparable
+from coxswain.kernel.conflicts.diff import places
+from coxswain.kernel.objects.field_paths import text
+from coxswain.kernel.objects.projection import comparable
 from coxswain.webapp.children import desired
 from coxswain.webapp.policy import is_identity
 from unit.objects import fields_of, stored

@@ -6,9 +6,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coxswain.control.shelf import Shelf
-from coxswain.kube.kinds import DEPLOYMENT, WEBAPP
-from coxswain.kube.observed import Observed, observe
+from coxswain.kernel.cache.packed_table import PackedTable
+from coxswain.kernel.objects.kinds import DEPLOYMENT, WEBAPP
+from coxswain.kernel.objects.projection import Projection, observe
 from coxswain.webapp.children import desired
 from unit.objects import observed_child, observed_webapp, webapp
 
@@ -16,7 +16,7 @@ PLACES = st.integers(0, 5)
 STEPS = st.lists(st.tuples(st.sampled_from(["put", "get", "remove"]), PLACES), max_size=40)
 
 
-def full() -> Observed:
+def full() -> Projection:
     """An object with something in every field."""
     managed = [
         {"manager": "coxswain", "operation": "Apply", "fieldsV1": {"f:spec": {"f:replicas": {}}}},
@@ -37,7 +37,7 @@ def full() -> Observed:
 
 
 def test_what_was_packed_comes_back_as_it_was() -> None:
-    shelf = Shelf[int](DEPLOYMENT, recent=1)
+    shelf = PackedTable[int](DEPLOYMENT, recent=1)
     observed = full()
     shelf.put(1, observed)
     shelf.put(2, observed_child())
@@ -48,7 +48,7 @@ def test_what_was_packed_comes_back_as_it_was() -> None:
 
 
 def test_what_was_looked_at_of_late_stays_as_it_is() -> None:
-    shelf = Shelf[int](DEPLOYMENT, recent=2)
+    shelf = PackedTable[int](DEPLOYMENT, recent=2)
     first, second = observed_child(version=1), observed_child(version=2)
     shelf.put(1, first)
     shelf.put(2, second)
@@ -67,7 +67,7 @@ def memory(value: Any) -> int:
 
 
 def test_packed_takes_a_fraction() -> None:
-    shelf = Shelf[int](DEPLOYMENT, recent=0)
+    shelf = PackedTable[int](DEPLOYMENT, recent=0)
     manifest = desired(webapp(ports=[{"name": "http", "containerPort": 8080}], config={"A": "1"}))[-1]
     metadata = {**manifest["metadata"], "uid": "child-1", "resourceVersion": "1"}
     observed = observe(DEPLOYMENT, {**manifest, "metadata": metadata})
@@ -81,7 +81,7 @@ def test_packed_takes_a_fraction() -> None:
 
 @given(STEPS)
 def test_it_is_a_dict(steps: list[tuple[str, int]]) -> None:
-    shelf, model = Shelf[int](DEPLOYMENT, recent=2), dict[int, Observed]()
+    shelf, model = PackedTable[int](DEPLOYMENT, recent=2), dict[int, Projection]()
     for version, (step, place) in enumerate(steps, start=1):
         if step == "put":
             shelf.put(place, observed_child(version=version))
@@ -93,14 +93,14 @@ def test_it_is_a_dict(steps: list[tuple[str, int]]) -> None:
         assert sorted(shelf) == sorted(model)
 
 
-def large() -> Observed:
+def large() -> Projection:
     """A WebApp with a file that takes far more memory than it has to."""
     return observed_webapp(spec={"files": [{"path": "/a", "content": "abcdefgh" * 100_000}]})
 
 
 def test_a_large_object_is_compressed_at_once_and_comes_back_as_it_was() -> None:
     """S4: sixty-four of them stayed as they were."""
-    shelf = Shelf[int](WEBAPP)
+    shelf = PackedTable[int](WEBAPP)
     observed = large()
     shelf.put(1, observed)
     for _ in range(2):

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from coxswain.control.reconcile import Outcome, Reconciler
-from coxswain.control.workqueue import WorkQueue
-from coxswain.kube.events import Recorder
+from coxswain.kernel.api.events import Recorder
+from coxswain.kernel.reconciling.reconciler import Outcome, Reconciler
+from coxswain.kernel.reconciling.workqueue import WorkQueue
 from simulation.bounds import Bounds
 from simulation.profiles import PROFILES, generate
 from simulation.recipes import RECIPES

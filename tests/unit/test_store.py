@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coxswain.control.store import HistoryReset, Key, Store
-from coxswain.kube.kinds import CONFIG_MAP, DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER, POD, SERVICE, WEBAPP, Kind
+from coxswain.kernel.cache.store import HistoryReset, Key, Store
+from coxswain.kernel.objects.kinds import CONFIG_MAP, DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER, POD, SERVICE, WEBAPP, Kind
 from unit.objects import observed_autoscaler, observed_child, observed_webapp
 
 WEB = Key("shop", "web")

@@ -16,14 +16,14 @@ from hypothesis.stateful import (
     rule,
 )
 
-from coxswain.control.store import HistoryReset, Key, Store, Sweep
-from coxswain.kube.kinds import SERVICE, WEBAPP, Kind
-from coxswain.kube.observed import Observed
+from coxswain.kernel.cache.store import HistoryReset, Key, Store, Sweep
+from coxswain.kernel.objects.kinds import SERVICE, WEBAPP, Kind
+from coxswain.kernel.objects.projection import Projection
 from unit.objects import observed_child, observed_webapp
 
 NAMES = ("one", "two")
 Place = tuple[Kind, str]
-State = dict[Place, Observed]
+State = dict[Place, Projection]
 
 kinds = st.sampled_from([WEBAPP, SERVICE])
 names = st.sampled_from(NAMES)
@@ -36,7 +36,7 @@ def key(name: str) -> Key:
     return Key("shop", name)
 
 
-def seen_by_watches(observed: Observed) -> bool:
+def seen_by_watches(observed: Projection) -> bool:
     """Whether the filter on the server lets an object through."""
     return observed.kind is WEBAPP or observed.label is not None
 
@@ -47,13 +47,13 @@ class News:
 
     place: Place
     version: int
-    observed: Observed | None
+    observed: Projection | None
     """None: it is gone, or out of the filter."""
     born: int
     """Sweeps of its kind that had ended when it was sent: what is later than two sweeps never comes."""
     epoch: int
     is_answer: bool = False
-    sent_for: Observed | None = None
+    sent_for: Projection | None = None
 
 
 @dataclass
@@ -62,7 +62,7 @@ class Listing:
 
     sweep: Sweep
     version: int | None = None
-    pages: list[Observed] = field(default_factory=list)
+    pages: list[Projection] = field(default_factory=list)
     found: list[Key] = field(default_factory=list)
 
 
@@ -94,7 +94,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     # What happens in the cluster.
 
-    def write(self, kind: Kind, name: str, webapp: str | None) -> Observed:
+    def write(self, kind: Kind, name: str, webapp: str | None) -> Projection:
         before = self.truth.get((kind, name))
         self.version += 1
         self.uids += before is None
@@ -106,7 +106,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.truth[kind, name] = after
         return after
 
-    def tell(self, before: Observed | None, after: Observed | None, place: Place) -> Any:
+    def tell(self, before: Projection | None, after: Projection | None, place: Place) -> Any:
         """Return what a watch with its filter tells of a change."""
         was = before is not None and seen_by_watches(before)
         now = after is not None and seen_by_watches(after)

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from coxswain.control import kopf_thread, supervise
-from coxswain.control.feed import Feed
-from coxswain.control.kopf_thread import KopfThread
-from coxswain.control.supervise import Supervisor
-from coxswain.kube.client import Client
-from coxswain.kube.errors import Unreachable
-from coxswain.kube.kinds import WEBAPP, Kind
+from coxswain.kernel.api.client import Client
+from coxswain.kernel.api.errors import Unreachable
+from coxswain.kernel.objects.kinds import WEBAPP, Kind
+from coxswain.kernel.watching import kopf_thread, supervisor
+from coxswain.kernel.watching.event_bridge import EventSink
+from coxswain.kernel.watching.kopf_thread import KopfThread
+from coxswain.kernel.watching.supervisor import Supervisor
 from coxswain.settings import WatchSettings
 
 
@@ -39,7 +39,7 @@ class Bench:
         settings = WatchSettings(restart_backoff=0.01, restart_backoff_limit=0.02)
         self.supervisor = Supervisor(Discovery(answers or []), self._watches, settings, _NoFeed)  # type: ignore[arg-type]
 
-    async def _watches(self, _: Feed, stop: asyncio.Event) -> None:
+    async def _watches(self, _: EventSink, stop: asyncio.Event) -> None:
         """Run until told to stop, or end at once as the script says."""
         self.runs += 1
         if self.ends:
@@ -159,7 +159,7 @@ def test_a_run_that_lasted_or_was_told_to_end_has_the_shortest_delay_again(monke
     assert pauses_of(bench, monkeypatch, 4) == [0.01, 0.02, 0.01, 0.02]
     bench = Bench()
     bench.ends = [RuntimeError("ERROR 500") for _ in range(3)]
-    monkeypatch.setattr(supervise, "_SOUND_SECONDS", -1.0)
+    monkeypatch.setattr(supervisor, "_SOUND_SECONDS", -1.0)
     assert pauses_of(bench, monkeypatch, 3) == [0.01, 0.01, 0.01]
 
 

@@ -2,8 +2,8 @@
 
 import asyncio
 
-from coxswain.kube.errors import Refused
-from coxswain.kube.throttle import Throttle
+from coxswain.kernel.api.errors import Refused
+from coxswain.kernel.api.throttle import Throttle
 
 
 def refused(retry_after: str) -> Refused:

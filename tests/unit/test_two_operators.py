@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from coxswain.control import reconcile
-from coxswain.kube.kinds import DEPLOYMENT
+from coxswain.kernel.objects.kinds import DEPLOYMENT
+from coxswain.kernel.reconciling import reconciler
 from coxswain.webapp.children import desired
 from coxswain.webapp.spec import Manifest, WebApp
 from unit.bench import WEB, Bench
@@ -64,7 +64,7 @@ class TwoOperators:
         for each, _ in self.operators.values():
             each.now += 0.1
         bench.writer.version = self._version()
-        self._monkeypatch.setattr(reconcile, "desired", rendering)
+        self._monkeypatch.setattr(reconciler, "desired", rendering)
         bench.run()
         self._share(bench)
         return list(bench.writer.sent)

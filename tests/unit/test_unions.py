@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from coxswain.kube.compare import Difference, Entry, differences
-from coxswain.kube.conflicts import Plan, plan
-from coxswain.kube.fields import text
-from coxswain.kube.kinds import kind_of
-from coxswain.kube.observed import observe
-from coxswain.kube.unions import rivals_in_list, rivals_in_map
+from coxswain.kernel.conflicts.diff import Difference, differences
+from coxswain.kernel.conflicts.unions import rivals_in_list, rivals_in_map
+from coxswain.kernel.conflicts.write_plan import Plan, plan
+from coxswain.kernel.objects.field_paths import Entry, text
+from coxswain.kernel.objects.kinds import kind_of
+from coxswain.kernel.objects.projection import observe
 from coxswain.webapp.children import desired
 from coxswain.webapp.policy import Policy
 from coxswain.webapp.spec import Manifest

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coxswain.kube.errors import Refused
-from coxswain.kube.events import Occurrence, Recorder
+from coxswain.kernel.api.errors import Refused
+from coxswain.kernel.api.events import EventRecord, Recorder
 from coxswain.webapp.co_writers import Conflict, Repair
 from coxswain.webapp.conditions import Observations, Urgency, status, urgency
 from coxswain.webapp.health import Child, Health, Level
@@ -97,7 +97,7 @@ class Posted:
 def test_every_event_is_valid(reason: str, note: str) -> None:
     posted = Posted()
     recorder = Recorder(posted, lambda: 0.0)  # type: ignore[arg-type]
-    asyncio.run(recorder.record(observed_webapp(), Occurrence(reason, "Apply", note, "Warning")))
+    asyncio.run(recorder.record(observed_webapp(), EventRecord(reason, "Apply", note, "Warning")))
     (body,) = posted.bodies
     assert 1 <= len(body["reason"].encode()) <= 128
     assert len(body["note"].encode()) <= 1024

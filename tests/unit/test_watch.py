@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from coxswain.control import watch as watch_module
-from coxswain.control.feed import Sign
-from coxswain.control.kopf_thread import KopfThread
-from coxswain.control.loop import Loop
-from coxswain.control.session import session
-from coxswain.control.supervise import Supervisor
-from coxswain.kube.client import Client
-from coxswain.kube.connection import connection
-from coxswain.kube.kinds import KINDS, POD, SERVICE, WEBAPP, Kind
-from coxswain.kube.throttle import Throttle
-from coxswain.kube.transport import HttpTransport
+from coxswain.kernel.api.client import Client
+from coxswain.kernel.api.connection import connection
+from coxswain.kernel.api.throttle import Throttle
+from coxswain.kernel.api.transport import HttpTransport
+from coxswain.kernel.manager import Manager
+from coxswain.kernel.objects.kinds import KINDS, POD, SERVICE, WEBAPP, Kind
+from coxswain.kernel.watching import kopf_watches as watch_module
+from coxswain.kernel.watching.event_bridge import Activity
+from coxswain.kernel.watching.kopf_thread import KopfThread
+from coxswain.kernel.watching.session import session
+from coxswain.kernel.watching.supervisor import Supervisor
 from coxswain.settings import Settings, WatchSettings
 from unit.fake_api import FakeApi, serving, until, written_kubeconfig
 
@@ -41,7 +41,7 @@ class Recording:
 
     def __init__(self) -> None:
         self.events: list[tuple[str | None, str]] = []
-        self.signs: Counter[tuple[Sign, Kind]] = Counter()
+        self.signs: Counter[tuple[Activity, Kind]] = Counter()
         self.starts: Counter[Kind] = Counter()
 
     def event(self, _: Kind, change: str | None, raw: Mapping[str, Any]) -> None:
@@ -50,7 +50,7 @@ class Recording:
     def started_over(self, kind: Kind, _: str | None) -> None:
         self.starts[kind] += 1
 
-    def alive(self, kind: Kind, _: str | None, sign: Sign) -> None:
+    def alive(self, kind: Kind, _: str | None, sign: Activity) -> None:
         self.signs[sign, kind] += 1
 
 
@@ -116,15 +116,15 @@ async def delivered(feed: Recording, name: str) -> None:
 def test_openings_lines_and_bookmarks_are_heard() -> None:
     async def body(bench: Bench) -> None:
         feed = await bench.watched(1)
-        assert feed.signs[Sign.LISTED, SERVICE] == feed.signs[Sign.OPENED, SERVICE] == 1
-        assert not feed.signs[Sign.HEARD, SERVICE]
+        assert feed.signs[Activity.LISTED, SERVICE] == feed.signs[Activity.OPENED, SERVICE] == 1
+        assert not feed.signs[Activity.HEARD, SERVICE]
         await bench.api.change(SERVICE, "ADDED", "web")
-        await until(lambda: feed.signs[Sign.HEARD, SERVICE])
+        await until(lambda: feed.signs[Activity.HEARD, SERVICE])
         await bench.api.bookmark(SERVICE)
-        await until(lambda: feed.signs[Sign.BOOKMARK, SERVICE])
-        assert not feed.signs[Sign.HEARD, POD]
+        await until(lambda: feed.signs[Activity.BOOKMARK, SERVICE])
+        assert not feed.signs[Activity.HEARD, POD]
         # Kopf itself opens the silent one anew, and from where it was: that is no new start.
-        await until(lambda: feed.signs[Sign.OPENED, POD] >= 2)
+        await until(lambda: feed.signs[Activity.OPENED, POD] >= 2)
         assert feed.starts[POD] == 1
 
     during(body)
@@ -165,14 +165,14 @@ def test_a_throttled_watch_waits_also_if_kopf_asks_again_at_once() -> None:
 
 
 @asynccontextmanager
-async def looping(api: FakeApi, settings: Settings, patience: float = 5) -> AsyncIterator[Loop]:
+async def looping(api: FakeApi, settings: Settings, patience: float = 5) -> AsyncIterator[Manager]:
     """A whole loop with the real Kopf."""
 
     async def connect() -> Any:
         return api.connection()
 
     client = Client(HttpTransport(api.connection()), Throttle(in_flight=8), timeout=patience, page_size=500)
-    loop = Loop(settings, client, KopfThread(connect, [None], settings.watch).run)
+    loop = Manager(settings, client, KopfThread(connect, [None], settings.watch).run)
     stop = asyncio.Event()
     running = asyncio.create_task(loop.run(stop))
     try:
@@ -267,10 +267,10 @@ def test_a_token_that_was_rotated_reaches_a_watch_that_is_opened_later(tmp_path:
             running = asyncio.create_task(supervisor.run())
             await until(lambda: feeds and len(feeds[0].starts) == len(KINDS))
             api.token = "second"
-            await until(lambda: feeds[0].signs[Sign.FAILED, POD])
+            await until(lambda: feeds[0].signs[Activity.FAILED, POD])
             token.write_text("second\n")
-            opened = feeds[0].signs[Sign.OPENED, POD]
-            await until(lambda: feeds[0].signs[Sign.OPENED, POD] > opened)
+            opened = feeds[0].signs[Activity.OPENED, POD]
+            await until(lambda: feeds[0].signs[Activity.OPENED, POD] > opened)
             assert len(feeds) == 1
             supervisor.stop()
             await asyncio.wait_for(running, 10)

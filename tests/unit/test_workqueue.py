@@ -2,8 +2,8 @@
 
 import asyncio
 
-from coxswain.control.store import Key
-from coxswain.control.workqueue import Lane, WorkQueue
+from coxswain.kernel.cache.store import Key
+from coxswain.kernel.reconciling.workqueue import Lane, WorkQueue
 
 A, B, C = Key("shop", "a"), Key("shop", "b"), Key("shop", "c")
 

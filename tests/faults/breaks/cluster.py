@@ -8,16 +8,16 @@ from typing import Any
 
 import aiohttp
 
-from coxswain.control import session
-from coxswain.control.progress import Progress
-from coxswain.control.store import Key, Store, Sweep
-from coxswain.control.supervise import Supervisor
-from coxswain.kube import errors
-from coxswain.kube.client import Client
-from coxswain.kube.connection import Connection
-from coxswain.kube.errors import RequestFailed
-from coxswain.kube.kinds import Kind
-from coxswain.kube.observed import Observed
+from coxswain.kernel.api import errors
+from coxswain.kernel.api.client import Client
+from coxswain.kernel.api.connection import Connection
+from coxswain.kernel.api.errors import RequestFailed
+from coxswain.kernel.cache.store import Key, Store, Sweep
+from coxswain.kernel.objects.kinds import Kind
+from coxswain.kernel.objects.projection import Projection
+from coxswain.kernel.watching import session
+from coxswain.kernel.watching.liveness import WatchLiveness
+from coxswain.kernel.watching.supervisor import Supervisor
 from faults.breaks import broken, put
 from faults.breaks.watches import no_new_kopf
 
@@ -66,7 +66,7 @@ def blind_to_history() -> None:
     def end_sweep(self: Store, sweep: Sweep, *arguments: Any) -> Any:
         return end(self, dataclasses.replace(sweep, newest_before=0), *arguments)
 
-    def answer(self: Store, observed: Observed, _sent_for: Observed | None) -> set[Key]:
+    def answer(self: Store, observed: Projection, _sent_for: Projection | None) -> set[Key]:
         return self.observe(observed)
 
     put(Store, end_sweep=end_sweep)
@@ -78,7 +78,7 @@ def discovery_not_awaited() -> None:
     async def served(_: Supervisor) -> None:
         return
 
-    put(Progress, silent=lambda _: {})
+    put(WatchLiveness, silent=lambda _: {})
     put(Supervisor, _wait_for_discovery=served)
 
 

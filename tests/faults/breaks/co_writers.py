@@ -4,14 +4,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from coxswain.control import child, news, scaling
-from coxswain.control.child import ChildWriter
-from coxswain.control.contest import Contests
-from coxswain.control.result import Result
-from coxswain.kube import apply, managed
-from coxswain.kube.apply import Writer
-from coxswain.kube.conflicts import Plan
-from coxswain.kube.observed import Observed
+from coxswain.kernel.api import writer
+from coxswain.kernel.api.writer import Writer
+from coxswain.kernel.conflicts import managed_fields
+from coxswain.kernel.conflicts.write_plan import Plan
+from coxswain.kernel.objects.projection import Projection
+from coxswain.kernel.reconciling import child, event_reasons, scaling
+from coxswain.kernel.reconciling.child import ChildWriter
+from coxswain.kernel.reconciling.result import Result
+from coxswain.kernel.reconciling.write_wars import WriteWars
 from coxswain.webapp import co_writers
 from coxswain.webapp.policy import Policy
 from coxswain.webapp.scaling import Scaling
@@ -26,7 +27,7 @@ def asks_no_policy() -> None:
 
 @broken("every apply is forced, over whatever is there by then")
 def forces_always() -> None:
-    async def update(self: Writer, manifest: Manifest, observed: Observed, **_: bool) -> Observed:  # noqa: ARG001
+    async def update(self: Writer, manifest: Manifest, observed: Projection, **_: bool) -> Projection:  # noqa: ARG001
         return await self._apply(manifest, {}, force=True)
 
     put(Writer, update=update)
@@ -44,17 +45,17 @@ def takes_no_rivals() -> None:
 
 @broken("managedFields are written over whatever they are by then")
 def takes_over_blindly() -> None:
-    patch = managed.patch
+    patch = managed_fields.patch
 
     def without_version(entries: Sequence[Mapping[str, Any]], version: str) -> list[dict[str, Any]]:
         return [step for step in patch(entries, version) if step["path"] != "/metadata/resourceVersion"]
 
-    put(apply, patch=without_version)
+    put(writer, patch=without_version)
 
 
 @broken("that a field is taken again and again is not noticed")
 def forgets_contests() -> None:
-    put(Contests, took_back=lambda *_: None)
+    put(WriteWars, took_back=lambda *_: None)
 
 
 @broken("the ledger keeps all that was ever put back")
@@ -68,7 +69,7 @@ def tells_what_it_found() -> None:
         return str(value)
 
     put(co_writers, shown=plainly)
-    put(news, shown=plainly)
+    put(event_reasons, shown=plainly)
 
 
 @broken("the replicas are left to an autoscaler without anybody having them meanwhile", passes=PEACE)
@@ -90,7 +91,7 @@ def takes_back_at_once() -> None:
 def replaces_with_all_pods() -> None:
     remove = Writer.remove
 
-    async def with_pods(self: Writer, child: Observed, **_: bool) -> None:
+    async def with_pods(self: Writer, child: Projection, **_: bool) -> None:
         await remove(self, child)
 
     put(Writer, remove=with_pods)
@@ -107,7 +108,7 @@ def releases_what_it_adopted() -> None:
             adopted.add(result.live.uid)
         return result
 
-    async def of_its_own(self: ChildWriter, webapp: WebApp, observed: Observed) -> Observed:
+    async def of_its_own(self: ChildWriter, webapp: WebApp, observed: Projection) -> Projection:
         return await release(self, webapp, observed) if observed.uid in adopted else observed
 
     put(ChildWriter, _apply=noting)
@@ -118,7 +119,7 @@ def releases_what_it_adopted() -> None:
 def adopts_anew() -> None:
     update = Writer.update
 
-    async def anew(self: Writer, manifest: Manifest, observed: Observed, *, force: bool) -> Observed:
+    async def anew(self: Writer, manifest: Manifest, observed: Projection, *, force: bool) -> Projection:
         if observed.owned is not None:
             return await update(self, manifest, observed, force=force)
         await self.remove(observed)

@@ -4,20 +4,20 @@ import asyncio
 from dataclasses import replace
 from typing import Any
 
-from coxswain.control import child, reconcile
-from coxswain.control.adoption import TakenNames
-from coxswain.control.attempts import Attempts
-from coxswain.control.child import ChildWriter, _child, _place
-from coxswain.control.contest import Contests
-from coxswain.control.loop import Loop
-from coxswain.control.reconcile import Outcome, Reconciler
-from coxswain.control.result import Result
-from coxswain.control.store import Key
-from coxswain.control.workqueue import WorkQueue
-from coxswain.kube.apply import Writer
-from coxswain.kube.errors import Refused
-from coxswain.kube.kinds import WEBAPP
-from coxswain.kube.observed import FIELD_MANAGER, Observed, observe
+from coxswain.kernel.api.errors import Refused
+from coxswain.kernel.api.writer import Writer
+from coxswain.kernel.cache.store import Key
+from coxswain.kernel.manager import Manager
+from coxswain.kernel.objects.kinds import WEBAPP
+from coxswain.kernel.objects.projection import FIELD_MANAGER, Projection, observe
+from coxswain.kernel.reconciling import child, reconciler
+from coxswain.kernel.reconciling.adoption import NameConflicts
+from coxswain.kernel.reconciling.attempts import Attempts
+from coxswain.kernel.reconciling.child import ChildWriter, _child, _place
+from coxswain.kernel.reconciling.reconciler import Outcome, Reconciler
+from coxswain.kernel.reconciling.result import Result
+from coxswain.kernel.reconciling.workqueue import WorkQueue
+from coxswain.kernel.reconciling.write_wars import WriteWars
 from coxswain.webapp.conditions import Observations
 from coxswain.webapp.health import MISSING, Level, health
 from coxswain.webapp.spec import Manifest, WebApp
@@ -26,17 +26,17 @@ from faults.breaks import PEACE, broken, put
 
 @broken("a child is known by its owner's name, not by its uid", passes=PEACE)
 def owner_by_name() -> None:
-    def is_child_of(self: Observed, webapp: WebApp) -> bool:
+    def is_child_of(self: Projection, webapp: WebApp) -> bool:
         return self.controller is None or self.controller.name == webapp.name
 
-    put(Observed, is_child_of=is_child_of)
+    put(Projection, is_child_of=is_child_of)
 
 
 @broken("a status whose WebApp is not there is sent again at once", passes=PEACE)
 def insists_on_its_status() -> None:
     write = Writer.write_status
 
-    async def insist(self: Writer, *arguments: Any) -> Observed:
+    async def insist(self: Writer, *arguments: Any) -> Projection:
         while True:
             try:
                 return await write(self, *arguments)
@@ -50,14 +50,14 @@ def insists_on_its_status() -> None:
 
 @broken("a WebApp that is being deleted is reconciled on", passes=PEACE)
 def makes_anew_what_goes() -> None:
-    init = Observed.__init__
+    init = Projection.__init__
 
-    def staying(self: Observed, *arguments: Any, **named: Any) -> None:
+    def staying(self: Projection, *arguments: Any, **named: Any) -> None:
         init(self, *arguments, **named)
         if self.kind is WEBAPP:
             object.__setattr__(self, "going", False)
 
-    put(Observed, __init__=staying)
+    put(Projection, __init__=staying)
 
 
 @broken("what failed is tried again at once, without backoff")
@@ -113,7 +113,7 @@ def sees_no_drift() -> None:
 
 @broken("an update sends back the labels and annotations that it finds, and so takes those of others", passes=PEACE)
 def reads_modifies_writes() -> None:
-    async def update(self: Writer, manifest: Manifest, observed: Observed, **_: bool) -> Observed:
+    async def update(self: Writer, manifest: Manifest, observed: Projection, **_: bool) -> Projection:
         found = observed.content["metadata"]
         metadata = {"uid": observed.uid, **manifest["metadata"]}
         for part in ("labels", "annotations"):
@@ -135,7 +135,7 @@ def fights_a_policy() -> None:
     tell = Reconciler._tell
     without_effect: list[Key] = []
 
-    def refusals_only(self: Attempts, key: Key, manifest: Manifest, live: Observed | None, refused: Any) -> None:
+    def refusals_only(self: Attempts, key: Key, manifest: Manifest, live: Projection | None, refused: Any) -> None:
         if refused is None:
             without_effect.append(key)
         else:
@@ -148,13 +148,13 @@ def fights_a_policy() -> None:
         return replace(outcome, again=outcome.again or fought)
 
     put(Attempts, remember=refusals_only)
-    put(Contests, took_back=lambda *_: None)
+    put(WriteWars, took_back=lambda *_: None)
     put(Reconciler, _tell=again)
 
 
 @broken("a status is written to whatever bears the name by now", passes=PEACE)
 def tells_a_namesake() -> None:
-    async def blindly(self: Writer, webapp: Observed, status: Any) -> Observed:
+    async def blindly(self: Writer, webapp: Projection, status: Any) -> Projection:
         metadata = {"name": webapp.name, "namespace": webapp.namespace}
         manifest = {"apiVersion": WEBAPP.api_version, "kind": WEBAPP.kind, "metadata": metadata, "status": status}
         answer = await self._client.apply(
@@ -167,7 +167,7 @@ def tells_a_namesake() -> None:
 
 @broken("a child is created by a plain apply, which takes what bears its name", passes=PEACE)
 def adopts_by_name() -> None:
-    async def create(self: Writer, manifest: Manifest) -> Observed:
+    async def create(self: Writer, manifest: Manifest) -> Projection:
         return await self._apply(manifest, {}, force=True)
 
     put(Writer, create=create)
@@ -178,35 +178,35 @@ def never_looks_again() -> None:
     def nothing(self: Reconciler) -> None:
         pass
 
-    put(TakenNames, again=lambda *_: None)
+    put(NameConflicts, again=lambda *_: None)
     put(Reconciler, look_again=nothing)
 
 
 @broken("the status is silent about a child that could not be written")
 def hides_refusals() -> None:
-    status = reconcile.status  # type: ignore[attr-defined]
+    status = reconciler.status  # type: ignore[attr-defined]
 
     def silent(webapp: Any, found: Observations, *rest: Any) -> Any:
         told = [child for child in found.children if child.health.level is not Level.DEGRADED]
         return status(webapp, replace(found, children=told), *rest)
 
-    put(reconcile, status=silent)
+    put(reconciler, status=silent)
 
 
 @broken("one WebApp at a time, and the next only when this one is no longer refused", passes=PEACE)
 def waits_for_the_poisoned() -> None:
-    handle = Loop._handle
+    handle = Manager._handle
     turn = asyncio.Lock()
 
-    async def one_by_one(self: Loop, key: Any) -> None:
+    async def one_by_one(self: Manager, key: Any) -> None:
         async with turn:
             await handle(self, key)
             while (webapp := self._store.webapp(key)) is not None and _stalled(webapp):
                 await asyncio.sleep(0.5)
 
-    put(Loop, _handle=one_by_one)
+    put(Manager, _handle=one_by_one)
 
 
-def _stalled(webapp: Observed) -> bool:
+def _stalled(webapp: Projection) -> bool:
     conditions = webapp.content.get("status", {}).get("conditions", [])
     return any(found["type"] == "Stalled" and found["status"] == "True" for found in conditions)

@@ -5,17 +5,17 @@ import logging
 from typing import Any
 
 from coxswain import probes
-from coxswain.control import reconcile
-from coxswain.control.attempts import Attempts
-from coxswain.control.loop import Loop
-from coxswain.control.reconcile import Outcome, Reconciler
-from coxswain.control.resync import Resync
-from coxswain.control.store import Key
-from coxswain.kube.apply import Writer
-from coxswain.kube.errors import RequestFailed
-from coxswain.kube.events import Occurrence
-from coxswain.kube.kinds import CONFIG_MAP, DEPLOYMENT, SERVICE, WEBAPP, Kind
-from coxswain.kube.observed import Observed
+from coxswain.kernel.api.errors import RequestFailed
+from coxswain.kernel.api.events import EventRecord
+from coxswain.kernel.api.writer import Writer
+from coxswain.kernel.cache.resync import Resync
+from coxswain.kernel.cache.store import Key
+from coxswain.kernel.manager import Manager
+from coxswain.kernel.objects.kinds import CONFIG_MAP, DEPLOYMENT, SERVICE, WEBAPP, Kind
+from coxswain.kernel.objects.projection import Projection
+from coxswain.kernel.reconciling import reconciler
+from coxswain.kernel.reconciling.attempts import Attempts
+from coxswain.kernel.reconciling.reconciler import Outcome, Reconciler
 from coxswain.webapp.spec import Manifest
 from faults.breaks import PEACE, broken, put
 from faults.secret import SECRET
@@ -30,10 +30,10 @@ def chatters() -> None:
     tell = Reconciler._tell
     number = 0
 
-    async def loudly(self: Reconciler, key: Key, observed: Observed, *rest: Any, **named: Any) -> Outcome:
+    async def loudly(self: Reconciler, key: Key, observed: Projection, *rest: Any, **named: Any) -> Outcome:
         nonlocal number
         number += 1
-        await self._recorder.record(observed, Occurrence("Alive", "Reconcile", f"reconcile {'x' * number}"))
+        await self._recorder.record(observed, EventRecord("Alive", "Reconcile", f"reconcile {'x' * number}"))
         outcome = await tell(self, key, observed, *rest, **named)
         return Outcome(outcome.failed, outcome.again, min(outcome.after or 1.0, 1.0))
 
@@ -42,22 +42,22 @@ def chatters() -> None:
 
 @broken("it is deaf to WebApps once one of them was deleted", always=True)
 def deaf_after_a_deletion() -> None:
-    take = Loop._take
+    take = Manager._take
     deaf = False
 
-    def listen(self: Loop, feed: Any, observed: Observed, gone: bool) -> None:
+    def listen(self: Manager, feed: Any, observed: Projection, gone: bool) -> None:
         nonlocal deaf
         if observed.kind is WEBAPP and deaf:
             return
         deaf |= observed.kind is WEBAPP and gone
         take(self, feed, observed, gone)
 
-    put(Loop, _take=listen)
+    put(Manager, _take=listen)
 
 
 @broken("the status says Ready as soon as the children are written", always=True)
 def claims_to_be_ready() -> None:
-    status = reconcile.status  # type: ignore[attr-defined]
+    status = reconciler.status  # type: ignore[attr-defined]
 
     def ready(*arguments: Any) -> Any:
         made = status(*arguments)
@@ -66,14 +66,14 @@ def claims_to_be_ready() -> None:
                 condition |= {"status": "True", "reason": "Ready", "message": "everything runs as the spec says"}
         return made
 
-    put(reconcile, status=ready)
+    put(reconciler, status=ready)
 
 
 @broken("a Deployment is created with 0 replicas, and scaled up by the next reconcile", always=True)
 def begins_with_nothing() -> None:
     create = Writer.create
 
-    async def without_pods(self: Writer, manifest: Manifest) -> Observed:
+    async def without_pods(self: Writer, manifest: Manifest) -> Projection:
         if manifest["kind"] == DEPLOYMENT.kind:
             manifest = {**manifest, "spec": {**manifest["spec"], "replicas": 0}}
         return await create(self, manifest)
@@ -139,7 +139,7 @@ def writes_elsewhere() -> None:
 def remakes_services() -> None:
     update = Writer.update
 
-    async def remake(self: Writer, manifest: Manifest, observed: Observed, *, force: bool) -> Observed:
+    async def remake(self: Writer, manifest: Manifest, observed: Projection, *, force: bool) -> Projection:
         if observed.kind is not SERVICE:
             return await update(self, manifest, observed, force=force)
         await self.remove(observed)

@@ -2,32 +2,32 @@
 
 import asyncio
 
-from coxswain.control.loop import Loop
+from coxswain.kernel.manager import Manager
 from faults.breaks import broken, put
 
 
 @broken("liveness says only that the main loop turns")
 def liveness_sees_no_watch() -> None:
-    put(Loop, dead=property(lambda _: []))
+    put(Manager, dead=property(lambda _: []))
 
 
 @broken("readiness does not wait until all kinds are listed and watched")
 def ready_before_all_is_listed() -> None:
-    put(Loop, missing=property(lambda _: []), ready=property(lambda _: True))
+    put(Manager, missing=property(lambda _: []), ready=property(lambda _: True))
 
 
 @broken("SIGTERM cuts off what is in hand")
 def drops_what_is_in_hand() -> None:
-    async def at_once(self: Loop, supervision: asyncio.Task[None]) -> None:
+    async def at_once(self: Manager, supervision: asyncio.Task[None]) -> None:
         for task in [*self._in_hand, supervision]:
             task.cancel()
 
-    put(Loop, _drain=at_once)
+    put(Manager, _drain=at_once)
 
 
 @broken("SIGTERM waits for as long as what is in hand takes")
 def never_ends() -> None:
-    async def patient(self: Loop, supervision: asyncio.Task[None]) -> None:
+    async def patient(self: Manager, supervision: asyncio.Task[None]) -> None:
         await asyncio.wait([*self._in_hand, supervision], timeout=60)
 
-    put(Loop, _drain=patient)
+    put(Manager, _drain=patient)

@@ -2,16 +2,16 @@
 
 from typing import Any
 
-from coxswain.kube import conflicts
-from coxswain.kube.compare import Difference
+from coxswain.kernel.conflicts import write_plan
+from coxswain.kernel.conflicts.diff import Difference
 from faults.breaks import broken, put
 
 
 @broken("a field that is no longer wanted, but is still owned, is no difference")
 def gives_nothing_up() -> None:
-    compare = conflicts.differences  # type: ignore[attr-defined]
+    compare = write_plan.differences  # type: ignore[attr-defined]
 
     def lenient(*arguments: Any) -> list[Difference]:
         return [found for found in compare(*arguments) if found.wanted is not None]
 
-    put(conflicts, differences=lenient)
+    put(write_plan, differences=lenient)

@@ -6,21 +6,22 @@ from collections.abc import Callable
 from typing import Any
 
 from coxswain import probes
-from coxswain.control import reconcile
-from coxswain.control.coverage import Coverage, View
-from coxswain.kube import client, observed, transport
+from coxswain.kernel.api import client, transport
+from coxswain.kernel.cache.coverage import Coverage, View
+from coxswain.kernel.objects import projection
+from coxswain.kernel.reconciling import reconciler
 from coxswain.webapp.spec import Manifest
 from faults.breaks import broken, put
 
 
 @broken("it is an operator of another version: it has another opinion of progressDeadlineSeconds")
 def renders_another_value() -> None:
-    desired: Callable[..., list[Manifest]] = reconcile.desired  # type: ignore[attr-defined]
+    desired: Callable[..., list[Manifest]] = reconciler.desired  # type: ignore[attr-defined]
 
     def another(*arguments: Any) -> list[Manifest]:
         return [_another(manifest) for manifest in desired(*arguments)]
 
-    put(reconcile, desired=another)
+    put(reconciler, desired=another)
 
 
 def _another(manifest: Manifest) -> Manifest:
@@ -49,7 +50,7 @@ def waits_by_the_time_of_day() -> None:
 def keeps_all_whole() -> None:
     put(client, _PAGE_BYTES=1 << 40, _FIRST_PAGE=500)
     put(transport, _LARGEST_BYTES=1 << 40)
-    put(observed, _is_foreign=lambda *_: False, _bounded=lambda raw, _: raw)
+    put(projection, _is_foreign=lambda *_: False, _bounded=lambda raw, _: raw)
 
 
 @broken("connections to the probes are limited neither in number nor in time")

@@ -7,19 +7,19 @@ from typing import Any
 
 import aiohttp
 
-import coxswain.control.watch as watching
-from coxswain.control import session
-from coxswain.control.child import ChildWriter
-from coxswain.control.feed import Crossing
-from coxswain.control.freshness import Freshness
-from coxswain.control.loop import Loop
-from coxswain.control.progress import Progress
-from coxswain.control.resync import Resync
-from coxswain.control.store import Key, Store
-from coxswain.control.supervise import Supervisor
-from coxswain.kube.apply import Writer
-from coxswain.kube.kinds import Kind
-from coxswain.kube.observed import Observed
+import coxswain.kernel.watching.kopf_watches as watching
+from coxswain.kernel.api.writer import Writer
+from coxswain.kernel.cache.resync import Resync
+from coxswain.kernel.cache.store import Key, Store
+from coxswain.kernel.manager import Manager
+from coxswain.kernel.objects.kinds import Kind
+from coxswain.kernel.objects.projection import Projection
+from coxswain.kernel.reconciling.child import ChildWriter
+from coxswain.kernel.reconciling.generation_guard import GenerationGuard
+from coxswain.kernel.watching import session
+from coxswain.kernel.watching.event_bridge import EventBridge
+from coxswain.kernel.watching.liveness import WatchLiveness
+from coxswain.kernel.watching.supervisor import Supervisor
 from faults.breaks import broken, put
 
 
@@ -69,7 +69,7 @@ def deaf_to_silence() -> None:
         return made
 
     put(watching, _kopf_settings=patient)
-    put(Progress, silent=lambda _: {})
+    put(WatchLiveness, silent=lambda _: {})
 
 
 @broken("a watch that broke goes on from what is there now")
@@ -127,7 +127,7 @@ def no_pace() -> None:
 def events_as_deltas() -> None:
     observe = Store.observe
 
-    def next_only(self: Store, observed: Observed) -> set[Key]:
+    def next_only(self: Store, observed: Projection) -> set[Key]:
         known = self.get(observed.kind, Key(observed.namespace, observed.name))
         if known is not None and known.uid == observed.uid and _generation(observed) > _generation(known) + 1:
             return set()
@@ -136,13 +136,13 @@ def events_as_deltas() -> None:
     put(Store, observe=next_only)
 
 
-def _generation(observed: Observed) -> int:
+def _generation(observed: Projection) -> int:
     return int(observed.content["metadata"].get("generation", 0))
 
 
 @broken("an update carries neither uid nor version: a namesake is written too")
 def writes_to_namesakes() -> None:
-    async def update(self: Writer, manifest: Any, _: Observed, **__: bool) -> Observed:
+    async def update(self: Writer, manifest: Any, _: Projection, **__: bool) -> Projection:
         return await self._apply(manifest, {}, force=True)
 
     put(Writer, update=update)
@@ -150,10 +150,10 @@ def writes_to_namesakes() -> None:
 
 @broken("an event that comes twice is undone")
 def counts_events() -> None:
-    take = Loop._take
+    take = Manager._take
     seen: set[tuple[Kind, str, str, int, bool]] = set()
 
-    def count(self: Loop, feed: Crossing, observed: Observed, gone: bool) -> None:
+    def count(self: Manager, feed: EventBridge, observed: Projection, gone: bool) -> None:
         event = (observed.kind, observed.namespace, observed.name, observed.version, gone)
         if event not in seen:
             seen.add(event)
@@ -162,7 +162,7 @@ def counts_events() -> None:
         place = Key(observed.namespace, observed.name)
         self._store._replace(observed.kind, place, self._store.get(observed.kind, place), None)
 
-    put(Loop, _take=count)
+    put(Manager, _take=count)
 
 
 @broken("the first write for a WebApp is decided on the store alone, however old its WebApp is")
@@ -170,7 +170,7 @@ def trusts_its_first_list() -> None:
     async def unasked(*_: object) -> None:
         return
 
-    put(Freshness, before_a_write=unasked)
+    put(GenerationGuard, before_a_write=unasked)
 
 
 @broken("a start applies everything, with neither a comparison nor a precondition")
@@ -178,7 +178,7 @@ def applies_unasked() -> None:
     update = ChildWriter._update
     applied: set[tuple[Kind, str]] = set()
 
-    async def apply_first(self: ChildWriter, webapp: Any, manifest: Any, observed: Observed) -> Any:
+    async def apply_first(self: ChildWriter, webapp: Any, manifest: Any, observed: Projection) -> Any:
         if observed.is_child_of(webapp) and not observed.going and (observed.kind, observed.name) not in applied:
             applied.add((observed.kind, observed.name))
             observed = await self._writer._apply(manifest, {}, force=True)
@@ -191,14 +191,14 @@ def applies_unasked() -> None:
 @broken("ADDED is no news of a name that is known, and no conflict makes it look")
 def added_is_for_the_new() -> None:
     no_sweep_after_a_relist.apply()
-    take = Crossing.event
+    take = EventBridge.event
     known: set[tuple[str, str, str]] = set()
 
-    def event(self: Crossing, kind: Kind, change: str | None, raw: Mapping[str, Any]) -> None:
+    def event(self: EventBridge, kind: Kind, change: str | None, raw: Mapping[str, Any]) -> None:
         place = (kind.plural, raw["metadata"].get("namespace", ""), raw["metadata"]["name"])
         if change == "ADDED" and place in known:
             return
         (known.discard if change == "DELETED" else known.add)(place)
         take(self, kind, change, raw)
 
-    put(Crossing, event=event)
+    put(EventBridge, event=event)

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from coxswain.control.loop import Loop
-from coxswain.control.reconcile import Outcome, Reconciler
-from coxswain.control.resync import Resync
-from coxswain.control.store import Key
-from coxswain.kube.errors import RequestFailed
-from coxswain.kube.kinds import CHILDREN
+from coxswain.kernel.api.errors import RequestFailed
+from coxswain.kernel.cache.resync import Resync
+from coxswain.kernel.cache.store import Key
+from coxswain.kernel.manager import Manager
+from coxswain.kernel.objects.kinds import CHILDREN
+from coxswain.kernel.reconciling.reconciler import Outcome, Reconciler
 from faults.breaks import broken, put
 
 
@@ -19,9 +19,9 @@ def forgets_at_restart() -> None:
         named |= {"found": lambda _: None, "resynced": lambda: None}
         init(self, *arguments, **named)
 
-    take = Loop._take
+    take = Manager._take
 
-    def take_events(self: Loop, feed: Any, observed: Any, gone: bool) -> None:
+    def take_events(self: Manager, feed: Any, observed: Any, gone: bool) -> None:
         known = self._store.get(observed.kind, Key(observed.namespace, observed.name)) is not None
         if self._resync.complete.is_set() or known or gone:
             take(self, feed, observed, gone)
@@ -29,34 +29,34 @@ def forgets_at_restart() -> None:
             self._store.observe(observed)
 
     put(Resync, __init__=silent)
-    put(Loop, _take=take_events)
+    put(Manager, _take=take_events)
 
 
 @broken("a WebApp whose reconcile has failed is left alone until it changes")
 def never_retries() -> None:
-    failed, follow_up, handle = Loop._failed, Loop._follow_up, Loop._handle
+    failed, follow_up, handle = Manager._failed, Manager._follow_up, Manager._handle
     given_up: dict[Key, Any] = {}
 
-    def generation(self: Loop, key: Key) -> Any:
+    def generation(self: Manager, key: Key) -> Any:
         webapp = self._store.webapp(key)
         return None if webapp is None else webapp.content["metadata"]["generation"]
 
-    def note(self: Loop, key: Key, error: RequestFailed) -> None:
+    def note(self: Manager, key: Key, error: RequestFailed) -> None:
         given_up[key] = generation(self, key)
         failed(self, key, error)
 
-    def note_retry(self: Loop, key: Key, outcome: Outcome) -> None:
+    def note_retry(self: Manager, key: Key, outcome: Outcome) -> None:
         if outcome.retry:
             given_up[key] = generation(self, key)
         follow_up(self, key, outcome)
 
-    async def once(self: Loop, key: Key) -> None:
+    async def once(self: Manager, key: Key) -> None:
         if key in given_up and given_up[key] == generation(self, key):
             self._queue.done(key)
             return
         await handle(self, key)
 
-    put(Loop, _failed=note, _follow_up=note_retry, _handle=once)
+    put(Manager, _failed=note, _follow_up=note_retry, _handle=once)
 
 
 @broken("children of a WebApp that is gone are deleted by the operator, too", always=True)

@@ -1,1 +1,0 @@
-"""The loop: watch and sweep fill the store, keys go through the workqueue, reconcile reads the present."""

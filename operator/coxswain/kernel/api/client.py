@@ -1,0 +1,183 @@
+"""Requests to the API server: JSON in, JSON out, and errors of three sorts."""
+
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any
+
+from coxswain.kernel.api.errors import Refused, RequestFailed, TooLarge, Undecodable
+from coxswain.kernel.api.throttle import Throttle
+from coxswain.kernel.api.transport import Transport
+from coxswain.kernel.objects.kinds import KINDS, Kind
+
+_JSON = "application/json"
+_APPLY = "application/apply-patch+yaml"
+_JSON_PATCH = "application/json-patch+json"
+
+_FIRST_PAGE = 16
+"""Objects in the first page of a collection, whose objects may have 1.5 MB each."""
+_PAGE_BYTES = 4 * 1024 * 1024
+"""Size of a page. Decoded it takes 20 times as much memory if it is all short keys, and the pod has 512 MiB."""
+
+
+class Client:
+    """Sends requests to the API server; never retries: the workqueue does."""
+
+    def __init__(self, transport: Transport, throttle: Throttle, *, timeout: float, page_size: int) -> None:
+        """Give each request, once it has its turn, `timeout` seconds."""
+        self._transport = transport
+        self._throttle = throttle
+        self._timeout = timeout
+        self._page_size = page_size
+        self._limits: dict[str, int] = {}
+        """Objects that a page of a collection should have."""
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._transport.close()
+
+    def end(self) -> None:
+        """Send nothing any more: `Ending` is what requests fail with. Those under way go on."""
+        self._throttle.end()
+
+    async def get(self, kind: Kind, namespace: str, name: str) -> dict[str, Any]:
+        """Return an object."""
+        return await self._request("GET", kind.path(namespace, name))
+
+    async def pages(self, kind: Kind, namespace: str | None) -> AsyncIterator[dict[str, Any]]:
+        """Yield the pages of a consistent LIST: all carry the resourceVersion of the first.
+
+        Their number of objects follows the objects' size, and is halved if a page is too large or takes too long.
+
+        A continue token that has expired is a `Refused` with status 410.
+        """
+        path = kind.path(namespace)
+        query = [("labelSelector", kind.label_selector)] if kind.label_selector else []
+        limit, token = self._limits.get(path, min(_FIRST_PAGE, self._page_size)), ""
+        while True:
+            present = [("limit", str(limit)), *query, *([("continue", token)] if token else [])]
+            try:
+                page, size = await self._sized_request("GET", path, query=present)
+            except RequestFailed as error:
+                if limit == 1 or not _was_too_much(error):
+                    raise
+                limit = self._limits[path] = limit // 2
+                continue
+            items = page.get("items")
+            if isinstance(items, list) and items:
+                limit = self._limits[path] = next_limit(limit, len(items), size, self._page_size)
+            yield page
+            token = page["metadata"].get("continue", "")
+            # The next page is not decoded beside this one.
+            del page, items
+            if not token:
+                return
+
+    async def create(self, kind: Kind, namespace: str, manifest: Mapping[str, Any]) -> dict[str, Any]:
+        """Create an object by POST."""
+        return await self._request("POST", kind.path(namespace), body=manifest, content_type=_JSON)
+
+    async def apply(
+        self,
+        kind: Kind,
+        manifest: Mapping[str, Any],
+        *,
+        field_manager: str,
+        force: bool,
+        subresource: str | None = None,
+    ) -> dict[str, Any]:
+        """Apply a manifest on the server: fields that it names become the field manager's.
+
+        Without `force`, 409 with causes if another manager holds one of them at another value.
+        """
+        metadata = manifest["metadata"]
+        path = kind.path(metadata["namespace"], metadata["name"], subresource)
+        query = [("fieldManager", field_manager), ("force", "true" if force else "false")]
+        return await self._request("PATCH", path, query=query, body=manifest, content_type=_APPLY)
+
+    async def json_patch(
+        self, kind: Kind, namespace: str, name: str, operations: Sequence[Mapping[str, Any]]
+    ) -> dict[str, Any]:
+        """Change an object by JSON Patch."""
+        return await self._request("PATCH", kind.path(namespace, name), body=operations, content_type=_JSON_PATCH)
+
+    async def delete(
+        self, kind: Kind, namespace: str, name: str, *, uid: str, version: int, orphan: bool = False
+    ) -> None:
+        """Delete an object if it is the one with this uid and resourceVersion; else 409.
+
+        With `orphan`, what it controls stays.
+        """
+        options = {
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "preconditions": {"uid": uid, "resourceVersion": str(version)},
+            "propagationPolicy": "Orphan" if orphan else "Background",
+        }
+        await self._request("DELETE", kind.path(namespace, name), body=options, content_type=_JSON)
+
+    async def missing_kinds(self) -> list[Kind]:
+        """Return the kinds of ours that the API server does not serve."""
+        served: dict[str, set[str]] = {}
+        for path in sorted({kind.group_path for kind in KINDS}):
+            try:
+                group = await self._request("GET", path)
+            except Refused as error:
+                if error.status != 404:
+                    raise
+                group = {}
+            served[path] = {resource["name"] for resource in group.get("resources", [])}
+        return [kind for kind in KINDS if kind.plural not in served[kind.group_path]]
+
+    async def _request(self, method: str, path: str, **request: Any) -> dict[str, Any]:
+        answer, _ = await self._sized_request(method, path, **request)
+        return answer
+
+    async def _sized_request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Sequence[tuple[str, str]] = (),
+        body: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+        content_type: str | None = None,
+    ) -> tuple[dict[str, Any], int]:
+        """Send a request; return the answer and its size in bytes."""
+        headers = {"Accept": _JSON, **({"Content-Type": content_type} if content_type else {})}
+        writing = method != "GET"
+        async with self._throttle.turn(writing=writing):
+            answer = await self._transport.send(
+                method, path, query=query, headers=headers, body=body, seconds=self._timeout
+            )
+        try:
+            return _decoded(answer.status, answer.payload, answer.retry_after), len(answer.payload)
+        except Refused as error:
+            self._throttle.refused(error, writing=writing)
+            if error.status == 401:
+                self._transport.doubt_credentials()
+            raise
+
+
+def next_limit(limit: int, count: int, size: int, largest: int) -> int:
+    """Return how many objects the next page should have, after one of `count` objects and `size` bytes.
+
+    It grows at most fourfold, since the objects that follow may be larger than all before them.
+    """
+    fitting = int(_PAGE_BYTES * count / max(size, 1))
+    return max(1, min(fitting, 4 * limit, largest))
+
+
+def _was_too_much(error: RequestFailed) -> bool:
+    return isinstance(error, TooLarge) or isinstance(error.__cause__, TimeoutError)
+
+
+def _decoded(status: int, payload: bytes, retry_after: str | None) -> dict[str, Any]:
+    try:
+        body = json.loads(payload)
+    except ValueError:
+        body = None
+    if status >= 400:
+        told = body if isinstance(body, dict) else {"message": payload[:500].decode(errors="replace")}
+        raise Refused(status, told, retry_after=retry_after)
+    if not isinstance(body, dict):
+        raise Undecodable(f"an answer with status {status} is no JSON object: {payload[:80]!r}")
+    return body

@@ -1,0 +1,233 @@
+"""How the API server is reached: address, trust, credentials and proxy, the same for our client and for Kopf's.
+
+Whom we trust and through what we go is said by the kubeconfig, not by variables of the machine.
+"""
+
+import asyncio
+import logging
+import os
+import ssl
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import aiohttp
+from aiohttp.connector import Connection as Wire
+from aiohttp.tracing import Trace
+from kubernetes.aio.config import ConfigException
+
+from coxswain.kernel.api.credentials import Access, Fixed, InCluster, Kubeconfig, NoConnection, Source, Tls, one_line
+
+log = logging.getLogger(__name__)
+
+_READ_SECONDS = 20.0
+"""A plugin has so long."""
+_RENEWAL_INTERVAL = 5.0
+"""Seconds at least between two renewals because the credentials were not accepted: each may run a plugin."""
+_OLD_CONNECTION_SECONDS = 30.0
+"""Connections with old certificates are closed so long after a rotation: requests of ours have ended by then, and
+watches are opened anew."""
+
+
+async def connection(kubeconfig: Path | None, context: str | None, *, token_interval: float) -> "Connection":
+    """Return a connection for one event loop; its credentials are read again every `token_interval` seconds.
+
+    Raises:
+        NoConnection: with what was tried, on one line.
+    """
+    where = f"the kubeconfig {kubeconfig}" if kubeconfig else "a pod's ServiceAccount or kubectl's kubeconfig"
+    try:
+        source, access = await _first(kubeconfig, context)
+        made = Connection(source, access, interval=token_interval)
+        made.check()
+    except NoConnection:
+        raise
+    # A kubeconfig may have any content, and the library's errors for it are of many types.
+    except Exception as error:
+        raise NoConnection(f"no way to the API server by {where}: {one_line(error)}; check --kubeconfig") from error
+    return made
+
+
+def plain(host: str) -> "Connection":
+    """Return a connection without credentials."""
+    access = Access(host)
+    return Connection(Fixed(access), access, interval=float("inf"))
+
+
+async def _first(kubeconfig: Path | None, context: str | None) -> tuple[Source, Access]:
+    if kubeconfig is None and context is None:
+        pod = InCluster()
+        try:
+            return pod, await pod.read()
+        except ConfigException as error:
+            log.debug("not in a pod (%s); using kubectl's kubeconfig", one_line(error))
+    source = Kubeconfig(kubeconfig, context)
+    async with asyncio.timeout(_READ_SECONDS):
+        return source, await source.read()
+
+
+class Connection:
+    """A way to the API server that follows the rotation of each credential."""
+
+    def __init__(self, source: Source, access: Access, *, interval: float) -> None:
+        """Begin with `access`; read the source again every `interval` seconds."""
+        self._source = source
+        self._access = access
+        self._interval = interval
+        self._due = _now() + interval
+        self._renewed = float("-inf")
+        self._renew = False
+
+    @property
+    def host(self) -> str:
+        """The API server's URL."""
+        return self._access.host
+
+    @property
+    def tls(self) -> Tls:
+        """Trust and client certificate as they are now."""
+        return self._access.tls
+
+    def check(self) -> None:
+        """Raise what is wrong with CA or certificates."""
+        _context(self._access.tls)
+
+    async def authorization(self) -> str | None:
+        """Return the present Authorization header, read anew when it is time."""
+        if _now() >= self._due:
+            await self._refresh()
+        return self._access.authorization
+
+    def doubt(self) -> None:
+        """Renew the credentials before the next request: the server did not accept them, or is not trusted."""
+        self._renew = True
+        self._due = max(_now(), self._renewed + _RENEWAL_INTERVAL)
+
+    def session(
+        self, user_agent: str, middlewares: Sequence[aiohttp.ClientMiddlewareType] = ()
+    ) -> aiohttp.ClientSession:
+        """Return a session of the running event loop, with all settings of the connection."""
+
+        async def credentials(
+            request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType
+        ) -> aiohttp.ClientResponse:
+            authorization = await self.authorization()
+            if authorization is not None:
+                request.headers["Authorization"] = authorization
+            request.server_hostname = self._access.tls.server_name
+            try:
+                return await send(request)
+            except aiohttp.ClientSSLError:
+                self.doubt()
+                raise
+
+        return aiohttp.ClientSession(
+            connector=_Connector(self),
+            headers={"User-Agent": user_agent},
+            middlewares=(*middlewares, credentials),
+            proxy=self._access.proxy,
+            trust_env=False,
+            # A line of a watch is a whole object.
+            read_bufsize=2**21,
+        )
+
+    async def _refresh(self) -> None:
+        """Read the credentials again; until they can be read, and make sense, the old ones stay."""
+        renew, self._renew = self._renew, False
+        self._due = _now() + self._interval
+        if renew:
+            self._renewed = _now()
+        try:
+            async with asyncio.timeout(_READ_SECONDS):
+                access = await self._source.read(renew=renew)
+            if access.tls != self._access.tls:
+                _context(access.tls)
+        # Plugins, files and identity providers fail in any way. None of them may end a request's task, or the process.
+        except Exception as error:  # noqa: BLE001
+            log.warning("the credentials cannot be read again, the old ones stay: %s", one_line(error))
+            return
+        before, self._access = (
+            self._access,
+            Access(self._access.host, access.authorization, access.tls, self._access.proxy),
+        )
+        if access.authorization != before.authorization:
+            log.info("the token was rotated")
+        if access.tls != before.tls:
+            log.info("the CA or the client certificate was rotated")
+
+
+class _Connector(aiohttp.TCPConnector):
+    """Makes connections with the certificates of the present: for others, another pool of connections."""
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(limit=0)
+        self._connection = connection
+        self._tls: Tls | None = None
+        self._pools: list[aiohttp.TCPConnector] = []
+
+    async def connect(
+        self,
+        req: aiohttp.ClientRequest,
+        traces: list[Trace],
+        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 - aiohttp's signature
+    ) -> Wire:
+        """Return a connection of the present pool."""
+        return await self._pool().connect(req, traces, timeout)
+
+    async def close(self, *, abort_ssl: bool = False) -> None:
+        """Close all pools."""
+        for pool in self._pools:
+            await pool.close(abort_ssl=abort_ssl)
+        self._pools.clear()
+        await super().close(abort_ssl=abort_ssl)
+
+    def _pool(self) -> aiohttp.TCPConnector:
+        if self._tls != self._connection.tls:
+            for old in self._pools:
+                asyncio.get_running_loop().call_later(_OLD_CONNECTION_SECONDS, self._retire, old)
+            self._tls = self._connection.tls
+            self._pools.append(aiohttp.TCPConnector(limit=0, ssl=_context(self._tls)))
+        return self._pools[-1]
+
+    def _retire(self, pool: aiohttp.TCPConnector) -> None:
+        if pool in self._pools:
+            self._pools.remove(pool)
+            closing = asyncio.ensure_future(pool.close())
+            closing.add_done_callback(lambda done: done.cancelled() or done.exception())
+
+
+def _context(tls: Tls) -> ssl.SSLContext:
+    """Return the context of TLS connections: the cluster's CA alone is trusted where one is given."""
+    if tls.authority is not None and not tls.authority.strip():
+        raise ValueError("the CA bundle is empty")
+    # Python wants ASCII, and comments of a bundle may have more.
+    authority = tls.authority.encode("ascii", "ignore").decode() if tls.authority else None
+    context = ssl.create_default_context(cadata=authority)
+    if tls.certificate:
+        with _file_with("\n".join((tls.certificate, tls.key or ""))) as path:
+            # For a key with a password OpenSSL would ask on the terminal.
+            context.load_cert_chain(path, password="")
+    if not tls.verify:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+@contextmanager
+def _file_with(text: str) -> Iterator[str]:
+    """Name a file with this text: Python reads client certificates from files alone. On Linux it is on no disk."""
+    if hasattr(os, "memfd_create"):
+        with os.fdopen(os.memfd_create("certificate"), "wb") as memory:
+            memory.write(text.encode())
+            memory.flush()
+            yield f"/proc/self/fd/{memory.fileno()}"
+    else:
+        with tempfile.NamedTemporaryFile() as temporary:
+            temporary.write(text.encode())
+            temporary.flush()
+            yield temporary.name
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,90 @@
+"""Events, through events.k8s.io: what a person should hear of, once."""
+
+import logging
+import os
+import uuid
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal
+
+from coxswain.kernel.api.client import Client
+from coxswain.kernel.api.errors import RequestFailed
+from coxswain.kernel.objects.kinds import EVENT, WEBAPP
+from coxswain.kernel.objects.projection import Projection
+from coxswain.webapp.quote import clean, reason, without_numbers
+
+log = logging.getLogger(__name__)
+
+CONTROLLER = "coxswain.dev/operator"
+QUIET_SECONDS = 300.0
+"""For which one object, reason and message are told of at most once."""
+TOLD_LIMIT = 20_000
+"""Events that are remembered at most, the latest: those of ten for each of 2000 WebApps in trouble."""
+_NOTE_LIMIT = 1024  # of events.k8s.io/v1
+
+
+@dataclass(frozen=True)
+class EventRecord:
+    """What an Event tells."""
+
+    reason: str
+    action: str
+    note: str
+    type: Literal["Normal", "Warning"] = "Normal"
+
+
+class Recorder:
+    """Posts Events of WebApps."""
+
+    def __init__(self, client: Client, clock: Callable[[], float]) -> None:
+        """Post with `client`; `clock` gives monotonic seconds."""
+        self._client = client
+        self._clock = clock
+        self._told: OrderedDict[tuple[str, str, str], float] = OrderedDict()
+
+    async def record(self, webapp: Projection, occurrence: EventRecord) -> None:
+        """Post an Event unless the same was told lately. One that can't be posted is lost: it is news, not state."""
+        now = self._clock()
+        self.forget_old(limit=TOLD_LIMIT - 1)
+        key = (webapp.uid, occurrence.reason, without_numbers(occurrence.note))
+        if key in self._told:
+            return
+        self._told[key] = now
+        try:
+            await self._client.create(EVENT, webapp.namespace, _event(webapp, occurrence))
+        except RequestFailed as error:
+            log.warning("an Event could not be posted: %s", error)
+
+    def forget_old(self, *, limit: int = TOLD_LIMIT) -> None:
+        """Forget Events older than `QUIET_SECONDS`, and the oldest beyond the limit."""
+        now = self._clock()
+        while self._told and (len(self._told) > limit or now - next(iter(self._told.values())) >= QUIET_SECONDS):
+            self._told.popitem(last=False)
+
+
+def _event(webapp: Projection, occurrence: EventRecord) -> dict[str, object]:
+    note = clean(occurrence.note)
+    return {
+        "apiVersion": EVENT.api_version,
+        "kind": EVENT.kind,
+        "metadata": {"name": f"{webapp.name}.{uuid.uuid4().hex[:16]}", "namespace": webapp.namespace},
+        "eventTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+        "reportingController": CONTROLLER,
+        "reportingInstance": os.uname().nodename[:128],
+        "action": occurrence.action,
+        "reason": reason(occurrence.reason, "Other"),
+        "note": note
+        if len(note.encode()) <= _NOTE_LIMIT
+        else note.encode()[: _NOTE_LIMIT - 4].decode(errors="ignore") + " ...",
+        "type": occurrence.type,
+        "regarding": {
+            "apiVersion": WEBAPP.api_version,
+            "kind": WEBAPP.kind,
+            "name": webapp.name,
+            "namespace": webapp.namespace,
+            "uid": webapp.uid,
+            "resourceVersion": str(webapp.version),
+        },
+    }

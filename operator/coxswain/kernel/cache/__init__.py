@@ -1,0 +1,1 @@
+"""The cache: what is known of the cluster, and how it is kept true."""

@@ -1,0 +1,44 @@
+"""Objects of a LIST or a watch to their projections; one that can't be read is told, counted and skipped."""
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from coxswain.kernel.objects.kinds import Kind
+from coxswain.kernel.objects.projection import Projection, observe
+from coxswain.metrics import unreadable
+
+log = logging.getLogger(__name__)
+
+_ODD = (AttributeError, KeyError, TypeError, ValueError)
+"""What the projection of an odd object may raise."""
+
+
+def read(kind: Kind, raw: Mapping[str, Any]) -> Projection | None:
+    """Return the projection of an object; None if it can't be read."""
+    try:
+        return observe(kind, raw)
+    except _ODD as error:
+        unreadable(kind.plural)
+        log.warning("%s %s can't be read and is skipped: %r", kind, place(raw) or "without a name", error)
+        return None
+
+
+def read_identity(kind: Kind, raw: Mapping[str, Any]) -> Projection | None:
+    """Return no more of an object than which one it was, as a DELETED tells it."""
+    try:
+        metadata = raw["metadata"]
+        name, namespace = metadata["name"], metadata.get("namespace", "")
+        return Projection(kind, namespace, name, metadata["uid"], int(metadata["resourceVersion"]), True, {})
+    except _ODD as error:
+        unreadable(kind.plural)
+        log.warning("the deletion of %s %s can't be read and is skipped: %r", kind, place(raw), error)
+        return None
+
+
+def place(raw: object) -> tuple[str, str] | None:
+    """Return the namespace and the name of an object; None if it has none."""
+    metadata = raw.get("metadata") if isinstance(raw, Mapping) else None
+    if not isinstance(metadata, Mapping) or not metadata.get("name"):
+        return None
+    return str(metadata.get("namespace") or ""), str(metadata["name"])

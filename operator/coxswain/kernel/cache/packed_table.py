@@ -1,0 +1,98 @@
+"""A table of objects: those of late as they are, the others packed, in a fraction of the memory.
+
+Most objects are looked at when they change, and then not for hours; as Python's dicts they take several times the bytes
+that they have as text.
+"""
+
+import pickle
+import zlib
+from collections import OrderedDict
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, fields
+from operator import attrgetter
+from typing import Any, Generic, TypeVar
+
+from coxswain.kernel.objects.kinds import Kind
+from coxswain.kernel.objects.projection import Projection
+
+RECENT = 64
+"""Objects of a kind that stay as they are: several times as many as are reconciled at a time."""
+
+LARGE_BYTES = 32 * 1024
+"""Objects beyond this are packed at once, and compressed: a WebApp may have 1.5 MB, which is etcd's limit."""
+
+_Place = TypeVar("_Place", bound=Hashable)
+_packed_fields = attrgetter(*(field.name for field in fields(Projection)[1:]))
+
+
+@dataclass(frozen=True)
+class _Compressed:
+    """A large object, which is unpacked for each look and never kept as it is."""
+
+    content: bytes
+
+
+class PackedTable(Generic[_Place]):
+    """Objects of one kind by their places."""
+
+    def __init__(self, kind: Kind, *, recent: int = RECENT) -> None:
+        """Keep objects of one kind, so many of them as they are."""
+        self._kind = kind
+        self._limit = recent
+        self._recent: OrderedDict[_Place, Projection] = OrderedDict()
+        self._packed: dict[_Place, bytes | _Compressed] = {}
+
+    def __iter__(self) -> Iterator[_Place]:
+        yield from list(self._packed)
+        yield from list(self._recent)
+
+    def __contains__(self, place: object) -> bool:
+        return place in self._recent or place in self._packed
+
+    def get(self, place: _Place) -> Projection | None:
+        """Return an object."""
+        found = self._recent.get(place)
+        if found is not None:
+            self._recent.move_to_end(place)
+            return found
+        packed = self._packed.get(place)
+        if packed is None:
+            return None
+        found = Projection(self._kind, *_unpacked(packed))
+        if isinstance(packed, bytes):
+            del self._packed[place]
+            self._keep(place, found)
+        return found
+
+    def put(self, place: _Place, observed: Projection) -> None:
+        """Put an object in, in the place of an earlier one."""
+        self.remove(place)
+        packed = _packed(observed)
+        if isinstance(packed, bytes):
+            self._keep(place, observed)
+        else:
+            self._packed[place] = packed
+
+    def remove(self, place: _Place) -> None:
+        """Take an object out, if it is there."""
+        self._packed.pop(place, None)
+        self._recent.pop(place, None)
+
+    def _keep(self, place: _Place, observed: Projection) -> None:
+        self._recent[place] = observed
+        self._recent.move_to_end(place)
+        if len(self._recent) > self._limit:
+            oldest, content = self._recent.popitem(last=False)
+            self._packed[oldest] = _packed(content)
+
+
+def _packed(observed: Projection) -> bytes | _Compressed:
+    # All but the kind, which is told by identity.
+    packed = pickle.dumps(_packed_fields(observed), pickle.HIGHEST_PROTOCOL)
+    return packed if len(packed) <= LARGE_BYTES else _Compressed(zlib.compress(packed, 1))
+
+
+def _unpacked(packed: bytes | _Compressed) -> tuple[Any, ...]:
+    content = packed if isinstance(packed, bytes) else zlib.decompress(packed.content)
+    fields_but_kind: tuple[Any, ...] = pickle.loads(content)  # noqa: S301 - we packed it
+    return fields_but_kind

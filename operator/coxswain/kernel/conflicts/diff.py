@@ -1,0 +1,161 @@
+"""Whether a live object is as desired, and where it is not.
+
+Equal means: each desired value is the live one; our Apply entry in managedFields owns exactly the desired fields; items
+of ours in a keyed list stand in the desired order, whatever stands between them. So an injected sidecar, a foreign
+label or a default of the server is no difference, while a field that is no longer desired is one as long as we own it.
+
+Merge keys and atomic parts need no schema here: the entries spell them, ours or another manager's
+(https://kubernetes.io/docs/reference/using-api/server-side-apply/#fieldsv1).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from coxswain.kernel.conflicts.unions import rivals_in_list, rivals_in_map
+from coxswain.kernel.objects.field_paths import (
+    Entry,
+    Fields,
+    Path,
+    element_of,
+    inner,
+    is_key,
+    matches,
+    owns,
+    spelling,
+    text,
+)
+from coxswain.webapp.spec import Manifest
+
+_ABSENT: Mapping[str, Any] = {}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One place where the live object is not as desired."""
+
+    path: Path
+    wanted: Any
+    """The desired value; None if the field should go."""
+    found: Any
+    """The live value; None if there is none."""
+    order: bool = False
+    """Only the order of items is another."""
+    rivals: tuple[Path, ...] = ()
+    """Live places that can't be there beside the desired value: another member of a union, an item with its name."""
+
+    @property
+    def text(self) -> str:
+        """The place as a person writes it: spec.containers[name=app].image."""
+        return text(self.path)
+
+
+def differences(
+    desired: Manifest, live: Mapping[str, Any], owned: Fields | None, others: Sequence[Entry] = ()
+) -> list[Difference]:
+    """Return where `live` is not as `desired`, given the fields that our Apply entry owns, and those of others."""
+    return _differences(desired, live, owned or _ABSENT, [owned or _ABSENT, *(entry.fields for entry in others)])
+
+
+def places(
+    desired: Manifest, live: Mapping[str, Any], owned: Fields | None, others: Sequence[Entry] = ()
+) -> list[Difference]:
+    """Return every desired place with its live value, equal or not, as if we owned none of them."""
+    return _differences(desired, live, _ABSENT, [owned or _ABSENT, *(entry.fields for entry in others)])
+
+
+def managers(difference: Difference, others: Sequence[Entry]) -> list[str]:
+    """Return the managers, other than us, that own the place of a difference, or what can't be there beside it."""
+    if difference.order:
+        return []
+    paths = (difference.path, *difference.rivals)
+    return list(dict.fromkeys(entry.manager for entry in others if any(owns(entry.fields, path) for path in paths)))
+
+
+def _differences(desired: Manifest, live: Mapping[str, Any], owned: Fields, spelled: list[Fields]) -> list[Difference]:
+    return list(_compare_map((), _applied(desired), live, owned, spelled))
+
+
+def _applied(desired: Manifest) -> Manifest:
+    """Return what managedFields speaks of: all but the object's identity."""
+    metadata = {key: value for key, value in desired["metadata"].items() if key not in ("name", "namespace")}
+    rest = {key: value for key, value in desired.items() if key not in ("apiVersion", "kind", "metadata")}
+    return {"metadata": metadata, **rest}
+
+
+def _compare(path: Path, wanted: Any, live: Any, owned: Fields | None, spelled: list[Fields]) -> Iterator[Difference]:
+    """Compare at a place; `owned` is None where nothing is ours, and `spelled` is what all managers' entries say."""
+    if isinstance(wanted, str | int | float | None):
+        if owned is None or wanted != live:
+            yield Difference(path, wanted, live)
+        return
+    granular = any(fields.keys() - {"."} for fields in spelled)
+    if isinstance(wanted, Mapping) and granular and (wanted or owned is not None):
+        yield from _compare_map(path, wanted, live if isinstance(live, Mapping) else _ABSENT, owned or _ABSENT, spelled)
+    elif isinstance(wanted, list) and granular and (wanted or owned is not None):
+        yield from _compare_list(path, wanted, live if isinstance(live, list) else [], owned or _ABSENT, spelled)
+    elif owned is None or wanted != live:
+        yield Difference(path, wanted, live)
+
+
+def _compare_map(
+    path: Path, wanted: Mapping[str, Any], live: Mapping[str, Any], owned: Fields, spelled: list[Fields]
+) -> Iterator[Difference]:
+    rivals = rivals_in_map(path, wanted, live)
+    for key, value in wanted.items():
+        element = f"f:{key}"
+        for found in _compare((*path, element), value, live.get(key), owned.get(element), inner(spelled, element)):
+            yield _against(found, rivals.get(key, ()))
+    for element in owned:
+        if element != "." and element.removeprefix("f:") not in wanted:
+            yield Difference((*path, element), None, live.get(element.removeprefix("f:")))
+    for key in rivals.keys() - wanted.keys():
+        yield Difference((*path, f"f:{key}"), None, live.get(key), rivals=rivals[key])
+
+
+def _compare_list(
+    path: Path, wanted: list[Any], live: list[Any], owned: Fields, spelled: list[Fields]
+) -> Iterator[Difference]:
+    known = spelling(spelled)
+    positions = []
+    seen = set()
+    for item in wanted:
+        element = next((element for element in known if matches(element, item)), None)
+        rivals = rivals_in_list(path, item, live, known)
+        if element is None:
+            yield Difference((*path, element_of(item, known)), item, None, rivals=rivals)
+            continue
+        seen.add(element)
+        position = next((index for index, found in enumerate(live) if matches(element, found)), None)
+        positions.append(position)
+        found = None if position is None else live[position]
+        for difference in _compare_item((*path, element), item, found, owned, inner(spelled, element)):
+            yield _against(difference, rivals)
+    for element in owned:
+        if element == "." or element in seen:
+            continue
+        yield Difference((*path, element), None, next((found for found in live if matches(element, found)), None))
+    known_positions = [position for position in positions if position is not None]
+    if known_positions != sorted(known_positions):
+        yield Difference(path, wanted, live, order=True)
+
+
+def _compare_item(path: Path, item: Any, found: Any, owned: Fields, spelled: list[Fields]) -> Iterator[Difference]:
+    """Compare an item of a list: its merge keys are what it is, so they differ only if the item as a whole does."""
+    if found is None or not isinstance(item, Mapping):
+        if found != item or path[-1] not in owned:
+            yield Difference(path, item, found)
+        return
+    ours = owned.get(path[-1])
+    within = [
+        difference
+        for difference in _compare(path, item, found, ours, spelled)
+        if not is_key(path[-1], difference.path[len(path) :])
+    ]
+    yield from within
+    if ours is None and not within:
+        yield Difference(path, item, found)
+
+
+def _against(difference: Difference, rivals: tuple[Path, ...]) -> Difference:
+    return replace(difference, rivals=difference.rivals + rivals) if rivals else difference

@@ -1,0 +1,1 @@
+"""Objects of the API: kinds, projections, places in them; pure."""

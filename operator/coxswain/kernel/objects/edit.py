@@ -1,0 +1,78 @@
+"""Places of a manifest: read, set, removed, and cut down to what an entry of managedFields owns."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from coxswain.kernel.objects.field_paths import Fields, Path, matches
+
+
+def value_at(value: Any, path: Path) -> Any:
+    """Return the value at a place; None if there is none."""
+    for element in path:
+        if isinstance(value, Mapping):
+            value = value.get(element.removeprefix("f:"))
+        elif isinstance(value, list):
+            value = next((item for item in value if matches(element, item)), None)
+        else:
+            return None
+    return value
+
+
+def with_value(value: Any, path: Path, new: Any) -> Any:
+    """Return a copy with a value at a place; the maps, lists and items on the way to it are made."""
+    if not path:
+        return new
+    element, rest = path[0], path[1:]
+    if element.startswith("f:"):
+        key, there = element.removeprefix("f:"), value or {}
+        return {**there, key: with_value(there.get(key), rest, new)}
+    items = list(value or [])
+    index = next((index for index, item in enumerate(items) if matches(element, item)), None)
+    if index is None:
+        return [*items, with_value(_keys(element), rest, new)]
+    items[index] = with_value(items[index], rest, new)
+    return items
+
+
+def without(value: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """Return a copy of a map without a place in it, and without what is emptied by that."""
+    element, rest = path[0], path[1:]
+    key = element.removeprefix("f:")
+    if key not in value:
+        return dict(value)
+    if not rest:
+        return {name: item for name, item in value.items() if name != key}
+    inside = value[key]
+    left = _without_item(inside, rest) if isinstance(inside, list) else without(inside, rest)
+    return {name: left if name == key else item for name, item in value.items() if name != key or left}
+
+
+def owned_part(value: Any, fields: Fields) -> Any:
+    """Return the part of a value that these fields, which begin at it, own; what is atomic is owned as a whole."""
+    elements = [element for element in fields if element != "."]
+    if not elements and "." not in fields:
+        return value
+    if isinstance(value, Mapping):
+        names = {element.removeprefix("f:"): below for element, below in fields.items() if element != "."}
+        return {name: owned_part(value[name], below) for name, below in names.items() if name in value}
+    if isinstance(value, list):
+        found = [(element, item) for item in value for element in elements if matches(element, item)]
+        return [_owned_item(element, item, fields[element]) for element, item in found]
+    return value
+
+
+def _owned_item(element: str, item: Any, fields: Fields) -> Any:
+    return {**_keys(element), **owned_part(item, fields)} if isinstance(item, Mapping) else item
+
+
+def _keys(element: str) -> Any:
+    """Return an item of which only the merge keys, or the value, are known."""
+    return json.loads(element.partition(":")[2])
+
+
+def _without_item(items: list[Any], path: Path) -> list[Any]:
+    element, rest = path[0], path[1:]
+    if not rest:
+        return [item for item in items if not matches(element, item)]
+    return [without(item, rest) if matches(element, item) else item for item in items]

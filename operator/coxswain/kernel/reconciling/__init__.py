@@ -1,0 +1,1 @@
+"""Reconciliation: from desired and live objects to writes."""

@@ -1,0 +1,94 @@
+"""What became of one child, as a reconcile tells of it."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from coxswain.kernel.api.errors import RequestFailed
+from coxswain.kernel.conflicts.diff import Difference
+from coxswain.kernel.conflicts.write_plan import Held, foreign_manager
+from coxswain.kernel.objects.field_paths import Path, owns
+from coxswain.kernel.objects.projection import Projection
+from coxswain.kernel.reconciling.scaling import notes
+from coxswain.webapp.co_writers import ANOTHER_COXSWAIN
+from coxswain.webapp.health import Child
+
+
+@dataclass(frozen=True)
+class Correction:
+    """A difference that was put right, and who had made it, as far as managedFields tell."""
+
+    difference: Difference
+    manager: str | None
+    ours: bool = False
+    """Whether our entry owns what was found: then the desired value is new, or another coxswain has changed it."""
+    was_there: bool = True
+    """Whether the child was as the WebApp says before: else what isn't there may never have been."""
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether someone else had made it, rather than we by what is desired now; the note on replicas is our own."""
+        difference = self.difference
+        changed = difference.wanted not in (None, difference.found) and not self.ours
+        removed = difference.found is None and self.was_there and notes(difference) is None
+        by_another_manager = (changed or bool(difference.rivals)) and (self.manager is not None or removed)
+        return by_another_manager or self.by_another_coxswain
+
+    @property
+    def by_another_coxswain(self) -> bool:
+        """Whether it was written under our name although this process had brought the child to what is desired now."""
+        difference = self.difference
+        return self.ours and self.was_there and not difference.order and difference.wanted != difference.found
+
+    @property
+    def changed_by(self) -> str | None:
+        """Who had made it, as far as that is known."""
+        return self.manager or (ANOTHER_COXSWAIN if self.by_another_coxswain else None)
+
+
+def corrected(found: Iterable[Difference], observed: Projection, had: Callable[[str], bool]) -> tuple[Correction, ...]:
+    """Return the corrections that an apply makes of an object; `had` tells which fields it was brought to before."""
+    owned = observed.owned or {}
+    return tuple(
+        Correction(each, foreign_manager(each, observed), owns(owned, each.path), had(each.text)) for each in found
+    )
+
+
+def effective(corrections: Iterable[Correction], after: Iterable[Difference]) -> tuple[Correction, ...]:
+    """Return the corrections that had an effect, given the differences after the apply.
+
+    A value under our own name that stays is the cluster's admission's, not another coxswain's.
+    """
+    same = [difference.path for difference in after]
+    return tuple(each for each in corrections if not each.by_another_coxswain or each.difference.path not in same)
+
+
+def foreign_places(corrections: Iterable[Correction]) -> list[Path]:
+    """Return the places that someone else had changed."""
+    return [each.difference.path for each in corrections if each.is_foreign]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of one child."""
+
+    child: Child
+    live: Projection | None = None
+    """The child as it is now, if it is there and the WebApp's."""
+    created: bool = False
+    adopted: bool = False
+    replaced: bool = False
+    """It was deleted to be made anew, or was made anew after that."""
+    corrections: tuple[Correction, ...] = ()
+    left: tuple[Held, ...] = ()
+    """What others hold, and keep for now."""
+    failed: RequestFailed | None = None
+    """The request that failed for it."""
+    after: float | None = None
+    """Seconds until it may be written again, if it waits after conflicts."""
+    looked: bool = True
+    """Whether its name was looked up in this reconcile if that was due."""
+
+    @property
+    def retry(self) -> bool:
+        """Whether a request failed that may succeed later."""
+        return self.failed is not None and not self.child.health.stalled

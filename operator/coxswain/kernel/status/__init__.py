@@ -1,0 +1,1 @@
+"""Status and how soon it is written."""

@@ -1,0 +1,1 @@
+"""Watches: Kopf runs here and nowhere else."""
