@@ -9,12 +9,10 @@ from coxswain.kernel.api.events import EventRecord
 from coxswain.kernel.cache.store import Key, Store
 from coxswain.kernel.objects.kinds import CHILDREN, DEPLOYMENT, WEBAPP
 from coxswain.kernel.objects.projection import Projection, observe
-from coxswain.kernel.reconciling.adoption import NameConflicts
-from coxswain.kernel.reconciling.conflict_backoff import ConflictBackoff
+from coxswain.kernel.reconciling.memory import Memory
 from coxswain.kernel.reconciling.reconciler import Outcome, Reconciler
-from coxswain.kernel.reconciling.write_wars import WriteWars
 from coxswain.kernel.status.status_writer import StatusWriter
-from coxswain.settings import ContestSettings, StatusSettings
+from coxswain.settings import Settings, StatusSettings
 from unit.objects import raw_webapp
 from unit.server import RecordingWriter
 
@@ -49,25 +47,24 @@ class Bench:
         self.events = Recorded()
         self.now = 0.0
         self.time = datetime(2026, 1, 1, tzinfo=UTC)
-        self.swept: list[str] = []
+        self.relisted: list[str] = []
         self.replicas_unknown = False
         self.unlisted: dict[str, str] = {}
         self.restart()
 
     def restart(self) -> None:
         """Make another reconciler, which remembers nothing."""
-        reporter = StatusWriter(
-            self.store, self.writer, StatusSettings(), clock=lambda: self.now, sweep_webapps=self.swept.append
+        status_writer = StatusWriter(
+            self.store, self.writer, StatusSettings(), clock=lambda: self.now, relist_webapps=self.relisted.append
         )
         self.reconciler = Reconciler(
             self.store,
             self.writer,
             recorder=self.events,  # type: ignore[arg-type]
-            reporter=reporter,
-            contests=WriteWars(ContestSettings(), lambda: self.now),
-            backoff=ConflictBackoff(StatusSettings(), lambda: self.now),
-            taken=NameConflicts(self.store, self.writer, interval=60.0, clock=lambda: self.now),
-            clock=lambda: self.time,
+            status_writer=status_writer,
+            settings=Settings(),
+            clock=lambda: self.now,
+            now=lambda: self.time,
             replicas_unknown=lambda _: self.replicas_unknown,
             unlisted=lambda _: self.unlisted,
         )
@@ -121,6 +118,11 @@ class Bench:
     def children(self) -> list[Projection]:
         """The children in the store."""
         return self.store.objects_of(WEB, *CHILDREN)
+
+    @property
+    def memory(self) -> Memory:
+        """What the reconciler remembers of the WebApp."""
+        return self.reconciler._memories.of(WEB, self.webapp_now().uid)
 
     def webapp_now(self) -> Projection:
         """The WebApp in the store."""

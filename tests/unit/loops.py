@@ -41,19 +41,19 @@ class Scripted:
     def __init__(self, acts: dict[Key, Callable[[], Coroutine[Any, Any, Outcome]]]) -> None:
         self.acts = acts
         self.asked: list[Key] = []
-        self.started_over = self.looked_again = self.distrusted = 0
+        self.started_over = self.looked_again = self.doubted = 0
         self.forgotten: list[Key] = []
 
     def start_over(self) -> None:
         self.started_over += 1
 
-    def distrust(self) -> None:
-        self.distrusted += 1
+    def doubt(self) -> None:
+        self.doubted += 1
 
     def forget(self, key: Key) -> None:
         self.forgotten.append(key)
 
-    def look_again(self) -> None:
+    def resynced(self) -> None:
         self.looked_again += 1
 
     async def reconcile(self, key: Key, *, failures: int) -> Outcome:

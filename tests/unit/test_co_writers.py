@@ -204,20 +204,19 @@ def test_the_ledger_alone_waits_and_with_news_it_goes_along() -> None:
 
 def test_what_waits_for_its_status_is_kept_and_bounded() -> None:
     ledger = DriftLedger()
-    ledger.add(WEB, [repair()])
-    ledger.add(WEB, [repair(found=number) for number in range(2000)])
-    assert len(ledger.waiting(WEB)) == 500
-    assert ledger.waiting(WEB)[-1].found == 1999
-    assert ledger.waiting(Key("shop", "other")) == ()
-    ledger.written(WEB)
-    assert ledger.waiting(WEB) == ()
+    ledger.add([repair()])
+    ledger.add([repair(found=number) for number in range(2000)])
+    assert len(ledger.waiting()) == 500
+    assert ledger.waiting()[-1].found == 1999
+    ledger.written()
+    assert ledger.waiting() == ()
 
 
 def test_manager_names_make_no_time_series() -> None:
     """S8: any tenant can invent field manager names, so /metrics counts by kind alone."""
     ledger = DriftLedger()
     before = _corrected()
-    ledger.add(WEB, [repair(manager=f"m-{number}") for number in range(60)])
+    ledger.add([repair(manager=f"m-{number}") for number in range(60)])
     text = generate_latest().decode()
     lines = [line for line in text.splitlines() if line.startswith("coxswain_drift_corrected_total{")]
     assert [line.partition("}")[0] for line in lines if "Deployment" in line] == [

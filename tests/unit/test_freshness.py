@@ -208,7 +208,7 @@ def test_when_history_ran_backwards_nothing_is_known_to_be_present(restarted: Be
 
 def test_after_a_gap_in_a_watch_the_first_write_waits_for_a_look(restarted: Bench) -> None:
     restarted.run()
-    restarted.reconciler.distrust()
+    restarted.reconciler.doubt()
     restarted.writer.version += 1
     for child in restarted.store.objects_of(WEB, SERVICE):
         restarted.store.forget(child.kind, Key(child.namespace, child.name), restarted.writer.version)
@@ -219,7 +219,7 @@ def test_after_a_gap_in_a_watch_the_first_write_waits_for_a_look(restarted: Benc
 def test_a_webapp_that_changes_after_the_gap_needs_no_look(restarted: Bench) -> None:
     """Its watch goes on, and a server that refuses reads must not hold up the writes."""
     restarted.run()
-    restarted.reconciler.distrust()
+    restarted.reconciler.doubt()
     restarted.webapp(version=restarted.writer.version + 1, generation=2, image="registry.example/web:2")
     restarted.run()
     assert [sent for sent in restarted.writer.sent if sent != "status"] == ["update Deployment"]
@@ -231,7 +231,7 @@ def test_after_a_start_no_listed_webapp_came_after_a_gap(restarted: Bench) -> No
     assert webapp is not None
     children = restarted.store.objects_of(WEB, *CHILDREN)
     restarted.store.clear()
-    restarted.reconciler.distrust()
+    restarted.reconciler.doubt()
     for observed in (webapp, *children):
         restarted.store.observe(observed)
     restarted.run()
@@ -239,7 +239,7 @@ def test_after_a_start_no_listed_webapp_came_after_a_gap(restarted: Bench) -> No
 
 
 def test_after_a_start_a_later_change_may_be_of_the_past_too(restarted: Bench) -> None:
-    restarted.reconciler.distrust()
+    restarted.reconciler.doubt()
     restarted.webapp(version=restarted.writer.version + 1, generation=2, image="registry.example/web:2")
     restarted.run()
     assert restarted.writer.sent[0] == "look WebApp"

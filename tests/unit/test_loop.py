@@ -258,11 +258,11 @@ def test_a_watch_that_starts_over_makes_every_webapp_doubtful(monkeypatch: pytes
     reconciler = Scripted({})
 
     async def body(loop: Manager) -> None:
-        before = reconciler.distrusted
+        before = reconciler.doubted
         assert loop._feed is not None
         loop._feed.started_over(SERVICE, None)
         async with asyncio.timeout(10):
-            while reconciler.distrusted == before:
+            while reconciler.doubted == before:
                 await asyncio.sleep(0)
 
     during(monkeypatch, reconciler, body)

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from coxswain.kernel.api.events import EventRecord
-from coxswain.kernel.cache.store import Key
 from coxswain.kernel.conflicts.diff import Difference
 from coxswain.kernel.reconciling.event_reasons import news
 from coxswain.kernel.reconciling.last_applied import LastApplied
@@ -119,16 +118,10 @@ def test_what_was_put_back(difference: Difference, manager: str | None, more: An
 
 
 def test_what_a_child_had_is_known_for_a_generation_only() -> None:
-    reached = LastApplied()
-    service, manifest = desired(APP)[-2:]
-    assert not reached.had(APP, manifest, "spec.a")
-    reached.note(APP, manifest, ["spec.left"])
-    assert reached.had(APP, manifest, "spec.a")
-    assert not reached.had(APP, service, "spec.a")
-    assert not reached.had(APP, manifest, "spec.left.inside"), "it was given up, not removed"
-    assert not reached.had(APP, manifest, "spec")
-    assert not reached.had(webapp(generation=2), manifest, "spec.a")
-    assert not reached.had(webapp(uid="another"), manifest, "spec.a")
-    assert not reached.had(APP, deployment(APP, Scaling(None, AUTOSCALED)), "spec.replicas"), "an autoscaler came"
-    reached.forget(Key("shop", "web"))
-    assert not reached.had(APP, manifest, "spec.a")
+    _, manifest = desired(APP)[-2:]
+    last = LastApplied.of(APP, manifest, ["spec.left"])
+    assert last.had(APP, manifest, "spec.a")
+    assert not last.had(APP, manifest, "spec.left.inside"), "it was given up, not removed"
+    assert not last.had(APP, manifest, "spec")
+    assert not last.had(webapp(generation=2), manifest, "spec.a")
+    assert not last.had(APP, deployment(APP, Scaling(None, AUTOSCALED)), "spec.replicas"), "an autoscaler came"

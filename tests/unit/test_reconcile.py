@@ -78,7 +78,7 @@ def test_a_foreign_name_is_looked_at_once_and_told(bench: Bench) -> None:
     assert "Shop theirs" in bench.events.told[0].note
     bench.run()
     assert bench.writer.sent == []
-    bench.reconciler.look_again()
+    bench.reconciler.resynced()
     bench.run()
     assert bench.writer.sent == ["create Service", "look WebApp", "look Service"]
 
@@ -210,7 +210,7 @@ def test_nothing_is_tried_in_a_namespace_that_is_going(bench: Bench) -> None:
     assert bench.writer.sent == ["create ServiceAccount"]
     assert bench.run() == Outcome()
     assert bench.writer.sent == [], "each child that goes is an event"
-    bench.reconciler.look_again()
+    bench.reconciler.resynced()
     bench.run()
     assert bench.writer.sent == ["create ServiceAccount"]
 
@@ -228,7 +228,7 @@ def test_what_a_policy_holds_is_not_sent_again_and_told(bench: Bench, later: int
     bench.writer.version = 600
     bench.run()
     assert bench.writer.sent == ["update Service"]
-    bench.reconciler.look_again()
+    bench.reconciler.resynced()
     bench.now += 10
     bench.run()
     assert bench.writer.sent == ["status"]
@@ -334,14 +334,6 @@ def test_a_foreign_change_of_the_deployment_is_told_when_its_controller_has_look
     bench.run()
     assert bench.writer.sent == ["status"]
     assert bench.conditions()["Ready"] == ("False", "RollingOut")
-
-
-def test_a_deleted_child_is_made_anew_and_told_of(bench: Bench) -> None:
-    bench.converge()
-    bench.store.forget(SERVICE, WEB, 500)
-    bench.run()
-    assert bench.writer.sent == ["look WebApp", "create Service"]
-    assert bench.events.told[0].note == "Service web was deleted and is made anew"
 
 
 def test_every_child_is_its_kind(bench: Bench) -> None:

@@ -237,6 +237,7 @@ def account_of_others(bench: Bench, **spec: Any) -> None:
     )
 
 
+ROLE = ("f:metadata", "f:annotations", "f:role")
 HALT = {"policy": "Enforce", "rules": [{"kind": "ServiceAccount", "path": "metadata.annotations", "policy": "Halt"}]}
 
 
@@ -255,7 +256,9 @@ def test_a_child_that_is_there_holds_nothing_back(bench: Bench, why: str) -> Non
     if why == "contested":
         account = desired(webapp_of(bench.webapp_now()))[0]
         for _ in range(5):
-            bench.reconciler._contests.took_back(WEB, account, [("f:metadata", "f:annotations", "f:role")])
+            bench.memory.child("ServiceAccount/web").wars.enforced(
+                account, [("f:metadata", "f:annotations", "f:role")], 0
+            )
     bench.run()
     assert "update Deployment" in bench.writer.sent
 
@@ -339,6 +342,6 @@ def test_a_contested_label_stays_in_what_is_written(bench: Bench) -> None:
     assert bench.conditions()["Stalled"] == ("True", "Rejected")
     assert bench.writer.manifests["Deployment"]["metadata"]["labels"][WEBAPP_LABEL] == "web"
     del bench.writer.answers["update Deployment"]
-    bench.reconciler.look_again()
+    bench.reconciler.resynced()
     bench.run()
     assert bench.writer.sent[0] == "update Deployment"

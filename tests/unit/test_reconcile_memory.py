@@ -16,6 +16,7 @@ from unit.bench import WEB, Bench
 from unit.objects import observed_child
 from unit.server import refusal
 
+APART = ("_store", "_writer", "_settings", "_recorder")
 FIELD = ("f:metadata", "f:labels", "f:team")
 
 
@@ -25,19 +26,18 @@ def bench() -> Bench:
     return Bench()
 
 
-def sizes(thing: Any, path: str = "", depth: int = 4) -> dict[str, int]:
+def sizes(thing: Any, path: str = "", depth: int = 8) -> dict[str, int]:
     """Return how many entries each table of an object, and of its parts, has in all."""
     if isinstance(thing, (dict, set, list, tuple)):
-        parts = list(thing.values() if isinstance(thing, dict) else thing)
-        nested = [part for part in parts if isinstance(part, (dict, set))]
-        return {path: len(thing) + sum(len(part) for part in nested)}
-    if depth == 0 or type(thing).__module__.partition(".")[0] != "coxswain":
+        found = {path: len(thing)}
+        for part in thing.values() if isinstance(thing, dict) else thing:
+            for name, size in sizes(part, f"{path}[]", depth - 1).items():
+                found[name] = found.get(name, 0) + size
+        return found
+    if depth == 0 or type(thing).__module__.partition(".")[0] != "coxswain" or isinstance(thing, Projection):
         return {}
-    found: dict[str, int] = {}
-    for name, part in vars(thing).items():
-        if name not in ("_store", "_writer", "_settings", "_recorder"):
-            found |= sizes(part, f"{path}.{name}", depth - 1)
-    return found
+    parts = {name: sizes(part, f"{path}.{name}", depth - 1) for name, part in vars(thing).items() if name not in APART}
+    return {name: size for part in parts.values() for name, size in part.items()}
 
 
 def remember_all(bench: Bench) -> None:
@@ -48,15 +48,16 @@ def remember_all(bench: Bench) -> None:
     bench.webapp()
     bench.run()
     bench.writer.fail("create Service", Unreachable("reset"))
-    bench.reconciler.look_again()
+    bench.reconciler.resynced()
     bench.run()
     contest(bench)
-    bench.reconciler._ledger.add(WEB, [Repair("Deployment/web", "metadata.labels.team", "kubectl", "1", "5")])
+    bench.memory.drift.add([Repair("Deployment/web", "metadata.labels.team", "kubectl", "1", "5")])
 
 
 def contest(bench: Bench) -> None:
     for _ in range(5):
-        bench.reconciler._contests.took_back(WEB, desired(webapp_of(bench.webapp_now()))[-1], [FIELD])
+        manifest = desired(webapp_of(bench.webapp_now()))[-1]
+        bench.memory.child("Deployment/web").wars.enforced(manifest, [FIELD], bench.now)
 
 
 @pytest.mark.parametrize("why", ["gone", "going"])
@@ -82,11 +83,10 @@ def test_memory_belongs_to_a_uid(bench: Bench) -> None:
     bench.writer.answers.clear()
     bench.webapp(version=observed.version + 2, uid="uid-2", paused=True)
     bench.run()
-    found = sizes(bench.reconciler)
-    # What is remembered of the status is of the new WebApp's own.
-    own = ("._reporter", "._overwritten")
-    left = {name: size for name, size in found.items() if size and not name.startswith(own)}
-    assert left == {"._uids": 1}
+    fresh = Bench()
+    fresh.webapp(uid="uid-2", paused=True)
+    fresh.run()
+    assert sizes(bench.reconciler) == sizes(fresh.reconciler)
 
 
 def test_memory_is_bounded_by_the_children_of_now(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,16 +124,16 @@ def test_a_contest_goes_with_its_child(bench: Bench) -> None:
     bench.converge()
     service = desired(webapp_of(bench.webapp_now()))[2]
     for _ in range(5):
-        bench.reconciler._contests.took_back(WEB, service, [FIELD])
+        bench.memory.child("Service/web").wars.enforced(service, [FIELD], 0)
     bench.webapp(version=500, generation=2, ports=[])
     bench.run()
-    assert bench.reconciler._contests.held_off(WEB, service) == ()
+    assert bench.memory.child("Service/web").wars.resting(service, 0) == ()
 
 
 def test_a_contest_over_the_status_stays(bench: Bench) -> None:
     bench.converge()
     status: Manifest = {"kind": "WebApp", "metadata": {"name": "web"}, "status": 1}
     for _ in range(5):
-        bench.reconciler._contests.took_back(WEB, status, [("f:status",)])
+        bench.memory.status_wars.enforced(status, [("f:status",)], 0)
     bench.run()
-    assert bench.reconciler._contests.held_off(WEB, status) == ("status",)
+    assert bench.memory.status_wars.resting(status, 0) == ("status",)

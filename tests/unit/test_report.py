@@ -7,7 +7,7 @@ import pytest
 
 from coxswain.kernel.api.errors import Refused
 from coxswain.kernel.cache.store import Key, Store
-from coxswain.kernel.status.status_writer import Deployed, Report, StatusWriter
+from coxswain.kernel.status.status_writer import Deployed, Report, StatusMemory, StatusWriter
 from coxswain.settings import StatusSettings
 from unit.objects import observed_webapp
 from unit.server import RecordingWriter, refusal
@@ -23,10 +23,11 @@ class Bench:
         self.store = Store()
         self.writer = RecordingWriter()
         self.now = 0.0
-        self.swept: list[str] = []
+        self.relisted: list[str] = []
         self.reporter = StatusWriter(
-            self.store, self.writer, StatusSettings(), clock=lambda: self.now, sweep_webapps=self.swept.append
+            self.store, self.writer, StatusSettings(), clock=lambda: self.now, relist_webapps=self.relisted.append
         )
+        self.memory = StatusMemory()
         self.store.observe(observed_webapp(status=status()))
 
     def report(self, *, unobserved: int | None = None, uncounted: bool = False, **changes: Any) -> Report:
@@ -34,7 +35,7 @@ class Bench:
         webapp = self.store.webapp(WEB)
         assert webapp is not None
         deployed = Deployed(REPLICAS, unobserved, uncounted)
-        return asyncio.run(self.reporter.report(WEB, webapp, status(**changes), deployed))
+        return asyncio.run(self.reporter.report(self.memory, webapp, status(**changes), deployed))
 
 
 def status(ready: str = "False", **changes: Any) -> Any:
@@ -175,10 +176,10 @@ def test_a_conflict_without_news_waits_and_then_sweeps(bench: Bench) -> None:
     assert bench.report(ready="True") == Report(after=30.0)
     bench.now = 10.0
     assert bench.report(ready="True") == Report(after=20.0)
-    assert (bench.writer.sent, bench.swept) == (["status"], [])
+    assert (bench.writer.sent, bench.relisted) == (["status"], [])
     bench.now = 30.0
     assert bench.report(ready="True").after == 30.0
-    assert (bench.writer.sent, bench.swept) == (["status"], ["shop"])
+    assert (bench.writer.sent, bench.relisted) == (["status"], ["shop"])
     bench.store.observe(observed_webapp(version=20, status=status()))
     del bench.writer.answers["status"]
     assert bench.report(ready="True").written
@@ -217,7 +218,7 @@ def test_a_webapp_that_has_changed_is_not_written(bench: Bench) -> None:
     webapp = bench.store.webapp(WEB)
     assert webapp is not None
     bench.store.observe(observed_webapp(version=20, status=status()))
-    report = asyncio.run(bench.reporter.report(WEB, webapp, status(ready="True"), Deployed(REPLICAS)))
+    report = asyncio.run(bench.reporter.report(bench.memory, webapp, status(ready="True"), Deployed(REPLICAS)))
     assert (report, bench.writer.sent) == (Report(again=True), [])
 
 
@@ -261,5 +262,5 @@ def test_fields_that_the_crd_has_not_are_left_out_until_the_next_resync(bench: B
     assert bench.report(ready="True", drift=[]) == Report(again=True, undeclared=("drift",))
     del bench.writer.answers["status"]
     assert bench.report(drift=[{"count": 1}]) == Report(), "without it they say the same"
-    bench.reporter.look_again()
+    bench.reporter.resynced()
     assert bench.report(drift=[{"count": 1}]) == Report(written=True)

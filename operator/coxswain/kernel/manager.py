@@ -16,12 +16,9 @@ from coxswain.kernel.cache.store import HistoryReset, Key, Store
 from coxswain.kernel.cache.waiting import Waiting
 from coxswain.kernel.objects.kinds import HORIZONTAL_POD_AUTOSCALER, KINDS, WEBAPP, Kind
 from coxswain.kernel.objects.projection import Projection
-from coxswain.kernel.reconciling.adoption import NameConflicts
-from coxswain.kernel.reconciling.conflict_backoff import ConflictBackoff
 from coxswain.kernel.reconciling.reconciler import Outcome, Reconciler
 from coxswain.kernel.reconciling.recovery_probe import RecoveryProbe
 from coxswain.kernel.reconciling.workqueue import Lane, WorkQueue
-from coxswain.kernel.reconciling.write_wars import WriteWars
 from coxswain.kernel.status.status_writer import StatusWriter
 from coxswain.kernel.watching.event_bridge import Activity, EventBridge
 from coxswain.kernel.watching.liveness import WatchLiveness
@@ -66,23 +63,22 @@ class Manager:
         self._coverage = self._resync.coverage
         self._waiting = Waiting(self._coverage, settings.scopes)
         writer = Writer(client)
-        reporter = StatusWriter(
+        status_writer = StatusWriter(
             self._store,
             writer,
             settings.status,
             clock=clock,
-            sweep_webapps=lambda namespace: self._resync.sweep_soon(WEBAPP, namespace),
+            relist_webapps=lambda namespace: self._resync.sweep_soon(WEBAPP, namespace),
         )
         recorder = Recorder(client, clock)
         self._reconciler = Reconciler(
             self._store,
             writer,
             recorder=recorder,
-            reporter=reporter,
-            contests=WriteWars(settings.contest, clock),
-            backoff=ConflictBackoff(settings.status, clock),
-            taken=NameConflicts(self._store, writer, interval=settings.taken_name_interval, clock=clock),
-            clock=now,
+            status_writer=status_writer,
+            settings=settings,
+            clock=clock,
+            now=now,
             replicas_unknown=self.replicas_unknown,
             unlisted=self._coverage.unlisted,
         )
@@ -265,7 +261,7 @@ class Manager:
             self._queue.add(key, lane)
 
     def _resynced(self) -> None:
-        self._reconciler.look_again()
+        self._reconciler.resynced()
         self._enqueue(set(self._store.webapps()), Lane.BACKLOG)
 
     def _start_over(self, reset: HistoryReset) -> None:
@@ -303,7 +299,7 @@ class Manager:
     def _take_start(self, feed: EventBridge, kind: Kind, namespace: str | None) -> None:
         if feed is self._feed:
             self._coverage.watch_started((kind, namespace))
-            self._reconciler.distrust()
+            self._reconciler.doubt()
             self._resync.sweep_soon(kind, namespace)
             self._look_at_coverage()
 

@@ -9,20 +9,21 @@ from coxswain.kernel.api.writer import Writer
 from coxswain.kernel.conflicts import managed_fields
 from coxswain.kernel.conflicts.write_plan import Plan
 from coxswain.kernel.objects.projection import Projection
-from coxswain.kernel.reconciling import child, event_reasons, scaling
-from coxswain.kernel.reconciling.child import ChildWriter
-from coxswain.kernel.reconciling.result import Result
+from coxswain.kernel.reconciling import decide, event_reasons, scaling
+from coxswain.kernel.reconciling.actions import Apply
+from coxswain.kernel.reconciling.decide import Target
+from coxswain.kernel.reconciling.execute import Executor
 from coxswain.kernel.reconciling.write_wars import WriteWars
 from coxswain.webapp import co_writers
 from coxswain.webapp.policy import Policy
 from coxswain.webapp.scaling import Scaling
-from coxswain.webapp.spec import Manifest, WebApp
+from coxswain.webapp.spec import Manifest
 from faults.breaks import PEACE, broken, put
 
 
 @broken("no policy is asked: every field is taken", passes=PEACE)
 def asks_no_policy() -> None:
-    put(child, policy_of=lambda *_: Policy.ENFORCE)
+    put(decide, policy_of=lambda *_: Policy.ENFORCE)
 
 
 @broken("every apply is forced, over whatever is there by then")
@@ -35,12 +36,12 @@ def forces_always() -> None:
 
 @broken("what another manager has set in a field's place is not taken over before the apply")
 def takes_no_rivals() -> None:
-    plan: Callable[..., Plan] = child.plan  # type: ignore[attr-defined]
+    plan: Callable[..., Plan] = decide.plan  # type: ignore[attr-defined]
 
     def without_rivals(*arguments: Any, **named: Any) -> Plan:
         return replace(plan(*arguments, **named), rivals=())
 
-    put(child, plan=without_rivals)
+    put(decide, plan=without_rivals)
 
 
 @broken("managedFields are written over whatever they are by then")
@@ -55,7 +56,7 @@ def takes_over_blindly() -> None:
 
 @broken("that a field is taken again and again is not noticed")
 def forgets_contests() -> None:
-    put(WriteWars, took_back=lambda *_: None)
+    put(WriteWars, enforced=lambda *_: None)
 
 
 @broken("the ledger keeps all that was ever put back")
@@ -74,7 +75,7 @@ def tells_what_it_found() -> None:
 
 @broken("the replicas are left to an autoscaler without anybody having them meanwhile", passes=PEACE)
 def hands_over_without_a_holder() -> None:
-    put(child, count_to_keep=lambda *_: None)
+    put(decide, count_to_keep=lambda *_: None)
 
 
 @broken("once its autoscaler is gone a Deployment has the replicas of the WebApp again, whatever it had", passes=PEACE)
@@ -99,20 +100,16 @@ def replaces_with_all_pods() -> None:
 
 @broken("only the process that has adopted a child takes from the managers of before what is ours")
 def releases_what_it_adopted() -> None:
-    apply_child, release = ChildWriter._apply, ChildWriter._release
+    to_release, execute = decide.to_release, Executor.execute  # type: ignore[attr-defined]
     adopted: set[str] = set()
 
-    async def noting(self: ChildWriter, *arguments: Any) -> Result:
-        result = await apply_child(self, *arguments)
-        if result.adopted and result.live is not None:
-            adopted.add(result.live.uid)
-        return result
+    async def noting(self: Executor, action: Any, target: Target, *rest: Any) -> None:
+        await execute(self, action, target, *rest)
+        if isinstance(action, Apply) and not target.is_ours:
+            adopted.add(action.live.uid)
 
-    async def of_its_own(self: ChildWriter, webapp: WebApp, observed: Projection) -> Projection:
-        return await release(self, webapp, observed) if observed.uid in adopted else observed
-
-    put(ChildWriter, _apply=noting)
-    put(ChildWriter, _release=of_its_own)
+    put(Executor, execute=noting)
+    put(decide, to_release=lambda parent, live: live.uid in adopted and to_release(parent, live))
 
 
 @broken("what may be adopted is deleted, and made anew", passes=PEACE)

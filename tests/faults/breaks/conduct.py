@@ -6,14 +6,13 @@ from typing import Any
 
 from coxswain.kernel.api.errors import Refused
 from coxswain.kernel.api.writer import Writer
-from coxswain.kernel.cache.store import Key
 from coxswain.kernel.manager import Manager
 from coxswain.kernel.objects.kinds import WEBAPP
 from coxswain.kernel.objects.projection import FIELD_MANAGER, Projection, observe
-from coxswain.kernel.reconciling import child, reconciler
-from coxswain.kernel.reconciling.adoption import NameConflicts
-from coxswain.kernel.reconciling.attempts import Attempts
-from coxswain.kernel.reconciling.child import ChildWriter, _child, _place
+from coxswain.kernel.reconciling import decide, reconciler
+from coxswain.kernel.reconciling.attempts import Attempt
+from coxswain.kernel.reconciling.child import Children, _child, _place
+from coxswain.kernel.reconciling.memory import NameHolder
 from coxswain.kernel.reconciling.reconciler import Outcome, Reconciler
 from coxswain.kernel.reconciling.result import Result
 from coxswain.kernel.reconciling.workqueue import WorkQueue
@@ -73,42 +72,37 @@ def retries_without_backoff() -> None:
 
 @broken("what the API server refuses for good, a change in place among it, is sent again at once", passes=PEACE)
 def tries_again_what_is_refused() -> None:
-    bring_about = Reconciler._bring_about
-    tell = Reconciler._tell
-
-    async def forgetful(self: Reconciler, *arguments: Any, **named: Any) -> list[Result]:
-        self._children.look_again()
-        return await bring_about(self, *arguments, **named)
+    report = Reconciler._report
 
     async def again(self: Reconciler, *arguments: Any, **named: Any) -> Outcome:
-        children = arguments[3]
-        outcome = await tell(self, *arguments, **named)
+        children = arguments[2]
+        outcome = await report(self, *arguments, **named)
         refused = any(result.child.health.reason in ("Rejected", "AdmissionDenied") for result in children)
         return replace(outcome, again=outcome.again or refused)
 
-    put(child, obstacle=lambda *_, **__: None)
-    put(Reconciler, _bring_about=forgetful)
-    put(Reconciler, _tell=again)
+    put(decide, obstacle=lambda *_, **__: None)
+    put(Attempt, matches=lambda *_: False)
+    put(Reconciler, _report=again)
 
 
 @broken("a child is looked at only when its manifest has changed", passes=PEACE)
 def sees_no_drift() -> None:
-    ensure = ChildWriter.ensure
+    reconcile = Children.reconcile
     written: dict[Any, Manifest] = {}
 
-    async def once(self: ChildWriter, webapp: WebApp, manifest: Manifest, *, patient: bool) -> Result:
+    async def once(self: Children, webapp: WebApp, manifest: Manifest, memory: Any, *, patient: bool) -> Result:
         place = _place(manifest)
         if written.get(place) == manifest:
             observed = self._store.get(*place)
             if observed is None:
                 return Result(_child(manifest, MISSING))
             return Result(_child(manifest, health(observed.content)), observed)
-        result = await ensure(self, webapp, manifest, patient=patient)
+        result = await reconcile(self, webapp, manifest, memory, patient=patient)
         if result.live is not None and not result.retry:
             written[place] = manifest
         return result
 
-    put(ChildWriter, ensure=once)
+    put(Children, reconcile=once)
 
 
 @broken("an update sends back the labels and annotations that it finds, and so takes those of others", passes=PEACE)
@@ -131,25 +125,8 @@ def reads_modifies_writes() -> None:
 
 @broken("an apply that had no effect is sent again and again, as if it could have another one", passes=PEACE)
 def fights_a_policy() -> None:
-    remember = Attempts.remember
-    tell = Reconciler._tell
-    without_effect: list[Key] = []
-
-    def refusals_only(self: Attempts, key: Key, manifest: Manifest, live: Projection | None, refused: Any) -> None:
-        if refused is None:
-            without_effect.append(key)
-        else:
-            remember(self, key, manifest, live, refused)
-
-    async def again(self: Reconciler, key: Key, *arguments: Any, **named: Any) -> Outcome:
-        outcome = await tell(self, key, *arguments, **named)
-        fought = key in without_effect
-        without_effect[:] = [each for each in without_effect if each != key]
-        return replace(outcome, again=outcome.again or fought)
-
-    put(Attempts, remember=refusals_only)
-    put(WriteWars, took_back=lambda *_: None)
-    put(Reconciler, _tell=again)
+    put(Attempt, matches=lambda self, *_: self.refused is not None)
+    put(WriteWars, enforced=lambda *_: None)
 
 
 @broken("a status is written to whatever bears the name by now", passes=PEACE)
@@ -178,8 +155,8 @@ def never_looks_again() -> None:
     def nothing(self: Reconciler) -> None:
         pass
 
-    put(NameConflicts, again=lambda *_: None)
-    put(Reconciler, look_again=nothing)
+    put(NameHolder, is_current=lambda *_: True)
+    put(Reconciler, resynced=nothing)
 
 
 @broken("the status is silent about a child that could not be written")

@@ -9,12 +9,11 @@ from coxswain.kernel.api.errors import RequestFailed
 from coxswain.kernel.api.events import EventRecord
 from coxswain.kernel.api.writer import Writer
 from coxswain.kernel.cache.resync import Resync
-from coxswain.kernel.cache.store import Key
 from coxswain.kernel.manager import Manager
 from coxswain.kernel.objects.kinds import CONFIG_MAP, DEPLOYMENT, SERVICE, WEBAPP, Kind
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.reconciling import reconciler
-from coxswain.kernel.reconciling.attempts import Attempts
+from coxswain.kernel.reconciling.attempts import Attempt
 from coxswain.kernel.reconciling.reconciler import Outcome, Reconciler
 from coxswain.webapp.spec import Manifest
 from faults.breaks import PEACE, broken, put
@@ -27,17 +26,17 @@ SECRETS = Kind("", "v1", "Secret", "secrets")
 
 @broken("it is never at rest: an Event tells every second that it lives", always=True)
 def chatters() -> None:
-    tell = Reconciler._tell
+    report = Reconciler._report
     number = 0
 
-    async def loudly(self: Reconciler, key: Key, observed: Projection, *rest: Any, **named: Any) -> Outcome:
+    async def loudly(self: Reconciler, observed: Projection, *rest: Any, **named: Any) -> Outcome:
         nonlocal number
         number += 1
         await self._recorder.record(observed, EventRecord("Alive", "Reconcile", f"reconcile {'x' * number}"))
-        outcome = await tell(self, key, observed, *rest, **named)
+        outcome = await report(self, observed, *rest, **named)
         return Outcome(outcome.failed, outcome.again, min(outcome.after or 1.0, 1.0))
 
-    put(Reconciler, _tell=loudly)
+    put(Reconciler, _report=loudly)
 
 
 @broken("it is deaf to WebApps once one of them was deleted", always=True)
@@ -79,13 +78,7 @@ def begins_with_nothing() -> None:
         return await create(self, manifest)
 
     put(Writer, create=without_pods)
-    remember = Attempts.remember
-
-    def forget(self: Any, key: Key, manifest: Manifest, observed: Any, refused: Any) -> None:
-        if refused is not None:
-            remember(self, key, manifest, observed, refused)
-
-    put(Attempts, remember=forget)
+    put(Attempt, matches=lambda self, *_: self.refused is not None)
 
 
 @broken("everything is listed again all the time", always=True)
@@ -108,31 +101,31 @@ def lists_without_end() -> None:
 
 @broken("it asks for the Secrets that a WebApp names", always=True)
 def reads_secrets() -> None:
-    bring_about = Reconciler._bring_about
+    reconcile_children = Reconciler._reconcile_children
 
-    async def curious(self: Reconciler, webapp: Any, **named: Any) -> Any:
+    async def curious(self: Reconciler, webapp: Any, *rest: Any, **named: Any) -> Any:
         try:
-            await self._writer._client.get(SECRETS, webapp.namespace, "credentials")
+            await self._remover._writer._client.get(SECRETS, webapp.namespace, "credentials")
         except RequestFailed as error:
             log.debug("no Secret: %s", error)
-        return await bring_about(self, webapp, **named)
+        return await reconcile_children(self, webapp, *rest, **named)
 
-    put(Reconciler, _bring_about=curious)
+    put(Reconciler, _reconcile_children=curious)
 
 
 @broken("it writes into another namespace than the WebApp's", always=True)
 def writes_elsewhere() -> None:
-    bring_about = Reconciler._bring_about
+    reconcile_children = Reconciler._reconcile_children
 
-    async def straying(self: Reconciler, webapp: Any, **named: Any) -> Any:
+    async def straying(self: Reconciler, webapp: Any, *rest: Any, **named: Any) -> Any:
         manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "stray", "namespace": "default"}}
         try:
-            await self._writer._client.create(CONFIG_MAP, "default", manifest)
+            await self._remover._writer._client.create(CONFIG_MAP, "default", manifest)
         except RequestFailed as error:
             log.debug("no stray ConfigMap: %s", error)
-        return await bring_about(self, webapp, **named)
+        return await reconcile_children(self, webapp, *rest, **named)
 
-    put(Reconciler, _bring_about=straying)
+    put(Reconciler, _reconcile_children=straying)
 
 
 @broken("a Service is not updated, but deleted and made anew", passes=PEACE)

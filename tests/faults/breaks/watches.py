@@ -14,7 +14,7 @@ from coxswain.kernel.cache.store import Key, Store
 from coxswain.kernel.manager import Manager
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Projection
-from coxswain.kernel.reconciling.child import ChildWriter
+from coxswain.kernel.reconciling.child import Children, _place
 from coxswain.kernel.reconciling.generation_guard import GenerationGuard
 from coxswain.kernel.watching import session
 from coxswain.kernel.watching.event_bridge import EventBridge
@@ -175,17 +175,18 @@ def trusts_its_first_list() -> None:
 
 @broken("a start applies everything, with neither a comparison nor a precondition")
 def applies_unasked() -> None:
-    update = ChildWriter._update
+    reconcile = Children.reconcile
     applied: set[tuple[Kind, str]] = set()
 
-    async def apply_first(self: ChildWriter, webapp: Any, manifest: Any, observed: Projection) -> Any:
-        if observed.is_child_of(webapp) and not observed.going and (observed.kind, observed.name) not in applied:
-            applied.add((observed.kind, observed.name))
-            observed = await self._writer._apply(manifest, {}, force=True)
-            self._store.observe(observed)
-        return await update(self, webapp, manifest, observed)
+    async def apply_first(self: Children, webapp: Any, manifest: Any, *rest: Any, **named: Any) -> Any:
+        kind, place = _place(manifest)
+        live = self._store.get(kind, place)
+        if live is not None and live.is_child_of(webapp) and not live.going and (kind, place.name) not in applied:
+            applied.add((kind, place.name))
+            self._store.observe(await self._executor._writer._apply(manifest, {}, force=True))
+        return await reconcile(self, webapp, manifest, *rest, **named)
 
-    put(ChildWriter, _update=apply_first)
+    put(Children, reconcile=apply_first)
 
 
 @broken("ADDED is no news of a name that is known, and no conflict makes it look")

@@ -7,6 +7,7 @@ from coxswain.kernel.cache.resync import Resync
 from coxswain.kernel.cache.store import Key
 from coxswain.kernel.manager import Manager
 from coxswain.kernel.objects.kinds import CHILDREN
+from coxswain.kernel.reconciling.memory import RemovalMemory
 from coxswain.kernel.reconciling.reconciler import Outcome, Reconciler
 from faults.breaks import broken, put
 
@@ -66,7 +67,7 @@ def deletes_what_the_collector_deletes() -> None:
     async def eager(self: Reconciler, key: Key, **named: Any) -> Outcome:
         if self._store.webapp(key) is None:
             for child in self._store.objects_of(key, *CHILDREN):
-                await self._removals._remove(key, child)
+                await self._remover._remove(child, RemovalMemory())
         return await reconcile(self, key, **named)
 
     put(Reconciler, reconcile=eager)

@@ -1,55 +1,49 @@
-"""What was put back and is not in a status yet: kept until a status that tells of it was written."""
+"""Corrected drift that no status reports yet."""
 
 from collections.abc import Sequence
 
-from coxswain.kernel.cache.store import Key
 from coxswain.kernel.reconciling.result import Result
 from coxswain.metrics import drift_corrected
 from coxswain.webapp.co_writers import UNKNOWN, Conflict, Repair
 
-_WAITING = 500
-"""How many wait at most, the latest: a status that can't be written must not cost ever more memory."""
+LIMIT = 500
+"""Repairs kept at most, the latest: a status that cannot be written must not cost ever more memory."""
 
 
 class DriftLedger:
-    """Repairs that wait for their status."""
+    """Repairs of one WebApp that wait for the next status."""
 
     def __init__(self) -> None:
-        self._repairs: dict[Key, list[Repair]] = {}
+        self._repairs: list[Repair] = []
 
-    def add(self, key: Key, repairs: Sequence[Repair]) -> None:
-        """Add what was just put back."""
+    def add(self, repairs: Sequence[Repair]) -> None:
+        """Add corrected drift."""
         for repair in repairs:
             drift_corrected(repair.object.partition("/")[0])
-        if repairs:
-            self._repairs[key] = [*self._repairs.get(key, []), *repairs][-_WAITING:]
+        self._repairs = [*self._repairs, *repairs][-LIMIT:]
 
-    def waiting(self, key: Key) -> tuple[Repair, ...]:
-        """Return what no status tells of yet."""
-        return tuple(self._repairs.get(key, ()))
+    def waiting(self) -> tuple[Repair, ...]:
+        """Return the repairs that no status reports yet."""
+        return tuple(self._repairs)
 
-    def clear(self) -> None:
-        """Forget all WebApps."""
+    def written(self) -> None:
+        """Forget the repairs: a status reports them now, or would not report them."""
         self._repairs.clear()
-
-    def written(self, key: Key) -> None:
-        """Forget what a status tells of now, or wouldn't tell of, or of a WebApp that is gone."""
-        self._repairs.pop(key, None)
 
 
 def repairs(results: Sequence[Result]) -> list[Repair]:
-    """Return what a reconcile put back that someone else had changed."""
+    """Return the changes by others that a reconcile corrected."""
     return [
         Repair(
             f"{result.child.kind}/{result.child.name}",
-            found.difference.text,
-            found.changed_by or UNKNOWN,
-            found.difference.wanted,
-            found.difference.found,
+            correction.difference.text,
+            correction.changed_by or UNKNOWN,
+            correction.difference.wanted,
+            correction.difference.found,
         )
         for result in results
-        for found in result.corrections
-        if found.is_foreign
+        for correction in result.corrections
+        if correction.is_foreign
     ]
 
 

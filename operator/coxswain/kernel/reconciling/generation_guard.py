@@ -1,88 +1,66 @@
-"""Freshness: whether the store's WebApp is the present one, where something may have been done for a later one.
+"""The generation guard: no write for a WebApp of the past.
 
-Watches catch up in any order. After a start, where those of the children are ahead, a WebApp of the past would be
-brought about over what its present asked for; of which generation the operator before this one knew, nobody tells. So
-the first write for a WebApp that someone has worked on waits for a look at it: a GET without a resourceVersion is
-answered with the most recent state, whatever the watches say
+Watches catch up in any order. After a start, the watches of the children may be ahead of the watch of WebApps. Then the
+store holds an old WebApp, and a write for it would undo what the present one asked for. So the first write for a WebApp
+that an operator has worked on waits for a GET of it: a GET without a resourceVersion returns the most recent state
 (https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions).
 """
 
 from coxswain.kernel.api.errors import OutOfDate, Refused
 from coxswain.kernel.api.writer import Writer
 from coxswain.kernel.cache.store import Key, Store
-from coxswain.kernel.objects.kinds import CHILDREN, WEBAPP
+from coxswain.kernel.objects.kinds import CHILDREN
+from coxswain.kernel.reconciling.memory import Memory
 from coxswain.webapp.spec import WebApp
 
 
 class GenerationGuard:
-    """Which WebApps this process has looked at, or was the first to work on."""
+    """Reads a WebApp before the first write for it, and after each gap in a watch."""
 
     def __init__(self, store: Store, writer: Writer) -> None:
         self._store = store
         self._writer = writer
-        self._uids: dict[Key, str] = {}
-        """The WebApps that this process has looked at, or was the first to work on."""
-        self._doubted: dict[Key, int] = {}
-        """Of these, what may have changed in a gap of a watch: the newest resourceVersion of WebApps before it."""
 
-    async def before_a_write(self, webapp: WebApp) -> None:
-        """Look at a WebApp before the first write for it, unless nobody has worked on it yet.
+    async def before_a_write(self, parent: WebApp, memory: Memory) -> None:
+        """Read a WebApp before the first write for it, unless nobody has worked on it yet.
 
         Raises:
-            OutOfDate: it has changed or is gone; if it has changed, the store knows it now.
-            RequestFailed: it could not be looked at.
+            OutOfDate: it has changed or is gone; a changed one is in the store now.
+            RequestFailed: it could not be read.
         """
-        key = Key(webapp.namespace, webapp.name)
-        known = self._uids.get(key) == webapp.uid
-        if known and not self._is_doubted(key):
+        key = Key(parent.namespace, parent.name)
+        if memory.verified and not self._is_doubted(key, memory):
             return
-        if known or self._was_worked_on(key):
-            await self.check(webapp)
-        self._trust(key, webapp.uid)
+        if memory.verified or self._was_worked_on(key):
+            await self.check(parent, memory)
+        memory.verified, memory.doubted_since = True, None
 
-    async def check(self, webapp: WebApp) -> None:
-        """Look at a WebApp.
+    async def check(self, parent: WebApp, memory: Memory) -> None:
+        """Read a WebApp.
 
         Raises:
-            OutOfDate: it has changed or is gone; if it has changed, the store knows it now.
-            RequestFailed: it could not be looked at.
+            OutOfDate: it has changed or is gone; a changed one is in the store now.
+            RequestFailed: it could not be read.
         """
-        key = Key(webapp.namespace, webapp.name)
+        key = Key(parent.namespace, parent.name)
         try:
-            found = await self._writer.look_at_webapp(webapp)
+            found = await self._writer.look_at_webapp(parent)
         except Refused as error:
             if error.status != 404:
                 raise
-            raise OutOfDate(f"WebApp {key} is gone, and its DELETED is on the way") from error
+            raise OutOfDate(f"WebApp {key} is gone; its DELETED event will follow") from error
         self._store.observe(found)
-        self._trust(key, found.uid)
-        if (found.uid, found.content["metadata"]["generation"]) != (webapp.uid, webapp.generation):
-            raise OutOfDate(f"WebApp {key} has changed since generation {webapp.generation}")
+        if found.uid == parent.uid:
+            memory.verified, memory.doubted_since = True, None
+        if (found.uid, found.content["metadata"]["generation"]) != (parent.uid, parent.generation):
+            raise OutOfDate(f"WebApp {key} has changed since generation {parent.generation}")
 
-    def forget(self, key: Key) -> None:
-        """Forget a WebApp that is gone."""
-        self._uids.pop(key, None)
-        self._doubted.pop(key, None)
-
-    def start_over(self) -> None:
-        """Trust no WebApp of the store: history ran backwards."""
-        self._uids.clear()
-        self._doubted.clear()
-
-    def distrust(self) -> None:
-        """Trust no WebApp of the store that does not change from now on: a watch has a gap."""
-        self._doubted = dict.fromkeys(self._uids, self._store.newest(WEBAPP))
-
-    def _trust(self, key: Key, uid: str) -> None:
-        self._uids[key] = uid
-        self._doubted.pop(key, None)
-
-    def _is_doubted(self, key: Key) -> bool:
+    def _is_doubted(self, key: Key, memory: Memory) -> bool:
         observed = self._store.webapp(key)
-        newest_before = self._doubted.get(key)
+        newest_before = memory.doubted_since
         return newest_before is not None and (observed is None or observed.version <= newest_before)
 
     def _was_worked_on(self, key: Key) -> bool:
         observed = self._store.webapp(key)
-        told = observed is not None and observed.content["status"].get("observedGeneration", 0) > 0
-        return told or bool(self._store.objects_of(key, *CHILDREN))
+        reported = observed is not None and observed.content["status"].get("observedGeneration", 0) > 0
+        return reported or bool(self._store.objects_of(key, *CHILDREN))

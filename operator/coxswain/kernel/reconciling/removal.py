@@ -8,9 +8,9 @@ from coxswain.kernel.api.writer import Writer
 from coxswain.kernel.cache.store import Key, Store
 from coxswain.kernel.objects.kinds import CONFIG_MAP, SERVICE, SERVICE_ACCOUNT
 from coxswain.kernel.objects.projection import Projection
-from coxswain.kernel.reconciling.attempts import Attempts
 from coxswain.kernel.reconciling.finding import PATIENCE, concerns_all
 from coxswain.kernel.reconciling.generation_guard import GenerationGuard
+from coxswain.kernel.reconciling.memory import Memory, RemovalMemory
 from coxswain.kernel.reconciling.result import Result
 from coxswain.webapp.health import Child, not_removed, retried
 from coxswain.webapp.spec import WebApp
@@ -20,33 +20,16 @@ log = logging.getLogger(__name__)
 _REMOVABLE = (SERVICE_ACCOUNT, CONFIG_MAP, SERVICE)
 
 
-class Removals:
+class Remover:
     """Deletes children that are no longer wanted."""
 
-    def __init__(self, store: Store, writer: Writer, freshness: GenerationGuard) -> None:
+    def __init__(self, store: Store, writer: Writer, guard: GenerationGuard) -> None:
         self._store = store
         self._writer = writer
-        self._freshness = freshness
-        self._attempts = Attempts()
-        self._deleted: dict[Key, set[str]] = {}
-        """UIDs of children whose DELETE was answered; the answer has no resourceVersion, so the store has them yet."""
-
-    def look_again(self) -> None:
-        """Delete again what is still there."""
-        self._deleted.clear()
-
-    def clear(self) -> None:
-        """Forget all WebApps."""
-        self._attempts.clear()
-        self._deleted.clear()
-
-    def forget(self, key: Key) -> None:
-        """Forget a WebApp that is gone."""
-        self._attempts.forget(key)
-        self._deleted.pop(key, None)
+        self._guard = guard
 
     async def remove_unwanted(
-        self, webapp: WebApp, wanted: Collection[str], *, rolled_out: bool, patient: bool
+        self, parent: WebApp, wanted: Collection[str], memory: Memory, *, rolled_out: bool, patient: bool
     ) -> list[Result]:
         """Delete the children that are not `wanted`, each given as kind/name; those that pods need, once `rolled_out`.
 
@@ -54,54 +37,57 @@ class Removals:
             One result for each child whose deletion failed.
 
         Raises:
-            OutOfDate: the WebApp is no longer as it was.
-            Ending: the operator is about to end.
-            Refused: the namespace is being deleted.
+            OutOfDate: the WebApp has changed.
+            Ending: the operator is ending.
+            Refused: the namespace is terminating.
         """
-        key = Key(webapp.namespace, webapp.name)
-        found = [child for child in self._store.objects_of(key, *_REMOVABLE) if _place(child) not in wanted]
-        deleted = self._deleted.get(key, set()) & {child.uid for child in found}
-        self._deleted[key] = deleted
-        self._attempts.retain(key, {_place(child) for child in found})
+        key, removal = Key(parent.namespace, parent.name), memory.removal
+        unwanted = [child for child in self._store.objects_of(key, *_REMOVABLE) if _place(child) not in wanted]
+        places = {_place(child) for child in unwanted}
+        removal.deleted &= {child.uid for child in unwanted}
+        removal.failures = {place: count for place, count in removal.failures.items() if place in places}
         failed = []
-        for child in found:
-            if not _removable(webapp, child) or child.uid in deleted or not (child.kind is SERVICE or rolled_out):
+        for child in unwanted:
+            if not _removable(parent, child) or child.uid in removal.deleted:
+                continue
+            if child.kind is not SERVICE and not rolled_out:
                 continue
             try:
-                await self._freshness.before_a_write(webapp)
-                await self._remove(key, child)
+                await self._guard.before_a_write(parent, memory)
+                await self._remove(child, removal)
             except RequestFailed as error:
                 if concerns_all(error):
                     raise
-                failed.append(self._failed(key, child, error, patient=patient))
+                failed.append(_failed(child, removal, error, patient=patient))
         return failed
 
-    async def _remove(self, key: Key, child: Projection) -> None:
+    async def _remove(self, child: Projection, removal: RemovalMemory) -> None:
         try:
             await self._writer.remove(child)
         except Refused as error:
             if error.status != 404 or error.by_admission:
                 raise
-        self._deleted.setdefault(key, set()).add(child.uid)
-        self._attempts.succeeded(key, _place(child))
+        removal.deleted.add(child.uid)
+        removal.failures.pop(_place(child), None)
         log.info("removed %s %s, which is no longer wanted", child.kind, child.name)
 
-    def _failed(self, key: Key, child: Projection, error: RequestFailed, *, patient: bool) -> Result:
-        failures = self._attempts.failed(key, _place(child))
-        refused = isinstance(error, Refused) and (error.status == 403 or error.by_admission)
-        if not refused and (patient or failures <= PATIENCE):
-            state = retried(there=True)
-        else:
-            log.warning("%s %s can't be removed: %s", child.kind, child.name, error)
-            state = not_removed(error.message if isinstance(error, Refused) else str(error))
-        return Result(Child(child.kind.kind, child.name, state), failed=error)
+
+def _failed(child: Projection, removal: RemovalMemory, error: RequestFailed, *, patient: bool) -> Result:
+    failures = removal.failures[_place(child)] = removal.failures.get(_place(child), 0) + 1
+    refused = isinstance(error, Refused) and (error.status == 403 or error.by_admission)
+    if not refused and (patient or failures <= PATIENCE):
+        state = retried(there=True)
+    else:
+        log.warning("%s %s cannot be removed: %s", child.kind, child.name, error)
+        state = not_removed(error.message if isinstance(error, Refused) else str(error))
+    return Result(Child(child.kind.kind, child.name, state), failed=error)
 
 
 def _place(child: Projection) -> str:
     return f"{child.kind.kind}/{child.name}"
 
 
-def _removable(webapp: WebApp, child: Projection) -> bool:
+def _removable(parent: WebApp, child: Projection) -> bool:
     """Tell whether a child may be deleted: ours by label and reference, written by us, and not going already."""
-    referred = child.controller is not None and child.controller.uid == webapp.uid
-    return referred and child.label == webapp.name and child.owned is not None and not child.going
+    referred = child.controller is not None and child.controller.uid == parent.uid
+    return referred and child.label == parent.name and child.owned is not None and not child.going

@@ -84,9 +84,7 @@ class Result:
     failed: RequestFailed | None = None
     """The request that failed for it."""
     after: float | None = None
-    """Seconds until it may be written again, if it waits after conflicts."""
-    looked: bool = True
-    """Whether its name was looked up in this reconcile if that was due."""
+    """Seconds until it is reconciled again, although no event may requeue the WebApp."""
 
     @property
     def retry(self) -> bool:

@@ -1,155 +1,128 @@
-"""Fields that someone takes again and again after they were taken back: left alone for a while, then looked at again.
+"""The brake on write wars: a field that others keep overwriting is not enforced for a while.
 
-Two writers that each know best would go on for ever, at the speed of the faster one.
+Two writers that both enforce a field would go on forever, at the speed of the faster one.
 """
 
-import hashlib
-import json
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from coxswain.kernel.cache.store import Key
 from coxswain.kernel.objects.edit import value_at
 from coxswain.kernel.objects.field_paths import Path, text
-from coxswain.kernel.reconciling.retention import retain
+from coxswain.kernel.reconciling.attempts import digest
 from coxswain.settings import ContestSettings
 from coxswain.webapp.spec import Manifest
 
-_WHOLE: Path = ()
-"""The place of a whole child, which someone deletes again and again."""
+WHOLE: Path = ()
+"""The path of a whole object, which someone deletes again and again."""
 
 
 @dataclass
-class _Contest:
+class _War:
     wanted: str
-    """A digest of the desired value."""
+    """Digest of the desired value."""
     rounds: int
-    """How often the field was taken back, each time soon after the last."""
+    """How often in a row the field was enforced, each time soon after the last."""
     since: float
-    """When it was taken back last."""
+    """When it was last enforced; monotonic seconds."""
     rest: float
-    """Seconds for which it is left alone after that."""
+    """Seconds without enforcement after that."""
     refusals: int = 0
-    """How often in a row it could not be taken back since."""
+    """Conflicts in a row since then."""
 
 
 class WriteWars:
-    """What was taken back of late, and is to be left alone now."""
+    """The write wars over the fields of one object."""
 
-    def __init__(self, settings: ContestSettings, clock: Callable[[], float]) -> None:
-        """Judge by `settings`; `clock` gives monotonic seconds."""
+    def __init__(self, settings: ContestSettings) -> None:
         self._settings = settings
-        self._clock = clock
-        self._fields: dict[Key, dict[tuple[str, Path], _Contest]] = {}
+        self._fields: dict[Path, _War] = {}
 
-    def took_back(self, key: Key, manifest: Manifest, fields: Iterable[Path]) -> None:
-        """Note fields of a child of a WebApp that were just taken back from someone, to be as in its manifest."""
-        now, child = self._clock(), _child(manifest)
+    def enforced(self, manifest: Manifest, fields: Iterable[Path], now: float) -> None:
+        """Count fields that were just set back to their value in the manifest."""
         for field in fields:
-            wanted = _digest(manifest, field)
-            before = self._fields.setdefault(key, {}).get((child, field))
+            wanted, before = digest(value_at(manifest, field)), self._fields.get(field)
             if before is None or before.wanted != wanted or now - before.since > self._forgotten_after(before):
-                self._fields[key][child, field] = _Contest(wanted, 1, now, self._rest(field))
+                self._fields[field] = _War(wanted, 1, now, self._rest(field))
             else:
                 longer = before.rounds >= self._settings.rounds
                 rest = min(2 * before.rest, self._rest_limit(field)) if longer else before.rest
-                self._fields[key][child, field] = _Contest(wanted, before.rounds + 1, now, rest)
+                self._fields[field] = _War(wanted, before.rounds + 1, now, rest)
 
-    def created_again(self, key: Key, manifest: Manifest) -> None:
-        """Note a child that someone had deleted and that was just created again."""
-        self.took_back(key, manifest, [_WHOLE])
+    def refused(self, manifest: Manifest, fields: Iterable[Path], now: float) -> None:
+        """Count fields that could not be enforced, since someone wrote to the object at the same moment.
 
-    def is_left_absent(self, key: Key, manifest: Manifest) -> bool:
-        """Tell whether a child that someone deletes again and again is not to be created now; see `held_off`."""
-        found = self._fields.get(key, {}).get((_child(manifest), _WHOLE))
-        return found is not None and found.wanted == _digest(manifest, _WHOLE) and self._remaining(found) > 0
-
-    def refused(self, key: Key, manifest: Manifest, fields: Iterable[Path]) -> None:
-        """Note fields that could not be taken back, since someone wrote to the child in that very moment.
-
-        As many refusals in a row as there are rounds are a contest too: it could not even be fought.
+        As many refusals in a row as there are rounds are a write war as well.
         """
-        now, child = self._clock(), _child(manifest)
         for field in fields:
-            first = _Contest(_digest(manifest, field), 0, now, self._settings.rest)
-            found = self._fields.setdefault(key, {}).setdefault((child, field), first)
-            found.refusals += 1
-            if found.refusals >= self._settings.rounds:
-                longer = found.rounds >= self._settings.rounds
-                found.rest = min(2 * found.rest, self._settings.rest_limit) if longer else found.rest
-                found.rounds, found.since, found.refusals = max(found.rounds, self._settings.rounds), now, 0
+            first = _War(digest(value_at(manifest, field)), 0, now, self._settings.rest)
+            war = self._fields.setdefault(field, first)
+            war.refusals += 1
+            if war.refusals >= self._settings.rounds:
+                longer = war.rounds >= self._settings.rounds
+                war.rest = min(2 * war.rest, self._settings.rest_limit) if longer else war.rest
+                war.rounds, war.since, war.refusals = max(war.rounds, self._settings.rounds), now, 0
 
-    def held_off(self, key: Key, manifest: Manifest) -> tuple[str, ...]:
-        """Return the fields of a child that are to be left alone now, given its manifest.
+    def is_left_absent(self, manifest: Manifest, now: float) -> bool:
+        """Tell whether an object that someone deletes again and again must not be created now."""
+        war = self._fields.get(WHOLE)
+        return war is not None and war.wanted == digest(value_at(manifest, WHOLE)) and self._remaining(war, now) > 0
 
-        Another desired value than the contested one is a new intent: it is not held off, and its contest is forgotten.
+    def resting(self, manifest: Manifest, now: float) -> tuple[str, ...]:
+        """Return the fields that are not enforced now, given the manifest.
+
+        A field with another desired value has a new intent: it is enforced at once.
         """
-        child, fields = _child(manifest), self._fields.get(key, {})
-        for place, found in [each for each in fields.items() if each[0][0] == child]:
-            # The whole is compared when it is absent alone: an autoscaler changes the manifest of what is there.
-            if place[1] != _WHOLE and found.wanted != _digest(manifest, place[1]):
-                del fields[place]
         return tuple(
             text(field)
-            for (of, field), found in fields.items()
-            if of == child and field != _WHOLE and self._remaining(found) > 0
+            for field, war in self._fields.items()
+            # An absent object is compared as a whole; an autoscaler changes the manifest of a present one.
+            if field != WHOLE and self._is_for(field, war, manifest) and self._remaining(war, now) > 0
         )
 
-    def now(self) -> float:
-        """Return the present time, in monotonic seconds."""
-        return self._clock()
+    def forget_settled(self, manifest: Manifest) -> None:
+        """Forget the wars over fields whose desired value has changed."""
+        self._fields = {
+            field: war for field, war in self._fields.items() if field == WHOLE or self._is_for(field, war, manifest)
+        }
 
-    def again(self, key: Key, since: float) -> float | None:
-        """Return the seconds until a field is enforced again that was left alone at `since`; None without such a field.
+    def forget_quiet(self, now: float) -> None:
+        """Forget the wars that have been quiet for long."""
+        self._fields = {
+            field: war for field, war in self._fields.items() if now - war.since <= self._forgotten_after(war)
+        }
+
+    def rest_ends(self, since: float, now: float) -> float | None:
+        """Return the seconds until the next field is enforced that was resting at `since`; None without such a field.
 
         Pass the time at which the reconcile began. A rest that ended during the reconcile is due at once: the
-        reconcile still left that field alone.
+        reconcile did not enforce that field yet.
         """
-        ends = [found.since + found.rest for found in self._fields.get(key, {}).values() if self._rests(found)]
-        return min((max(0.0, end - self._clock()) for end in ends if end > since), default=None)
+        ends = [war.since + war.rest for war in self._fields.values() if self._rests(war)]
+        return min((max(0.0, end - now) for end in ends if end > since), default=None)
 
-    def clear(self) -> None:
-        """Forget all WebApps."""
-        self._fields.clear()
+    def absence_ends(self) -> float:
+        """Return the monotonic time at which an object that is left absent may be created."""
+        war = self._fields[WHOLE]
+        return war.since + war.rest
 
-    def forget(self, key: Key) -> None:
-        """Forget all about a WebApp that is gone."""
-        self._fields.pop(key, None)
+    def __len__(self) -> int:
+        return len(self._fields)
 
-    def retain(self, key: Key, children: Collection[str]) -> None:
-        """Forget all children of a WebApp but these, each given as kind/name."""
-        retain(self._fields, key, lambda place: place[0] in children)
+    @staticmethod
+    def _is_for(field: Path, war: _War, manifest: Manifest) -> bool:
+        return war.wanted == digest(value_at(manifest, field))
 
-    def look_again(self) -> None:
-        """Forget what has been quiet for long."""
-        now = self._clock()
-        for key, fields in list(self._fields.items()):
-            left = {
-                place: found for place, found in fields.items() if now - found.since <= self._forgotten_after(found)
-            }
-            self._fields[key] = left
-            if not left:
-                del self._fields[key]
+    def _remaining(self, war: _War, now: float) -> float:
+        return max(0.0, war.since + war.rest - now) if self._rests(war) else 0.0
 
-    def _remaining(self, contest: _Contest) -> float:
-        return max(0.0, contest.since + contest.rest - self._clock()) if self._rests(contest) else 0.0
-
-    def _rests(self, contest: _Contest) -> bool:
-        return contest.rounds >= self._settings.rounds
+    def _rests(self, war: _War) -> bool:
+        return war.rounds >= self._settings.rounds
 
     def _rest(self, field: Path) -> float:
-        return self._settings.absence_rest if field == _WHOLE else self._settings.rest
+        return self._settings.absence_rest if field == WHOLE else self._settings.rest
 
     def _rest_limit(self, field: Path) -> float:
-        return self._settings.absence_rest_limit if field == _WHOLE else self._settings.rest_limit
+        return self._settings.absence_rest_limit if field == WHOLE else self._settings.rest_limit
 
-    def _forgotten_after(self, contest: _Contest) -> float:
-        return self._settings.window + (contest.rest if contest.rounds >= self._settings.rounds else 0.0)
-
-
-def _child(manifest: Manifest) -> str:
-    return f"{manifest['kind']}/{manifest['metadata']['name']}"
-
-
-def _digest(manifest: Manifest, field: Path) -> str:
-    return hashlib.sha256(json.dumps(value_at(manifest, field), sort_keys=True).encode()).hexdigest()
+    def _forgotten_after(self, war: _War) -> float:
+        return self._settings.window + (war.rest if self._rests(war) else 0.0)

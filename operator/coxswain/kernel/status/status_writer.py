@@ -2,13 +2,13 @@
 
 import logging
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
-from typing import Any, cast
+from typing import cast
 
 from coxswain.kernel.api.errors import Refused, Sort
 from coxswain.kernel.api.writer import Writer
-from coxswain.kernel.cache.store import Key, Store
+from coxswain.kernel.cache.store import Store
 from coxswain.kernel.objects.projection import Projection
 from coxswain.settings import StatusSettings
 from coxswain.webapp.conditions import COUNTS, Urgency, urgency
@@ -45,6 +45,22 @@ class Deployed:
     """Whether a write of some child failed and most often succeeds in a moment."""
 
 
+@dataclass
+class StatusMemory:
+    """Memory of one WebApp's status."""
+
+    drift_written: float = -inf
+    """When drift was last written; monotonic seconds, as all times here."""
+    waiting: dict[tuple[str, int], float] = field(default_factory=dict)
+    """Deadlines of changes that wait."""
+    stale: tuple[int, float] | None = None
+    """The version that a status write was refused for, and when."""
+    conflicts: tuple[int, float] = (0, 0.0)
+    """Conflicts in a row, and when the last one was."""
+    without_effect: tuple[int, Status] | None = None
+    """A status whose write changed nothing, and the version of the WebApp."""
+
+
 class StatusWriter:
     """Writes the status of WebApps."""
 
@@ -55,46 +71,21 @@ class StatusWriter:
         settings: StatusSettings,
         *,
         clock: Callable[[], float],
-        sweep_webapps: Callable[[str], None],
+        relist_webapps: Callable[[str], None],
     ) -> None:
-        """Write with `writer`; `clock` gives monotonic seconds, `sweep_webapps` sweeps the WebApps of a namespace."""
+        """Write with `writer`; `clock` gives monotonic seconds, `relist_webapps` lists the WebApps of a namespace."""
         self._store = store
         self._writer = writer
         self._settings = settings
         self._clock = clock
-        self._sweep_webapps = sweep_webapps
-        self._drift_written: dict[Key, float] = {}
-        self._waiting: dict[Key, dict[tuple[str, int], float]] = {}
-        self._stale: dict[Key, tuple[int, float]] = {}
-        self._conflicts: dict[Key, tuple[int, float]] = {}
-        self._without_effect: dict[Key, tuple[int, Status]] = {}
+        self._relist_webapps = relist_webapps
         self._undeclared: set[str] = set()
 
-    def look_again(self) -> None:
-        """Send again what the CRD had not."""
+    def resynced(self) -> None:
+        """Send the fields again that the CRD lacked."""
         self._undeclared.clear()
 
-    def forget(self, key: Key) -> None:
-        """Forget all about a WebApp that is gone."""
-        for table in self._tables:
-            table.pop(key, None)
-
-    def clear(self) -> None:
-        """Forget all WebApps."""
-        for table in self._tables:
-            table.clear()
-
-    @property
-    def _tables(self) -> tuple[dict[Key, Any], ...]:
-        return (
-            self._drift_written,
-            self._waiting,
-            self._stale,
-            self._conflicts,
-            self._without_effect,
-        )
-
-    async def report(self, key: Key, webapp: Projection, status: Status, deployed: Deployed) -> Report:
+    async def report(self, memory: StatusMemory, webapp: Projection, status: Status, deployed: Deployed) -> Report:
         """Bring the status of a WebApp, as it was observed, to the API server if and when it must be.
 
         Raises:
@@ -104,30 +95,28 @@ class StatusWriter:
         previous = webapp.content.get("status", {})
         status = _only_declared(status, self._undeclared)
         need = urgency(previous, status, deployed.replicas)
-        if need is Urgency.NONE or self._without_effect.get(key) == (webapp.version, status):
-            self._waiting.pop(key, None)
-            self._conflicts.pop(key, None)
+        if need is Urgency.NONE or memory.without_effect == (webapp.version, status):
+            memory.waiting, memory.conflicts = {}, (0, 0.0)
             return Report()
         if not self._store.is_latest(webapp):
             return Report(again=True)
         wait = max(
-            self._wait(key, need, previous, status, deployed),
-            self._wait_for_news(key, webapp),
-            self._wait_for_a_pause(key),
+            self._wait(memory, need, previous, status, deployed),
+            self._wait_for_news(memory, webapp),
+            self._wait_for_a_pause(memory),
         )
         if wait > 0:
             return Report(after=wait)
-        return await self._write(key, webapp, status)
+        return await self._write(memory, webapp, status)
 
-    def _wait(self, key: Key, need: Urgency, previous: Status, status: Status, deployed: Deployed) -> float:
+    def _wait(self, memory: StatusMemory, need: Urgency, previous: Status, status: Status, deployed: Deployed) -> float:
         """Return the seconds until a status of this urgency should be written: until its first deadline."""
         now = self._clock()
         intervals = self._intervals(need, previous, status, deployed)
-        known = self._waiting.get(key, {})
-        self._waiting[key] = {name: known.get(name, now + interval) for name, interval in intervals.items()}
-        deadlines = list(self._waiting[key].values())
+        memory.waiting = {name: memory.waiting.get(name, now + interval) for name, interval in intervals.items()}
+        deadlines = list(memory.waiting.values())
         if previous.get("drift") != status.get("drift"):
-            deadlines.append(self._drift_written.get(key, -inf) + self._settings.drift_interval)
+            deadlines.append(memory.drift_written + self._settings.drift_interval)
         return min(deadlines) - now
 
     def _intervals(
@@ -164,29 +153,29 @@ class StatusWriter:
             return {("surge", 0): self._settings.surge_interval}
         return {("counts", 0): self._settings.counts_interval} if changed else {}
 
-    def _wait_for_news(self, key: Key, webapp: Projection) -> float:
+    def _wait_for_news(self, memory: StatusMemory, webapp: Projection) -> float:
         """Return the seconds that the watch still has to tell of the change that made a status write a conflict."""
-        version, since = self._stale.get(key, (0, 0.0))
-        if version != webapp.version:
-            self._stale.pop(key, None)
+        if memory.stale is None or memory.stale[0] != webapp.version:
+            memory.stale = None
             return 0
+        version, since = memory.stale
         remaining = since + self._settings.stale_interval - self._clock()
         if remaining > 0:
             return remaining
         # The watch is behind, for this WebApp and so for others: a sweep brings the news of all.
-        self._sweep_webapps(key.namespace)
-        self._stale[key] = (version, self._clock())
+        self._relist_webapps(webapp.namespace)
+        memory.stale = (version, self._clock())
         return self._settings.stale_interval
 
-    def _wait_for_a_pause(self, key: Key) -> float:
+    def _wait_for_a_pause(self, memory: StatusMemory) -> float:
         """Return the seconds until a status is tried again that others were faster than, time after time."""
-        count, last = self._conflicts.get(key, (0, 0.0))
+        count, last = memory.conflicts
         if count < 2:  # most often it is one change by one person
             return 0
         delay = self._settings.conflict_delay * 2.0 ** min(count - 2, 30)
         return last + min(delay, self._settings.conflict_delay_limit) - self._clock()
 
-    async def _write(self, key: Key, webapp: Projection, status: Status) -> Report:
+    async def _write(self, memory: StatusMemory, webapp: Projection, status: Status) -> Report:
         try:
             answer = await self._writer.write_status(webapp, status)
         except Refused as error:
@@ -194,19 +183,19 @@ class StatusWriter:
                 return self._without(error.undeclared_status_fields)
             if error.sort is not Sort.CONFLICT:
                 raise
-            self._conflicts[key] = (self._conflicts.get(key, (0, 0.0))[0] + 1, self._clock())
+            memory.conflicts = (memory.conflicts[0] + 1, self._clock())
             if not self._store.is_latest(webapp):
                 return Report(again=True)
             log.debug("the status was computed from a version that is no more; waiting for the watch")
-            self._stale[key] = (webapp.version, self._clock())
+            memory.stale = (webapp.version, self._clock())
             return Report(after=self._settings.stale_interval)
         self._store.answer(answer, webapp)
         if answer.version == webapp.version:
-            self._without_effect[key] = (webapp.version, status)
-        self._conflicts.pop(key, None)
+            memory.without_effect = (webapp.version, status)
+        memory.conflicts = (0, 0.0)
         if status.get("drift") != webapp.content.get("status", {}).get("drift"):
-            self._drift_written[key] = self._clock()
-        self._waiting.pop(key, None)
+            memory.drift_written = self._clock()
+        memory.waiting = {}
         return Report(written=True)
 
     def _without(self, fields: Sequence[str]) -> Report:

@@ -1,0 +1,98 @@
+"""What can be done about one child: the answers of `decide`."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from coxswain.kernel.conflicts.write_plan import Held, Plan
+from coxswain.kernel.objects.projection import Projection
+from coxswain.webapp.health import Health
+from coxswain.webapp.immutable import Obstacle
+from coxswain.webapp.spec import Manifest
+
+
+class Ends(Enum):
+    """The event that ends a wait."""
+
+    CHILD_EVENT = "a watch event of the child, or of the object that has its name"
+    CHANGE_OR_RESYNC = "a change of the spec or of the child, or the next resync"
+    DEPENDENCY_EVENT = "a watch event of the object that the child waits for"
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """Write nothing: the child is as desired, as far as policies and other managers allow."""
+
+    live: Projection
+    plan: Plan
+    obstacle: Obstacle | None = None
+    """The one field that cannot be changed in place."""
+
+
+@dataclass(frozen=True)
+class Wait:
+    """Write nothing for now."""
+
+    health: Health
+    until: Ends | float
+    """The event that ends the wait, or the monotonic time in seconds."""
+    left: tuple[Held, ...] = ()
+    """Fields that other managers keep."""
+
+
+@dataclass(frozen=True)
+class Read:
+    """Read the object that has the child's name: no watch reports its changes, since it lacks our label."""
+
+
+@dataclass(frozen=True)
+class Create:
+    """Create the child."""
+
+    manifest: Manifest
+    vanished: bool = False
+    """Whether this process had brought it about before: the WebApp may be gone as well, so it is read first."""
+
+
+@dataclass(frozen=True)
+class Release:
+    """Remove our fields from the managedFields entries of former managers."""
+
+    live: Projection
+    plan: Plan
+
+
+@dataclass(frozen=True)
+class KeepReplicas:
+    """Keep the live replica count under a manager of its own, before an apply gives the field up."""
+
+    live: Projection
+    plan: Plan
+    count: int
+
+
+@dataclass(frozen=True)
+class TakeOver:
+    """Move fields of other managers into our entry, so that the next apply removes them."""
+
+    live: Projection
+    plan: Plan
+
+
+@dataclass(frozen=True)
+class Apply:
+    """Apply the manifest of a plan."""
+
+    live: Projection
+    plan: Plan
+
+
+@dataclass(frozen=True)
+class Replace:
+    """Delete the object, in order to create it again with a field that cannot be changed in place."""
+
+    live: Projection
+    plan: Plan
+    obstacle: Obstacle
+
+
+Action = Nothing | Wait | Read | Create | Release | KeepReplicas | TakeOver | Apply | Replace

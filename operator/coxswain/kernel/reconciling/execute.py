@@ -1,0 +1,230 @@
+"""Execute the actions of `decide`: one write each, and what its answer teaches."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from coxswain.kernel.api.errors import Refused, Sort
+from coxswain.kernel.api.writer import Writer
+from coxswain.kernel.cache.store import Key, Store
+from coxswain.kernel.conflicts.write_plan import Plan
+from coxswain.kernel.objects.projection import Projection
+from coxswain.kernel.reconciling.actions import Apply, Create, KeepReplicas, Read, Release, Replace, TakeOver
+from coxswain.kernel.reconciling.adoption import is_released, is_watched
+from coxswain.kernel.reconciling.attempts import Attempt
+from coxswain.kernel.reconciling.decide import Target, had_before, plan_for
+from coxswain.kernel.reconciling.finding import listed, unlike
+from coxswain.kernel.reconciling.generation_guard import GenerationGuard
+from coxswain.kernel.reconciling.last_applied import LastApplied
+from coxswain.kernel.reconciling.memory import Memory, NameHolder
+from coxswain.kernel.reconciling.replacement import Deletion
+from coxswain.kernel.reconciling.result import Correction, corrected, effective, foreign_places
+from coxswain.kernel.reconciling.write_wars import WHOLE
+from coxswain.webapp.health import rejected
+from coxswain.webapp.immutable import Remedy
+from coxswain.webapp.policy import within
+from coxswain.webapp.spec import Manifest
+
+log = logging.getLogger(__name__)
+
+_TERMINATING_SECONDS = 1.0
+"""An unwatched object that is terminating is read again after this time: no event reports its end."""
+
+
+@dataclass
+class Progress:
+    """Writes of one reconcile for one child."""
+
+    created: bool = False
+    adopted: bool = False
+    replaced: bool = False
+    corrections: tuple[Correction, ...] = ()
+    planned: tuple[Correction, ...] | None = None
+    """Corrections of an apply in preparation: once fields were taken over, nobody can tell whose they were."""
+
+
+class Executor:
+    """Writes one child."""
+
+    def __init__(
+        self, store: Store, writer: Writer, guard: GenerationGuard, *, name_interval: float, clock: Callable[[], float]
+    ) -> None:
+        """Read an object without our label that has a child's name again after `name_interval` seconds.
+
+        `clock` gives monotonic seconds.
+        """
+        self._clock = clock
+        self._store = store
+        self._writer = writer
+        self._guard = guard
+        self._name_interval = name_interval
+
+    async def execute(
+        self,
+        action: Read | Create | Release | KeepReplicas | TakeOver | Apply | Replace,
+        target: Target,
+        memory: Memory,
+        progress: Progress,
+    ) -> None:
+        """Execute an action.
+
+        Raises:
+            RequestFailed: it failed; the store has learned from the answer.
+            HistoryReset: the answer was older than the object that the request was sent for.
+        """
+        if isinstance(action, Read):
+            await self._read(target)
+            return
+        if isinstance(action, Create):
+            await self._create(action, target, memory, progress)
+            return
+        await self._guard.before_a_write(target.parent, memory)
+        try:
+            if isinstance(action, Replace):
+                await self._replace(action, target, progress)
+            elif isinstance(action, Release):
+                answer = await self._writer.release(action.live, is_released(target.parent, action.live))
+                self._answered(target, answer, action.live)
+            else:
+                await self._apply(action, target, progress)
+        except Refused as error:
+            if error.sort is Sort.TERMINAL and not isinstance(action, Replace):
+                target.memory.attempt = Attempt.of(action.plan.manifest, action.live, rejected(error.message))
+            if error.status == 409 and not error.by_admission and not isinstance(action, Release):
+                await self._learn_from_conflict(target, action.live, progress, error)
+                if not isinstance(action, Replace):
+                    await self._guard.check(target.parent, memory)
+            raise
+
+    async def _read(self, target: Target) -> None:
+        try:
+            self._take_in(target, await self._writer.look(target.manifest))
+        except Refused as error:
+            if error.status != 404:
+                raise
+            target.memory.name_holder = None
+
+    async def _create(self, action: Create, target: Target, memory: Memory, progress: Progress) -> None:
+        if action.vanished:
+            # The garbage collector may be faster than the watch of WebApps.
+            await self._guard.check(target.parent, memory)
+        await self._guard.before_a_write(target.parent, memory)
+        try:
+            created = await self._writer.create(action.manifest)
+        except Refused as error:
+            if error.sort is Sort.TERMINAL:
+                target.memory.attempt = Attempt.of(action.manifest, None, rejected(error.message))
+            if error.status != 409 or error.by_admission:
+                raise
+            # The name is taken. The store knows neither by whom nor whether its WebApp is the present one.
+            await self._guard.check(target.parent, memory)
+            self._take_in(target, await self._writer.look(target.manifest))
+            return
+        self._store.answer(created, None)
+        log.info("created %s %s", *_named(target.manifest))
+        progress.created, progress.replaced = True, target.memory.deletion is not None
+        target.memory.deletion = None
+        if action.vanished:
+            target.memory.wars.enforced(target.manifest, [WHOLE], self._clock())
+        self._learn(replace(target, manifest=action.manifest), created, None)
+
+    async def _apply(self, action: KeepReplicas | TakeOver | Apply, target: Target, progress: Progress) -> None:
+        live, adopting = action.live, not target.is_ours
+        if progress.planned is None:
+            progress.planned = () if adopting else corrected(action.plan.differences, live, had_before(target))
+        if isinstance(action, KeepReplicas):
+            self._answered(target, await self._writer.keep_replicas(live, action.count), live)
+            return
+        if isinstance(action, TakeOver):
+            self._answered(target, await self._writer.take_over(live, action.plan.rivals), live)
+            return
+        answer = await self._writer.update(action.plan.manifest, live, force=action.plan.force)
+        self._answered(target, answer, live)
+        differences = listed(action.plan.differences)
+        log.info("%s %s %s: %s", "adopted" if adopting else "applied", *_named(target.manifest), differences)
+        after = self._learn(target, answer, live)
+        corrections = effective(progress.planned, after.differences)
+        target.memory.wars.enforced(target.manifest, foreign_places(corrections), self._clock())
+        progress.corrections += corrections
+        progress.planned, progress.adopted = None, progress.adopted or adopting
+
+    async def _replace(self, action: Replace, target: Target, progress: Progress) -> None:
+        """Delete an object exactly as it was observed.
+
+        The deletion is remembered before the request, since the answer may be lost although the object is deleted. An
+        unanswered DELETE is sent again: its preconditions protect any newer object.
+        """
+        memory, live, earlier = target.memory, action.live, target.memory.deletion
+        memory.deletion = Deletion(live, target.manifest, action.obstacle.field)
+        try:
+            await self._writer.remove(live, orphan=action.obstacle.remedy is Remedy.REPLACE_AROUND_PODS)
+        except Refused as error:
+            gone = error.status == 404 and not error.by_admission
+            if error.status < 500 and not gone:
+                # An earlier DELETE without an answer may be why the object has changed: then it is terminating.
+                memory.deletion = earlier if earlier is not None and earlier.observed.uid == live.uid else None
+            if not gone:
+                raise
+        memory.deletion = replace(memory.deletion, answered=True) if memory.deletion is not None else None
+        if not target.is_ours:
+            self._hold(target, replace(live, going=True))
+        log.info("deleted %s %s, to create it again: %s is immutable", *_named(target.manifest), action.obstacle.field)
+        fields = [each.path for each in action.plan.differences if within(each.text, action.obstacle.field)]
+        memory.wars.enforced(target.manifest, fields, self._clock())
+        progress.replaced = True
+
+    async def _learn_from_conflict(self, target: Target, live: Projection, progress: Progress, error: Refused) -> None:
+        """Read a child that has changed since it was observed.
+
+        Raises:
+            RequestFailed: it could not be read. If it is gone, the store forgets it: no event reports the deletion of
+                a child that had lost our label.
+        """
+        if error.field_conflicts:
+            log.info("%s %s: a conflict just learned of: %s", *_named(target.manifest), error)
+        try:
+            present = await self._writer.look(target.manifest)
+        except Refused as missing:
+            if missing.status == 404:
+                self._store.forget(live.kind, Key(live.namespace, live.name), live.version + 1)
+            raise
+        self._take_in(target, present)
+        if progress.planned and (present.generation != live.generation or not present.generation):
+            target.memory.wars.refused(target.manifest, foreign_places(progress.planned), self._clock())
+
+    def _learn(self, target: Target, answer: Projection, before: Projection | None) -> Plan:
+        """Remember what a write has achieved; return the plan for the object that was stored."""
+        after = plan_for(target, answer)
+        if after.differences or (before is not None and answer.version == before.version):
+            # Something between the request and the stored object changed it: an admission policy, which would again.
+            target.memory.attempt = Attempt.of(after.manifest, answer, None)
+        target.memory.last_applied = LastApplied.of(target.parent, target.manifest, unlike(after))
+        return after
+
+    def _take_in(self, target: Target, found: Projection) -> None:
+        """Take in an object that was read: from now on the watch reports it, or else the next read."""
+        if is_watched(target.parent, found):
+            target.memory.name_holder = None
+            self._store.observe(found)
+        else:
+            self._hold(target, found)
+
+    def _answered(self, target: Target, answer: Projection, sent_for: Projection) -> None:
+        """Take in the answer of a write.
+
+        Raises:
+            HistoryReset: the answer is older than the object that the write was sent for.
+        """
+        if is_watched(target.parent, answer):
+            target.memory.name_holder = None
+            self._store.answer(answer, sent_for)
+        else:
+            self._hold(target, answer)
+
+    def _hold(self, target: Target, found: Projection) -> None:
+        seconds = _TERMINATING_SECONDS if found.going else self._name_interval
+        target.memory.name_holder = NameHolder(found, target.parent.generation, self._clock() + seconds)
+
+
+def _named(manifest: Manifest) -> tuple[str, str]:
+    return manifest["kind"], manifest["metadata"]["name"]

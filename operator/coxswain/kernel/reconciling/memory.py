@@ -1,0 +1,144 @@
+"""Everything the operator remembers about a WebApp: in one place, bounded, and deleted with it.
+
+Nothing of it is needed after a restart: the cluster says what is true.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from coxswain.kernel.cache.store import Key
+from coxswain.kernel.objects.projection import Projection
+from coxswain.kernel.reconciling.attempts import Attempt
+from coxswain.kernel.reconciling.conflict_backoff import ConflictBackoff
+from coxswain.kernel.reconciling.drift_ledger import DriftLedger
+from coxswain.kernel.reconciling.last_applied import LastApplied
+from coxswain.kernel.reconciling.replacement import Deletion
+from coxswain.kernel.reconciling.write_wars import WriteWars
+from coxswain.kernel.status.status_writer import StatusMemory
+from coxswain.settings import ContestSettings
+
+
+@dataclass(frozen=True)
+class NameHolder:
+    """An object without our label that has the name of a child, as last read: no watch reports its changes."""
+
+    observed: Projection
+    generation: int
+    """Generation of the WebApp at that time: a change of the spec is a reason to read it again."""
+    until: float
+    """Monotonic time after which it is read again."""
+
+    def is_current(self, generation: int, now: float) -> bool:
+        """Tell whether it need not be read again yet."""
+        return self.generation == generation and now < self.until
+
+
+@dataclass
+class ChildMemory:
+    """Memory of one child."""
+
+    wars: WriteWars
+    attempt: Attempt | None = None
+    """The last write without effect."""
+    failures: int = 0
+    """Failed reconciles in a row."""
+    backoff: ConflictBackoff | None = None
+    last_applied: LastApplied | None = None
+    deletion: Deletion | None = None
+    """A replacement in progress."""
+    name_holder: NameHolder | None = None
+
+
+@dataclass
+class RemovalMemory:
+    """Memory of the children that are no longer wanted."""
+
+    failures: dict[str, int] = field(default_factory=dict)
+    """Failed deletions in a row, by kind/name."""
+    deleted: set[str] = field(default_factory=set)
+    """UIDs of children whose DELETE was answered; the answer has no resourceVersion, so the store still has them."""
+
+
+class Memory:
+    """Memory of one WebApp."""
+
+    def __init__(self, uid: str, settings: ContestSettings) -> None:
+        """Begin with nothing; `uid` is the one of the WebApp."""
+        self.uid = uid
+        self._settings = settings
+        self._children: dict[str, ChildMemory] = {}
+        self.removal = RemovalMemory()
+        self.status = StatusMemory()
+        self.status_wars = WriteWars(settings)
+        """Write wars over the status."""
+        self.written_status: str | None = None
+        """Fingerprint of the status that this process wrote last."""
+        self.drift = DriftLedger()
+        self.verified = False
+        """Whether a GET confirmed the WebApp of the store, or this process was the first to work on it."""
+        self.doubted_since: int | None = None
+        """The newest resourceVersion of WebApps when a watch had a gap: a WebApp not newer than that may be old."""
+        self.namespace_terminating = False
+        """Nothing can be created in its namespace any more."""
+
+    def child(self, child: str) -> ChildMemory:
+        """Return the memory of a child, given as kind/name."""
+        return self._children.setdefault(child, ChildMemory(WriteWars(self._settings)))
+
+    def retain(self, children: Collection[str]) -> None:
+        """Forget all children but these, each given as kind/name."""
+        self._children = {child: memory for child, memory in self._children.items() if child in children}
+
+    def resynced(self, now: float) -> None:
+        """Forget whatever a resync should try again: refused writes, names, deletions; and quiet write wars."""
+        self.namespace_terminating = False
+        self.removal.deleted.clear()
+        self.status_wars.forget_quiet(now)
+        for memory in self._children.values():
+            memory.wars.forget_quiet(now)
+            memory.name_holder = None
+            if memory.attempt is not None and memory.attempt.refused is not None:
+                memory.attempt = None
+
+    def rest_ends(self, since: float, now: float) -> float | None:
+        """Return the seconds until the next field is enforced that was resting at `since`; None if none was."""
+        wars = [self.status_wars, *(memory.wars for memory in self._children.values())]
+        ends = [war.rest_ends(since, now) for war in wars]
+        return min((end for end in ends if end is not None), default=None)
+
+
+class Memories:
+    """The memory of each WebApp. Not thread-safe: the main loop owns it."""
+
+    def __init__(self, settings: ContestSettings) -> None:
+        self._settings = settings
+        self._of_key: dict[Key, Memory] = {}
+
+    def __len__(self) -> int:
+        return len(self._of_key)
+
+    def of(self, key: Key, uid: str) -> Memory:
+        """Return the memory of the WebApp with this uid; the memory of an earlier one with its name is dropped."""
+        memory = self._of_key.get(key)
+        if memory is None or memory.uid != uid:
+            memory = self._of_key[key] = Memory(uid, self._settings)
+        return memory
+
+    def forget(self, key: Key) -> None:
+        """Forget a WebApp that is gone."""
+        self._of_key.pop(key, None)
+
+    def clear(self) -> None:
+        """Forget all WebApps: history ran backwards, so nothing remembered needs to be true."""
+        self._of_key.clear()
+
+    def resynced(self, now: float) -> None:
+        """Forget whatever a resync should try again."""
+        for memory in self._of_key.values():
+            memory.resynced(now)
+
+    def doubt(self, newest: int) -> None:
+        """Doubt each WebApp that the store holds in a version not newer than `newest`: a watch has a gap."""
+        for memory in self._of_key.values():
+            if memory.verified:
+                memory.doubted_since = newest
