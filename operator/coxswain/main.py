@@ -18,6 +18,7 @@ from coxswain.kernel.manager import Manager
 from coxswain.kernel.watching.kopf_thread import KopfThread
 from coxswain.probes import probes
 from coxswain.settings import Settings
+from coxswain.webapp.workload import WORKLOAD
 
 log = logging.getLogger(__name__)
 
@@ -53,9 +54,9 @@ async def run(settings: Settings) -> None:
     client = Client(
         HttpTransport(access), throttle, timeout=settings.request_timeout, page_size=settings.watch.page_size
     )
-    watches = KopfThread(connect, settings.scopes, settings.watch)
+    watches = KopfThread(connect, WORKLOAD.projector.kinds.watched, settings.scopes, settings.watch)
     try:
-        loop = Manager(settings, client, watches.run)
+        loop = Manager(WORKLOAD, settings, client, watches.run)
         async with probes(settings.listen, lambda: loop.dead, lambda: loop.missing, lambda: loop.ready):
             where = ", ".join(settings.namespaces) or "the cluster"
             log.info("serving %s at %s", where, access.host)

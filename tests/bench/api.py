@@ -12,7 +12,7 @@ from typing import Any, Self
 import aiohttp
 import yaml
 
-from coxswain.kernel.objects.kinds import KINDS
+from coxswain.webapp.kinds import KINDS
 
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -27,7 +27,7 @@ CHILDREN = "labelSelector=coxswain.dev%2Fwebapp"
 
 def path(kind: str, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
     """Return the address of an object, of a namespace's objects, or of all of a kind."""
-    return next(each for each in KINDS if each.kind == kind).path(namespace, name, subresource)
+    return next(each for each in KINDS.watched if each.kind == kind).path(namespace, name, subresource)
 
 
 class Api:

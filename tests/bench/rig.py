@@ -21,7 +21,8 @@ from cluster.clients import direct_session
 from cluster.operator_process import OperatorProcess
 from cluster.processes import Service, clean_environment
 from cluster.readiness import wait_until
-from coxswain.kernel.objects.kinds import WEBAPP, kind_of
+from coxswain.webapp.kinds import WEBAPP
+from rendered import kind_of
 
 ROOT = Path(__file__).parents[2]
 CRD = ROOT / "crds" / "webapps.yaml"

@@ -4,9 +4,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from coxswain.kernel.objects.kinds import WEBAPP
-from coxswain.kernel.objects.projection import observe, webapp_of
-from coxswain.webapp.children import desired
+from coxswain.webapp.kinds import WEBAPP
+from rendered import desired, observe, webapp_of
 
 NAMESPACES = tuple(f"bench-{number}" for number in range(10))
 IMAGE = "registry.example/shop:1"

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from coxswain.webapp.children import desired
 from coxswain.webapp.spec import WebApp
 from faults.evidence import ADOPT_ANNOTATION, applied, controller, is_webapp
 from faults.lives import SPEC, life, webapp
@@ -14,6 +13,7 @@ from faults.play import Played
 from faults.run import Case
 from faults.script import Kubectl, apply, kubectl, patch
 from faults.test_writes import Write, each_write, met_with
+from rendered import desired
 
 JUDGED = ("O1", "O2", "O3", "O4", "O5", "O6", "O7")
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from coxswain.kernel.objects.kinds import KINDS
+from coxswain.webapp.kinds import KINDS
 from faults.history import Mark
 from faults.lives import CHANGE, CHANGED, CREATE, SPEC, life, webapp
 from faults.plan import Behind, Doubled, Hide, Match, Rule
@@ -270,8 +270,8 @@ def test_each_watch_goes_on_from_where_it_was(case: Case) -> None:
     history = history_of(played)
     assert any(lasted_its_time(request) for request in history.requests if request.resource == "webapps")
     opened = list(openings(history))
-    assert {opening.resource for opening in opened} == {kind.plural for kind in KINDS}
-    for kind in KINDS:
+    assert {opening.resource for opening in opened} == {kind.plural for kind in KINDS.watched}
+    for kind in KINDS.watched:
         mine = [opening for opening in opened if opening.resource == kind.plural]
         assert len(mine) > 1, f"no watch of {kind.plural} ended"
         assert [opening.listed for opening in mine] == [True] + [False] * (len(mine) - 1), mine

@@ -4,7 +4,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from coxswain.webapp.children import desired
+from rendered import desired
 from unit.objects import webapp
 
 PATHS = {

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 
 from cluster import ControlPlane
 from coxswain.kernel.conflicts.diff import differences
-from coxswain.kernel.objects.kinds import DEPLOYMENT, kind_of
-from coxswain.kernel.objects.projection import comparable, observe
-from coxswain.webapp.children import desired
-from coxswain.webapp.quantity import canonical
-from coxswain.webapp.spec import Manifest, WebApp
+from coxswain.kernel.objects.manifests import Manifest
+from coxswain.kernel.objects.quantity import canonical
+from coxswain.webapp.kinds import DEPLOYMENT
+from coxswain.webapp.spec import WebApp
+from rendered import comparable, desired, kind_of, observe
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "in"
 APPLY = "application/apply-patch+yaml"

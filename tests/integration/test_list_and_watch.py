@@ -16,10 +16,11 @@ from pykube import HTTPClient
 
 from cluster import AuditLog, ControlPlane
 from coxswain.kernel.api.connection import connection
-from coxswain.kernel.objects.kinds import WEBAPP, Kind
+from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.watching.event_bridge import Activity
 from coxswain.kernel.watching.kopf_watches import watch
 from coxswain.settings import WatchSettings
+from coxswain.webapp.kinds import KINDS, WEBAPP
 from integration.scene import OPERATOR, SPEC, eventually, manifest
 
 pytestmark = pytest.mark.semantics
@@ -81,7 +82,8 @@ def watching(kubeconfig: Path, namespace: str) -> Iterator[Recorder]:
     async def body() -> None:
         stop, loop = asyncio.Event(), asyncio.get_running_loop()
         stops.append(lambda: loop.call_soon_threadsafe(stop.set))
-        await watch(await connection(kubeconfig, None, token_interval=60), [namespace], SETTINGS, recorder, stop)
+        made = await connection(kubeconfig, None, token_interval=60)
+        await watch(made, KINDS.watched, [namespace], SETTINGS, feed=recorder, stop=stop)
 
     with ThreadPoolExecutor(1) as thread:
         ended = thread.submit(asyncio.run, body())

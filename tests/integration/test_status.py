@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 
-from coxswain.webapp.co_writers import Conflict, Repair
-from coxswain.webapp.conditions import Observations, status
-from coxswain.webapp.health import Child, Health, Level
-from coxswain.webapp.policy import Policy
+from coxswain.kernel.conflicts.policy import Policy
+from coxswain.kernel.status.conflict_report import Conflict, Repair
+from coxswain.kernel.status.health import Child, Health, Level
 from coxswain.webapp.spec import WebApp
+from coxswain.webapp.status import status
 from integration.scene import SPEC, Scene, eventually, manifest
+from rendered import observations
 
 NEVER_READY = {"kwok.test/fate": "never-ready"}
 
@@ -116,7 +117,7 @@ def test_the_api_server_takes_a_status_with_any_text_of_others(scene: Scene) -> 
             for fought in (False, True)
         ]
         children = [Child("Deployment", "web", Health(Level.DEGRADED, text, text, stalled=True))]
-        found = Observations(children, held=held, repairs=[Repair("Service/web", text, text, text, text)])
+        found = observations(children, held=held, repairs=[Repair("Service/web", text, text, text, text)])
         app = WebApp(scene.namespace, "web", "uid", 1, {"image": "web"})
         body = {**manifest("web", SPEC), "status": status(app, found, {}, "2026-01-01T00:00:00Z")}
         del body["spec"]

@@ -3,13 +3,13 @@
 import json
 from typing import Any
 
-from coxswain.webapp.children import desired
 from coxswain.webapp.spec import WebApp
 from integration.scene import eventually
 from kind.client import Client
 from kind.images import V1, V2
 from kind.namespace import Namespace, spec
 from kind.timings import Timings
+from rendered import desired
 
 IMAGE = "spec.template.spec.containers[name=app].image"
 

@@ -16,6 +16,8 @@ from coxswain.kernel.api.throttle import Throttle
 from coxswain.kernel.cache.store import Key
 from coxswain.kernel.manager import Manager
 from coxswain.settings import Settings
+from coxswain.webapp.spec import WebApp
+from coxswain.webapp.workload import WORKLOAD
 from simulation.cluster import Place
 from simulation.virtual import GROUP, SimulatedTask
 
@@ -48,7 +50,7 @@ class Subject:
         self._transport: Any = None
         self._task: asyncio.Task[None] | None = None
         self._stop = asyncio.Event()
-        self.loop: Manager | None = None
+        self.loop: Manager[WebApp] | None = None
 
     @property
     def running(self) -> bool:
@@ -72,7 +74,7 @@ class Subject:
         client = Client(
             self._transport, throttle, timeout=self.settings.request_timeout, page_size=self.settings.watch.page_size
         )
-        self.loop = Manager(self.settings, client, self._watches, now=self._now)
+        self.loop = Manager(WORKLOAD, self.settings, client, self._watches, now=self._now)
         try:
             await self.loop.run(self._stop)
         finally:

@@ -10,8 +10,9 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from coxswain.kernel.objects.kinds import KINDS, Kind
+from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.watching.event_bridge import Activity, EventSink
+from coxswain.webapp.kinds import KINDS
 from simulation.chance import Chance
 from simulation.cluster import Cluster, Object, path
 from simulation.model import Expired
@@ -122,7 +123,7 @@ class Watches:
         self.chance = chance
         self.handed_over = handed_over
         self._weather = weather
-        self._scopes = [(kind, scope) for kind in KINDS for scope in scopes]
+        self._scopes = [(kind, scope) for kind in KINDS.watched for scope in scopes]
         self._slowest = slowest
         self._server_timeout = server_timeout
         self._inactivity_timeout = inactivity_timeout

@@ -5,14 +5,16 @@ import dataclasses
 from datetime import UTC, datetime
 from typing import Any
 
-from coxswain.kernel.api.events import EventRecord
 from coxswain.kernel.cache.store import Key, Store
-from coxswain.kernel.objects.kinds import CHILDREN, DEPLOYMENT, WEBAPP
-from coxswain.kernel.objects.projection import Projection, observe
+from coxswain.kernel.objects.event_record import EventRecord
+from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.reconciling.memory import Memory
 from coxswain.kernel.reconciling.reconciler import Outcome, Reconciler
 from coxswain.kernel.status.status_writer import StatusWriter
 from coxswain.settings import Settings, StatusSettings
+from coxswain.webapp.kinds import CHILDREN, DEPLOYMENT, WEBAPP
+from coxswain.webapp.workload import WORKLOAD
+from rendered import observe
 from unit.objects import raw_webapp
 from unit.server import RecordingWriter
 
@@ -42,7 +44,7 @@ class Bench:
     """A reconciler with a store that the test fills and a writer that it scripts."""
 
     def __init__(self) -> None:
-        self.store = Store()
+        self.store = Store(WEBAPP)
         self.writer = RecordingWriter()
         self.events = Recorded()
         self.now = 0.0
@@ -55,9 +57,15 @@ class Bench:
     def restart(self) -> None:
         """Make another reconciler, which remembers nothing."""
         status_writer = StatusWriter(
-            self.store, self.writer, StatusSettings(), clock=lambda: self.now, relist_webapps=self.relisted.append
+            self.store,
+            self.writer,
+            StatusSettings(),
+            WORKLOAD.status_rules,
+            clock=lambda: self.now,
+            relist_parents=self.relisted.append,
         )
         self.reconciler = Reconciler(
+            WORKLOAD,
             self.store,
             self.writer,
             recorder=self.events,  # type: ignore[arg-type]
@@ -65,14 +73,14 @@ class Bench:
             settings=Settings(),
             clock=lambda: self.now,
             now=lambda: self.time,
-            replicas_unknown=lambda _: self.replicas_unknown,
+            doubtful=lambda *_: self.replicas_unknown,
             unlisted=lambda _: self.unlisted,
         )
 
     def webapp(self, *, version: int = 10, generation: int = 1, uid: str = "uid-1", **spec: Any) -> Projection:
         """Put the WebApp into the store; what is written later gets later versions."""
         self.writer.version = max(self.writer.version, version)
-        status = (found.content["status"] if (found := self.store.webapp(WEB)) else None) or {}
+        status = (found.content["status"] if (found := self.store.parent(WEB)) else None) or {}
         metadata = {"generation": generation}
         raw = raw_webapp(version=version, uid=uid, metadata=metadata, status=status)
         observed = observe(WEBAPP, {**raw, "spec": {**SPEC, **spec}})
@@ -104,13 +112,13 @@ class Bench:
 
     def conditions(self) -> dict[str, tuple[str, str]]:
         """Status and reason of each condition."""
-        webapp = self.store.webapp(WEB)
+        webapp = self.store.parent(WEB)
         assert webapp is not None
         return {found["type"]: (found["status"], found["reason"]) for found in webapp.content["status"]["conditions"]}
 
     def message_of(self, condition: str) -> str:
         """The message of a condition."""
-        webapp = self.store.webapp(WEB)
+        webapp = self.store.parent(WEB)
         assert webapp is not None
         conditions = webapp.content["status"]["conditions"]
         return next(str(found["message"]) for found in conditions if found["type"] == condition)
@@ -126,6 +134,6 @@ class Bench:
 
     def webapp_now(self) -> Projection:
         """The WebApp in the store."""
-        webapp = self.store.webapp(WEB)
+        webapp = self.store.parent(WEB)
         assert webapp is not None
         return webapp

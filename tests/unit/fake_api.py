@@ -10,13 +10,14 @@ from typing import Any
 from aiohttp import web
 
 from coxswain.kernel.api.connection import Connection, plain
-from coxswain.kernel.objects.kinds import KINDS, Kind
+from coxswain.kernel.objects.kinds import Kind
+from coxswain.webapp.kinds import KINDS
 from unit.objects import raw_webapp
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 VERBS = ["list", "watch", "patch", "get", "create", "delete"]
-SERVED = {kind.path(): kind for kind in KINDS}
+SERVED = {kind.path(): kind for kind in KINDS.watched}
 
 
 class FakeApi:
@@ -24,7 +25,7 @@ class FakeApi:
 
     def __init__(self) -> None:
         self.version = 100
-        self.objects: dict[Kind, dict[str, dict[str, Any]]] = {kind: {} for kind in KINDS}
+        self.objects: dict[Kind, dict[str, dict[str, Any]]] = {kind: {} for kind in KINDS.watched}
         self.history: list[tuple[int, Kind, dict[str, Any]]] = []
         self.requests: list[tuple[str, Kind]] = []
         self.lists: dict[Kind, Handler] = {}
@@ -163,7 +164,7 @@ users: [{{name: u, user: {{tokenFile: token}}}}]
 def _discovery(path: str) -> dict[str, Any]:
     if path == "/api":
         return {"versions": ["v1"]}
-    groups = sorted({(kind.group, kind.version) for kind in KINDS if kind.group})
+    groups = sorted({(kind.group, kind.version) for kind in KINDS.watched if kind.group})
     if path == "/apis":
         return {
             "groups": [
@@ -175,7 +176,7 @@ def _discovery(path: str) -> dict[str, Any]:
                 for group, version in groups
             ]
         }
-    resources = [(kind.plural, kind.kind, True) for kind in KINDS if kind.group_path == path]
+    resources = [(kind.plural, kind.kind, True) for kind in KINDS.watched if kind.group_path == path]
     if path == "/api/v1":
         resources.append(("namespaces", "Namespace", False))  # Kopf waits for it
     return {

@@ -9,10 +9,13 @@ import pytest
 from coxswain.kernel.api.client import Client
 from coxswain.kernel.cache.store import Key
 from coxswain.kernel.manager import Manager
-from coxswain.kernel.objects.kinds import KINDS, Kind
+from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.reconciling.reconciler import Outcome
 from coxswain.kernel.watching.event_bridge import EventSink
 from coxswain.settings import Settings
+from coxswain.webapp.kinds import KINDS
+from coxswain.webapp.spec import WebApp
+from coxswain.webapp.workload import WORKLOAD
 
 WEB, POISON = Key("shop", "web"), Key("shop", "poison")
 
@@ -27,7 +30,7 @@ class Empty(Client):
     def end(self) -> None:
         self.ended = True
 
-    async def missing_kinds(self) -> list[Kind]:
+    async def missing(self, _: Sequence[Kind]) -> list[Kind]:
         return []
 
     async def pages(self, *_: Any) -> Any:
@@ -65,7 +68,7 @@ class Scripted:
 def during(
     monkeypatch: pytest.MonkeyPatch,
     reconciler: Scripted,
-    body: Callable[[Manager], Coroutine[Any, Any, None]],
+    body: Callable[[Manager[WebApp]], Coroutine[Any, Any, None]],
     runs: list[Sequence[Kind]] | None = None,
     *,
     client: "Empty | None" = None,
@@ -77,14 +80,14 @@ def during(
     """
 
     async def watches(feed: EventSink, stop: asyncio.Event) -> None:
-        kinds = runs.pop(0) if runs else KINDS
+        kinds = runs.pop(0) if runs else KINDS.watched
         for kind in kinds:
             feed.started_over(kind, None)
-        if kinds is KINDS:
+        if kinds == KINDS.watched:
             await stop.wait()
 
     async def whole() -> None:
-        loop = Manager(settings, client or Empty(), watches)
+        loop = Manager(WORKLOAD, settings, client or Empty(), watches)
         monkeypatch.setattr(loop, "_reconciler", reconciler)
         stop = asyncio.Event()
         running = asyncio.create_task(loop.run(stop))

@@ -4,9 +4,12 @@ import copy
 import json
 from typing import Any
 
-from coxswain.kernel.objects.kinds import DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER, WEBAPP, Kind
-from coxswain.kernel.objects.projection import Projection, observe
-from coxswain.webapp.spec import Manifest, WebApp
+from coxswain.kernel.objects.kinds import Kind
+from coxswain.kernel.objects.manifests import Manifest
+from coxswain.kernel.objects.projection import Projection
+from coxswain.webapp.kinds import DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER, WEBAPP
+from coxswain.webapp.spec import WebApp
+from rendered import observe
 
 
 def webapp(name: str = "web", namespace: str = "shop", uid: str = "uid-1", generation: int = 1, **spec: Any) -> WebApp:

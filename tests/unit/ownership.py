@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from coxswain.kernel.objects.field_paths import Fields, Path, matches
-from coxswain.kernel.objects.kinds import kind_of
-from coxswain.kernel.objects.projection import FIELD_MANAGER, Projection, observe
-from coxswain.webapp.spec import Manifest
+from coxswain.kernel.objects.manifests import Manifest
+from coxswain.kernel.objects.projection import Projection
+from rendered import FIELD_MANAGER, kind_of, observe
 from unit.objects import fields_of
 
 Leaves = Mapping[Path, Any]

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from coxswain.kernel.conflicts.write_plan import Plan, plan
-from coxswain.webapp.children import desired
-from coxswain.webapp.policy import Policy
-from coxswain.webapp.spec import Manifest
+from coxswain.kernel.conflicts.policy import Policy
+from coxswain.kernel.conflicts.write_plan import Plan
+from coxswain.kernel.objects.manifests import Manifest
+from rendered import desired, plan_of
 from unit.objects import webapp
 from unit.ownership import OURS, Model, Owner, leaves
 
@@ -46,7 +46,7 @@ def always(policy: Policy) -> Callable[[str], Policy]:
 def planned(
     model: Model, policy: Policy = Policy.ENFORCE, *, contested: Sequence[str] = (), manifest: Manifest = DEPLOYMENT
 ) -> Plan:
-    return plan(manifest, model.observed(), always(policy), contested)
+    return plan_of(manifest, model.observed(), always(policy), contested)
 
 
 def carried_out(model: Model, made: Plan) -> None:

@@ -3,10 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from coxswain.webapp.cause import Cause, Rank
-from coxswain.webapp.co_writers import Conflict
-from coxswain.webapp.conditions import Observations, status
-from coxswain.webapp.health import (
+from coxswain.kernel.conflicts.policy import Policy
+from coxswain.kernel.status.conflict_report import Conflict
+from coxswain.kernel.status.health import (
     HEALTHY,
     MISSING,
     TERMINATING,
@@ -16,15 +15,16 @@ from coxswain.webapp.health import (
     denied,
     differs,
     halted,
-    health,
     held,
     held_back,
     name_taken,
     not_written,
     rejected,
 )
+from coxswain.webapp.cause import Cause, Rank
 from coxswain.webapp.pods import Diagnosis, explained
-from coxswain.webapp.policy import Policy
+from coxswain.webapp.status import status
+from rendered import health, observations
 from unit.objects import webapp
 
 NOW = "2026-01-01T00:00:00Z"
@@ -103,7 +103,7 @@ def reported(
     if HEALTHS["contested"] in healths:
         fields = [*fields, held_field(Policy.ENFORCE, contested=True)]
     seen = webapp(generation=generation if observed is None else observed, **spec)
-    found = Observations(children, deployment(ready=2), held=fields)
+    found = observations(children, deployment(ready=2), held=fields)
     return {**unreported(generation, **spec), "status": dict(status(seen, found, {}, NOW))}
 
 

@@ -6,10 +6,13 @@ from typing import Any
 
 from coxswain.kernel.api.errors import Refused
 from coxswain.kernel.api.writer import Writer
-from coxswain.kernel.objects.field_paths import Entry, minus, owns
-from coxswain.kernel.objects.kinds import DEPLOYMENT, WEBAPP, kind_of
-from coxswain.kernel.objects.projection import Projection, observe
-from coxswain.webapp.spec import Manifest, Status, WebApp
+from coxswain.kernel.objects.field_paths import Entry, Path, minus, owns
+from coxswain.kernel.objects.manifests import Manifest
+from coxswain.kernel.objects.projection import Projection
+from coxswain.kernel.objects.status_fields import Status
+from coxswain.webapp.kinds import DEPLOYMENT, WEBAPP
+from coxswain.webapp.spec import WebApp
+from rendered import kind_of, observe
 from unit.objects import stored
 
 _REPLICAS = ("f:spec", "f:replicas")
@@ -49,13 +52,13 @@ class RecordingWriter(Writer):
         self.manifests[manifest["kind"]] = manifest
         return self._answer(f"update {manifest['kind']}", lambda: self._with_replicas(manifest, observed))
 
-    async def keep_replicas(self, deployment: Projection, count: int) -> Projection:
+    async def keep(self, observed: Projection, path: Path, value: Any) -> Projection:  # noqa: ARG002
         def kept() -> Projection:
             self.version += 1
             entry = Entry("coxswain-replicas", {"f:spec": {"f:replicas": {}}}, "Apply")
-            return dataclasses.replace(deployment, version=self.version, others=(*deployment.others, entry))
+            return dataclasses.replace(observed, version=self.version, others=(*observed.others, entry))
 
-        return self._answer(f"keep {count}", kept)
+        return self._answer(f"keep {value}", kept)
 
     async def remove(self, observed: Projection, *, orphan: bool = False) -> None:
         self._answer(f"remove {observed.kind}" + (" but not its pods" if orphan else ""), lambda: observed)
@@ -74,27 +77,27 @@ class RecordingWriter(Writer):
 
         return self._answer(f"release {observed.kind}", released)
 
-    async def look(self, manifest: Manifest) -> Projection:
+    async def read(self, manifest: Manifest) -> Projection:
         return self._answer(f"look {manifest['kind']}", lambda: self._stored(manifest))
 
-    async def look_at_webapp(self, webapp: WebApp) -> Projection:
-        return self._answer("look WebApp", lambda: observe(WEBAPP, self._raw(webapp)))
+    async def read_parent(self, parent: Any) -> Projection:
+        return self._answer("look WebApp", lambda: observe(WEBAPP, self._raw(parent)))
 
     def _raw(self, webapp: WebApp) -> dict[str, Any]:
         metadata = {"name": webapp.name, "namespace": webapp.namespace, "uid": webapp.uid, "resourceVersion": "1"}
         return {"metadata": {**metadata, "generation": webapp.generation}, "spec": webapp.spec}
 
-    async def write_status(self, webapp: Projection, status: Status) -> Projection:
+    async def write_status(self, parent: Projection, status: Status) -> Projection:
         def changed() -> Projection:
             self.version += 1
             metadata = {
-                "name": webapp.name,
-                "namespace": webapp.namespace,
-                "uid": webapp.uid,
+                "name": parent.name,
+                "namespace": parent.namespace,
+                "uid": parent.uid,
                 "resourceVersion": str(self.version),
-                "generation": webapp.content["metadata"]["generation"],
+                "generation": parent.content["metadata"]["generation"],
             }
-            return observe(WEBAPP, {"metadata": metadata, "spec": webapp.content["spec"], "status": status})
+            return observe(WEBAPP, {"metadata": metadata, "spec": parent.content["spec"], "status": status})
 
         return self._answer("status", changed)
 

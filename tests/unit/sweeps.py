@@ -8,7 +8,9 @@ from coxswain.kernel.api.client import Client
 from coxswain.kernel.api.errors import Refused, Unreachable
 from coxswain.kernel.cache.resync import Resync
 from coxswain.kernel.cache.store import HistoryReset, Key, Store
-from coxswain.kernel.objects.kinds import KINDS, SERVICE, WEBAPP, Kind
+from coxswain.kernel.objects.kinds import Kind
+from coxswain.webapp.kinds import KINDS, SERVICE, WEBAPP
+from coxswain.webapp.workload import WORKLOAD
 from simulation.chance import Chance
 from simulation.virtual import VirtualLoop, run
 from unit.objects import raw_webapp
@@ -54,13 +56,14 @@ class Bench:
 
     def __init__(self, interval: float = 600.0, namespaces: Sequence[str | None] = (None,)) -> None:
         self.client = Pages()
-        self.store = Store()
+        self.store = Store(WEBAPP)
         self.found: list[Key] = []
         self.resynced = 0
         self.resets: list[HistoryReset] = []
         self.resync = Resync(
             self.store,
             self.client,
+            WORKLOAD.projector,
             namespaces,
             interval,
             found=self.found.extend,
@@ -80,7 +83,7 @@ class Bench:
     @property
     def unlisted(self) -> list[str]:
         """Kinds that count as not listed."""
-        return [kind.plural for kind in KINDS if not self.resync.coverage.is_listed((kind, None))]
+        return [kind.plural for kind in KINDS.watched if not self.resync.coverage.is_listed((kind, None))]
 
     async def listed(self, count: int) -> None:
         """Wait until so many LISTs were sent."""

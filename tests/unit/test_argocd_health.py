@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lupa.lua51 import LuaError, LuaRuntime  # type: ignore[import-untyped]
 
-from coxswain.webapp.policy import Policy
+from coxswain.kernel.conflicts.policy import Policy
 from coxswain.webapp.spec import GROUP, KIND
 from unit.reported import HEALTHS, deleted, held_field, reported, saying, unreported
 

@@ -6,7 +6,7 @@ import pytest
 
 from bench.peers.status import status as plain_status
 from bench.webapps import CONDITIONS, bare_status, is_ready
-from coxswain.webapp.conditions import TYPES
+from coxswain.webapp.status import RULES
 
 NOW, LATER = "2026-01-01T00:00:00Z", "2026-01-01T00:01:00Z"
 WEBAPP: dict[str, Any] = {"metadata": {"name": "web", "namespace": "shop", "generation": 2}}
@@ -29,8 +29,8 @@ def told(found: dict[str, Any], previous: dict[str, Any] | None = None, *, up_to
 
 @pytest.mark.parametrize("status", [told(deployment()), bare_status(WEBAPP, ready=True, now=NOW)])
 def test_a_status_has_the_conditions_and_counts_of_coxswains(status: dict[str, Any]) -> None:
-    assert tuple(CONDITIONS) == tuple(TYPES)
-    assert [found["type"] for found in status["conditions"]] == list(TYPES)
+    assert tuple(CONDITIONS) == tuple(RULES.types[:-1])
+    assert [found["type"] for found in status["conditions"]] == list(RULES.types[:-1])
     assert set(status) == {"observedGeneration", "conditions", "replicas", "readyReplicas", "updatedReplicas"}
     assert is_ready({**WEBAPP, "status": status})
 
@@ -50,4 +50,4 @@ def test_a_deployment_of_an_older_generation_is_not_ready() -> None:
 def test_a_transition_has_the_time_of_the_change() -> None:
     before = told(deployment(availableReplicas=0))
     after = {found["type"]: found["lastTransitionTime"] for found in told(deployment(), before)["conditions"]}
-    assert after == dict.fromkeys(TYPES, NOW) | {"Ready": LATER, "Progressing": LATER}
+    assert after == dict.fromkeys(RULES.types[:-1], NOW) | {"Ready": LATER, "Progressing": LATER}

@@ -9,9 +9,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coxswain.webapp.children import desired
+from coxswain.kernel.objects.manifests import Manifest
 from coxswain.webapp.pod_security import violations
-from coxswain.webapp.spec import Manifest, WebApp
+from coxswain.webapp.spec import WebApp
+from rendered import desired
 from unit.objects import webapp
 
 GOLDEN = Path(__file__).parents[1] / "golden"

@@ -14,7 +14,7 @@ from coxswain.kernel.api.connection import connection
 from coxswain.kernel.api.errors import Ending, Refused, Sort
 from coxswain.kernel.api.throttle import Throttle
 from coxswain.kernel.api.transport import HttpTransport
-from coxswain.kernel.objects.kinds import SERVICE, WEBAPP
+from coxswain.webapp.kinds import KINDS, SERVICE, WEBAPP
 from simulation.chance import Chance
 from simulation.virtual import VirtualLoop, run
 from unit.fake_api import FakeApi, serving, until, written_kubeconfig
@@ -229,10 +229,10 @@ def test_a_401_has_the_token_read_again_at_once(tmp_path: Path) -> None:
             made = await connection(kubeconfig, None, token_interval=3600)
             client = Client(HttpTransport(made), Throttle(in_flight=1), timeout=10, page_size=2)
             with pytest.raises(Refused) as refused:
-                await client.missing_kinds()
+                await client.missing(KINDS.watched)
             assert (refused.value.status, refused.value.sort) == (401, Sort.TRANSIENT)
             (tmp_path / "token").write_text("second")
-            assert await client.missing_kinds() == []
+            assert await client.missing(KINDS.watched) == []
             await client.close()
 
     asyncio.run(body())

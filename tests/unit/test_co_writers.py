@@ -8,11 +8,13 @@ from hypothesis import strategies as st
 from prometheus_client import REGISTRY, generate_latest
 
 from coxswain.kernel.cache.store import Key
+from coxswain.kernel.conflicts.policy import Policy
 from coxswain.kernel.reconciling.drift_ledger import DriftLedger
-from coxswain.webapp.co_writers import COUNT_LIMIT, Conflict, Repair, conflicts, drift, shown
-from coxswain.webapp.conditions import Observations, Urgency, status, urgency
-from coxswain.webapp.policy import Policy
+from coxswain.kernel.status.conflict_report import COUNT_LIMIT, Conflict, Repair, conflicts, drift, shown
+from coxswain.kernel.status.urgency import Urgency
 from coxswain.webapp.spec import Status
+from coxswain.webapp.status import status
+from rendered import observations, urgency
 from unit.objects import webapp
 
 WEB = Key("shop", "web")
@@ -27,7 +29,7 @@ def repair(field: str = "spec.replicas", manager: str = "flux", wanted: Any = 1,
 
 def told(repairs: list[Repair], previous: Status | None = None) -> Status:
     """Return a status with these repairs."""
-    return status(webapp(), Observations([], repairs=repairs), previous or {}, NOW)
+    return status(webapp(), observations([], repairs=repairs), previous or {}, NOW)
 
 
 def test_an_entry() -> None:
@@ -143,7 +145,7 @@ def test_a_field_that_another_holds_at_another_value_is_told_without_values() ->
 
 def test_at_the_same_value_it_is_not_told_unless_it_was() -> None:
     assert conflicts({}, [held(differs=False)]) == []
-    previous = status(webapp(), Observations([], held=[held()]), {}, NOW)
+    previous = status(webapp(), observations([], held=[held()]), {}, NOW)
     assert conflicts(previous, [held(differs=False)]) == previous["conflicts"]
     assert conflicts(previous, []) == []
     assert conflicts(previous, [held(differs=False, manager="helm")]) == []
@@ -159,7 +161,7 @@ def test_the_conflicts_are_in_order_and_bounded() -> None:
 
 
 def conditions(*fields: Conflict, previous: Status | None = None, now: str = NOW) -> dict[str, Any]:
-    made = status(webapp(), Observations([], held=fields), previous or {}, now)
+    made = status(webapp(), observations([], held=fields), previous or {}, now)
     return {found["type"]: found for found in made["conditions"]}
 
 
@@ -184,9 +186,9 @@ def test_contested_names_both_managers() -> None:
 
 
 def test_what_only_goes_on_is_no_news() -> None:
-    before = status(webapp(), Observations([], held=[held()]), {}, NOW)
+    before = status(webapp(), observations([], held=[held()]), {}, NOW)
     for now in (held(), held(differs=False), held()):
-        after = status(webapp(), Observations([], held=[now]), before, LATER)
+        after = status(webapp(), observations([], held=[now]), before, LATER)
         assert (after, urgency(before, after, REPLICAS)) == (before, Urgency.NONE)
 
 
@@ -199,7 +201,8 @@ def test_the_ledger_alone_waits_and_with_news_it_goes_along() -> None:
     assert urgency(before, ready, REPLICAS) is Urgency.PROGRESS
     newer: Any = {**moved, "observedGeneration": 7}
     assert urgency(before, newer, REPLICAS) is Urgency.NOW
-    assert urgency(before, {**before, "replicas": 7}, REPLICAS) is Urgency.COUNTS
+    scaled: Any = {**before, "replicas": 7}
+    assert urgency(before, scaled, REPLICAS) is Urgency.COUNTS
 
 
 def test_what_waits_for_its_status_is_kept_and_bounded() -> None:

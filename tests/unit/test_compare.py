@@ -7,8 +7,8 @@ import pytest
 
 from coxswain.kernel.conflicts.diff import differences, managers
 from coxswain.kernel.objects.field_paths import Entry
-from coxswain.webapp.children import desired
-from coxswain.webapp.spec import Manifest
+from coxswain.kernel.objects.manifests import Manifest
+from rendered import desired
 from unit.objects import fields_of, stored, webapp
 
 APP = webapp(

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coxswain.webapp.conditions import TYPES, Observations, Urgency, status, urgency
-from coxswain.webapp.health import (
+from coxswain.kernel.objects.quote import quoted
+from coxswain.kernel.status.health import (
     HEALTHY,
     MISSING,
     TERMINATING,
@@ -15,14 +15,15 @@ from coxswain.webapp.health import (
     Health,
     Level,
     differs,
-    health,
     held_back,
     name_taken,
     not_written,
     rejected,
 )
-from coxswain.webapp.quote import quoted
+from coxswain.kernel.status.urgency import Urgency
 from coxswain.webapp.spec import Status
+from coxswain.webapp.status import RULES, status
+from rendered import health, observations, urgency
 from unit.objects import webapp
 
 NOW, LATER = "2026-01-01T00:00:00Z", "2026-01-01T00:01:00Z"
@@ -45,7 +46,7 @@ def deployment(wanted: int = 2, generation: int = 1, **counts: Any) -> dict[str,
 def made(*healths: Health, previous: Status | None = None, now: str = NOW, live: Any = None, **spec: Any) -> Status:
     """The status of a WebApp whose children have these healths."""
     children = [Child("Deployment", f"web-{number}", state) for number, state in enumerate(healths)]
-    return status(webapp(ports=PORTS, **spec), Observations(children, live or deployment()), previous or {}, now)
+    return status(webapp(ports=PORTS, **spec), observations(children, live or deployment()), previous or {}, now)
 
 
 def shown(made: Status) -> dict[str, tuple[str, str]]:
@@ -129,7 +130,7 @@ def test_counts_selector_and_url() -> None:
     assert (result["replicas"], result["readyReplicas"], result["updatedReplicas"]) == (2, 2, 2)
     assert result["selector"] == "coxswain.dev/webapp=web"
     assert result["url"] == "http://web.shop.svc:8080"
-    assert "url" not in status(webapp(), Observations([]), {}, NOW)
+    assert "url" not in status(webapp(), observations([]), {}, NOW)
 
 
 @pytest.mark.parametrize(
@@ -144,14 +145,14 @@ def test_counts_selector_and_url() -> None:
 )
 def test_url(ports: list[dict[str, Any]], address: str | None) -> None:
     app = webapp(ports=PORTS, service={"ports": ports})
-    assert status(app, Observations([]), {}, NOW).get("url") == address
+    assert status(app, observations([]), {}, NOW).get("url") == address
 
 
 def test_a_time_changes_only_with_its_condition() -> None:
     first = made(HEALTHY, MISSING)
     second = made(HEALTHY, HEALTHY, previous=first, now=LATER)
     times = {found["type"]: found["lastTransitionTime"] for found in second["conditions"]}
-    assert times == {**dict.fromkeys(TYPES, NOW), "Ready": LATER, "Progressing": LATER}
+    assert times == {**dict.fromkeys(RULES.types[:-1], NOW), "Ready": LATER, "Progressing": LATER}
 
 
 def test_the_same_again_is_the_same_bytes() -> None:
@@ -182,7 +183,8 @@ def test_urgency() -> None:
     fewer: Any = {**before, "readyReplicas": 2}
     assert urgency(fewer, more, REPLICAS) is Urgency.COUNTS, "old and new pods, side by side"
     assert urgency(more, before, REPLICAS) is Urgency.PROGRESS, "fewer than it should have"
-    assert urgency(before, {**before, "observedGeneration": 2}, REPLICAS) is Urgency.NOW
+    changed: Any = {**before, "observedGeneration": 2}
+    assert urgency(before, changed, REPLICAS) is Urgency.NOW
 
 
 def test_numbers_in_the_last_words_of_a_program_are_no_news() -> None:
@@ -201,7 +203,7 @@ def test_numbers_in_the_last_words_of_a_program_are_no_news() -> None:
 def test_rules_of_every_status(healths: list[Health]) -> None:
     result = made(*healths)
     conditions = shown(result)
-    assert list(conditions) == list(TYPES)
+    assert list(conditions) == list(RULES.types[:-1])
     assert (conditions["Ready"][0] == "True") == all(state is HEALTHY for state in healths)
     assert (conditions["Stalled"][0] == "True") == any(state.stalled for state in healths)
     assert not (conditions["Ready"][0] == "True" and conditions["Progressing"][0] == "True")

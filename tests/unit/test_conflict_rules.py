@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coxswain.kernel.conflicts.write_plan import plan
+from coxswain.kernel.conflicts.policy import Policy
 from coxswain.kernel.objects.field_paths import Path, is_key
-from coxswain.webapp.policy import Policy, enforces_all, is_identity, policy_of, unknown_policies
+from rendered import is_identity, plan_of, policy_of
 from unit.objects import webapp
 from unit.ownership import OURS, ConflictError, Model, Owner, leaves
 from unit.planning import (
@@ -46,7 +46,7 @@ def test_what_a_child_is_found_by_is_always_enforced(place: str, policy: str) ->
     assert policy_of(app, "Deployment", place) is Policy.ENFORCE
     model = applied()
     model.update(KUBECTL, {IDENTITY[place]: {"uid": "uid-1", "name": "x"} if "uid" in place else "x"})
-    made = plan(DEPLOYMENT, model.observed(), lambda field: policy_of(app, "Deployment", field))
+    made = plan_of(DEPLOYMENT, model.observed(), lambda field: policy_of(app, "Deployment", field))
     assert (fields(made), made.left, made.halted) == ([place], (), ())
 
 
@@ -142,12 +142,12 @@ def test_after_one_apply_there_is_nothing_more_to_do(
         return Policy.ENFORCE if is_identity("Deployment", text) else policies.get(text, usual)
 
     before = copy.deepcopy(model)
-    made = plan(DEPLOYMENT, model.observed(), policy)
+    made = plan_of(DEPLOYMENT, model.observed(), policy)
     if made.halted:
         return
     if made.differences:
         carried_out(model, made)
-    again = plan(DEPLOYMENT, model.observed(), policy)
+    again = plan_of(DEPLOYMENT, model.observed(), policy)
     assert (again.differences, again.halted) == ((), ())
     for text, place in BY_TEXT.items():
         theirs = any(place in owned for owner, owned in before.owners.items() if owner != OURS)
@@ -183,10 +183,10 @@ def test_a_policy_that_this_version_does_not_know_counts_as_halt_and_is_told(con
     """A newer CRD may have more policies (K22)."""
     app = webapp(conflicts=conflicts)
     assert policy_of(app, "Deployment", "spec.replicas") is Policy.HALT
-    assert not enforces_all(app)
-    assert told in unknown_policies(app)
+    assert not app.policies.enforce_all
+    assert told in app.policies.unknown()
 
 
 def test_the_policies_of_today_need_no_such_sentence() -> None:
-    assert unknown_policies(webapp()) == ""
-    assert [unknown_policies(webapp(conflicts={"policy": policy.value})) for policy in Policy] == [""] * 3
+    assert webapp().policies.unknown() == ""
+    assert [webapp(conflicts={"policy": policy.value}).policies.unknown() for policy in Policy] == [""] * 3

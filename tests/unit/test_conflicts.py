@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from coxswain.kernel.conflicts.policy import Policy
 from coxswain.kernel.conflicts.write_plan import foreign_manager
 from coxswain.kernel.objects.field_paths import Path
-from coxswain.webapp.policy import Policy
 from unit.ownership import OURS, leaves
 from unit.planning import (
     APP,
@@ -162,7 +162,7 @@ def test_what_stood_there_before_the_first_apply_is_nobodys(policy: Policy) -> N
     model.owners = {("before-first-apply", "Update"): set(model.live)}
     made = planned(model, policy)
     assert (made.force, made.left, made.halted) == (True, (), ())
-    assert not any(foreign_manager(difference, model.observed()) for difference in made.differences)
+    assert not any(foreign_manager(difference, model.observed(), ("coxswain",)) for difference in made.differences)
     carried_out(model, made)
     made = planned(model, policy)
     assert (made.manifest, made.differences) == (DEPLOYMENT, ())

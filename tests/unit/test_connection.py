@@ -22,6 +22,7 @@ from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.watching.event_bridge import Activity
 from coxswain.kernel.watching.session import session
 from coxswain.settings import WatchSettings
+from coxswain.webapp.kinds import KINDS
 from unit.tls_server import NAME, TlsServer, kubeconfig, tls_serving
 
 Ask = Callable[[str], Awaitable[int]]
@@ -42,7 +43,7 @@ class Client:
     def __init__(self, name: str, made: Connection) -> None:
         self._made = made
         self._ours = HttpTransport(made) if name == "ours" else None
-        self._kopfs = None if self._ours else session(made, [None], WatchSettings(), Deaf())
+        self._kopfs = None if self._ours else session(made, KINDS.watched, [None], WatchSettings(), Deaf())
 
     async def ask(self, path: str = "/version") -> int:
         if self._ours:

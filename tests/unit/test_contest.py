@@ -3,9 +3,9 @@
 import pytest
 
 from coxswain.kernel.objects.field_paths import Path
+from coxswain.kernel.objects.manifests import Manifest
 from coxswain.kernel.reconciling.write_wars import WriteWars
 from coxswain.settings import ContestSettings
-from coxswain.webapp.spec import Manifest
 
 FIELD, OTHER = ("f:spec", "f:replicas"), ("f:spec", "f:paused")
 

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from coxswain.kernel.api import events
-from coxswain.kernel.api.events import QUIET_SECONDS, TOLD_LIMIT, EventRecord, Recorder
-from coxswain.webapp.children import desired
+from coxswain.kernel.api.events import QUIET_SECONDS, TOLD_LIMIT, Recorder
+from coxswain.kernel.objects.event_record import EventRecord
+from rendered import desired
 from unit.objects import observed_webapp, webapp
 
 FILES = [{"path": f"/etc/f{number}", "content": "x" * 12_000} for number in range(60)]
@@ -54,7 +55,7 @@ async def _record(recorder: Recorder, numbers: range) -> None:
 
 def test_events_told_are_dropped_from_the_oldest_on() -> None:
     posted, now = Posted(), [0.0]
-    recorder = Recorder(posted, lambda: now[0])  # type: ignore[arg-type]
+    recorder = Recorder(posted, "coxswain.dev/operator", lambda: now[0])  # type: ignore[arg-type]
     asyncio.run(_record(recorder, range(10)))
     now[0] = QUIET_SECONDS - 1
     asyncio.run(_record(recorder, range(5, 15)))
@@ -84,7 +85,7 @@ class Counting(OrderedDict[Any, float]):
 def test_an_event_costs_the_same_however_many_were_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """K20: the table was built anew at each Event."""
     monkeypatch.setattr(events, "TOLD_LIMIT", 1000)
-    recorder = Recorder(Posted(), lambda: 0.0)  # type: ignore[arg-type]
+    recorder = Recorder(Posted(), "coxswain.dev/operator", lambda: 0.0)  # type: ignore[arg-type]
     recorder._told = told = Counting()
     asyncio.run(_record(recorder, range(1500)))
     assert told.looks <= 1500
@@ -92,6 +93,6 @@ def test_an_event_costs_the_same_however_many_were_told(monkeypatch: pytest.Monk
 
 
 def test_events_told_are_bounded() -> None:
-    recorder = Recorder(Posted(), lambda: 0.0)  # type: ignore[arg-type]
+    recorder = Recorder(Posted(), "coxswain.dev/operator", lambda: 0.0)  # type: ignore[arg-type]
     asyncio.run(_record(recorder, range(TOLD_LIMIT + 100)))
     assert len(recorder._told) == TOLD_LIMIT

@@ -4,16 +4,8 @@ import pytest
 
 from coxswain.kernel.api.errors import Refused, Unreachable
 from coxswain.kernel.cache.coverage import LASTING_SECONDS, Coverage
-from coxswain.kernel.objects.kinds import (
-    CHILDREN,
-    DEPLOYMENT,
-    HORIZONTAL_POD_AUTOSCALER,
-    KINDS,
-    POD,
-    SERVICE,
-    WEBAPP,
-    Kind,
-)
+from coxswain.kernel.objects.kinds import Kind
+from coxswain.webapp.kinds import CHILDREN, DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER, KINDS, POD, SERVICE, WEBAPP
 from unit.bench import Bench as Reconciling
 
 FORBIDDEN = Refused(403, {"reason": "Forbidden", "message": "no right"})
@@ -24,11 +16,11 @@ class Bench:
 
     def __init__(self) -> None:
         self.now = 100.0
-        self.coverage = Coverage(["a", "b"], lambda: self.now)
+        self.coverage = Coverage(KINDS, ["a", "b"], lambda: self.now)
 
     def cover(self, namespace: str, *without: Kind) -> None:
         """Watch and list all kinds of a namespace but some."""
-        for kind in KINDS:
+        for kind in KINDS.watched:
             if kind not in without:
                 self.coverage.watch_started((kind, namespace))
                 self.coverage.listed((kind, namespace))
@@ -54,7 +46,7 @@ def test_one_namespace_holds_up_no_other(bench: Bench) -> None:
     assert bench.coverage.missing()[WEBAPP, "b"] == "webapps of b can't be listed: 403 Forbidden: no right"
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", KINDS.watched)
 def test_at_the_start_all_is_waited_for(bench: Bench, kind: Kind) -> None:
     bench.cover("a", kind)
     assert not bench.coverage.view("a").settled
@@ -70,7 +62,7 @@ def test_what_only_explains_is_not_waited_for_once_it_fails(bench: Bench, kind: 
     bench.fail(kind, "a", Unreachable("timed out"))
     view = bench.coverage.view("a")
     assert (view.settled, view.unlisted) == (True, ())
-    assert view.replicas_unknown is (kind is HORIZONTAL_POD_AUTOSCALER)
+    assert view.doubtful == ((kind,) if kind is HORIZONTAL_POD_AUTOSCALER else ())
 
 
 @pytest.mark.parametrize("kind", CHILDREN)
@@ -114,22 +106,22 @@ def test_a_short_failure_of_what_was_listed_is_not_missing(bench: Bench) -> None
 
 def test_autoscalers_are_unknown_until_a_sweep_after_anything_may_have_been_missed(bench: Bench) -> None:
     coverage, scope = bench.coverage, (HORIZONTAL_POD_AUTOSCALER, "a")
-    assert coverage.view("a").replicas_unknown
+    assert coverage.view("a").doubtful
     bench.cover("a")
-    assert not coverage.view("a").replicas_unknown
-    assert coverage.view("b").replicas_unknown
+    assert not coverage.view("a").doubtful
+    assert coverage.view("b").doubtful
     coverage.watch_refused(scope)
-    assert coverage.view("a").replicas_unknown
+    assert coverage.view("a").doubtful
     coverage.listed(scope)
-    assert coverage.view("a").replicas_unknown, "its watch does not run"
+    assert coverage.view("a").doubtful, "its watch does not run"
     assert coverage.watch_opened(scope)
     assert not coverage.watch_opened(scope)
-    assert not coverage.view("a").replicas_unknown
+    assert not coverage.view("a").doubtful
     coverage.begin_watches()
     coverage.listed(scope)
-    assert coverage.view("a").replicas_unknown
+    assert coverage.view("a").doubtful
     coverage.watch_started(scope)
-    assert not coverage.view("a").replicas_unknown
+    assert not coverage.view("a").doubtful
 
 
 def test_a_watch_that_is_refused_beside_a_list_that_is_answered(bench: Bench) -> None:
@@ -138,7 +130,7 @@ def test_a_watch_that_is_refused_beside_a_list_that_is_answered(bench: Bench) ->
 
 
 def test_the_cluster_holds_every_namespace() -> None:
-    coverage = Coverage([None], lambda: 0.0)
+    coverage = Coverage(KINDS, [None], lambda: 0.0)
     assert coverage.scope(POD, "shop") == (POD, None)
     assert not coverage.view("shop").settled
 

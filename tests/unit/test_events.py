@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from coxswain.kernel.api.client import Client
-from coxswain.kernel.api.events import EventRecord, Recorder
+from coxswain.kernel.api.events import Recorder
+from coxswain.kernel.objects.event_record import EventRecord
 from coxswain.kernel.objects.kinds import Kind
 from unit.objects import observed_webapp
 from unit.server import refusal
@@ -28,7 +29,7 @@ class Posts(Client):
 
 def test_the_same_is_told_once_in_five_minutes() -> None:
     posts, now = Posts(), 0.0
-    recorder = Recorder(posts, lambda: now)
+    recorder = Recorder(posts, "coxswain.dev/operator", lambda: now)
 
     def tell(note: str, uid: str = "uid-1") -> int:
         asyncio.run(recorder.record(observed_webapp(uid=uid), EventRecord("Reason", "Apply", note)))
@@ -44,12 +45,20 @@ def test_the_same_is_told_once_in_five_minutes() -> None:
 
 def test_a_long_note_is_cut_to_what_the_api_takes() -> None:
     posts = Posts()
-    asyncio.run(Recorder(posts, lambda: 0.0).record(observed_webapp(), EventRecord("Reason", "Apply", "ä" * 2000)))
+    asyncio.run(
+        Recorder(posts, "coxswain.dev/operator", lambda: 0.0).record(
+            observed_webapp(), EventRecord("Reason", "Apply", "ä" * 2000)
+        )
+    )
     assert len(posts.posted[0]["note"].encode()) <= 1024
 
 
 def test_one_that_cannot_be_posted_is_lost() -> None:
     posts = Posts()
     posts.fails = True
-    asyncio.run(Recorder(posts, lambda: 0.0).record(observed_webapp(), EventRecord("Reason", "Apply", "a")))
+    asyncio.run(
+        Recorder(posts, "coxswain.dev/operator", lambda: 0.0).record(
+            observed_webapp(), EventRecord("Reason", "Apply", "a")
+        )
+    )
     assert posts.posted == []

@@ -12,7 +12,6 @@ import pytest
 import coxswain.__main__ as program
 from cluster.audit import AuditEvent
 from coxswain.settings import Settings
-from coxswain.webapp.children import desired
 from faults import launch, test_co_writers, test_load, test_outages, test_unions, test_writes
 from faults.lives import CREATE
 from faults.plan import Drop
@@ -22,6 +21,7 @@ from faults.scale import Scale, scaled
 from faults.script import Edit, Script, to_json
 from faults.stand import Choices, Stand
 from faults.switches import switches
+from rendered import desired
 from unit.faulty_runs import OPERATOR, Run
 from unit.objects import stored, webapp
 

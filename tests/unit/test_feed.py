@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
-from coxswain.kernel.objects.kinds import SERVICE, WEBAPP, Kind
+from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.watching.event_bridge import Activity, EventBridge
+from coxswain.webapp.kinds import SERVICE, WEBAPP
+from coxswain.webapp.workload import WORKLOAD
 from unit.objects import raw_webapp
 
 
@@ -34,7 +36,9 @@ class Taken:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.versions: list[int] = []
         self.signs: list[Activity] = []
-        self.crossing = EventBridge(loop, event=self._event, started_over=lambda *_: None, alive=self._alive)
+        self.crossing = EventBridge(
+            loop, WORKLOAD.projector, event=self._event, started_over=lambda *_: None, alive=self._alive
+        )
 
     def _event(self, _: EventBridge, observed: Projection, __: bool) -> None:
         self.versions.append(observed.version)
@@ -64,7 +68,7 @@ def test_one_that_fails_holds_up_no_other() -> None:
 
     try:
         taken = Taken(loop)
-        crossing = EventBridge(loop, event=taken._event, started_over=fail, alive=taken._alive)
+        crossing = EventBridge(loop, WORKLOAD.projector, event=taken._event, started_over=fail, alive=taken._alive)
         crossing.started_over(WEBAPP, None)
         bring(crossing, range(1, 3))
         run_once(loop)
@@ -174,6 +178,7 @@ def test_the_deletion_of_an_object_that_cannot_be_read_is_taken() -> None:
         gone: list[tuple[str, bool]] = []
         crossing = EventBridge(
             loop,
+            WORKLOAD.projector,
             event=lambda _, observed, is_gone: gone.append((observed.name, is_gone)),
             started_over=lambda *_: None,
             alive=lambda *_: None,

@@ -9,8 +9,9 @@ from coxswain.kernel.api.errors import OutOfDate, RequestFailed, Sort, Unreachab
 from coxswain.kernel.cache.store import Key
 from coxswain.kernel.conflicts.managed_fields import BEFORE_FIRST_APPLY
 from coxswain.kernel.objects.field_paths import Entry
-from coxswain.kernel.objects.kinds import CHILDREN, CONFIG_MAP, DEPLOYMENT, SERVICE, WEBAPP
-from coxswain.kernel.objects.projection import Projection, observe
+from coxswain.kernel.objects.projection import Projection
+from coxswain.webapp.kinds import CHILDREN, CONFIG_MAP, DEPLOYMENT, SERVICE, WEBAPP
+from rendered import observe
 from unit.bench import SPEC, WEB, Bench
 from unit.objects import observed_child, raw_webapp
 from unit.server import refusal
@@ -74,7 +75,7 @@ def test_a_webapp_of_the_past_is_not_brought_about(restarted: Bench, uid: str, g
         restarted.run()
     assert raised.value.sort is Sort.CONFLICT
     assert restarted.writer.sent == ["look WebApp"]
-    assert restarted.store.webapp(WEB) == found
+    assert restarted.store.parent(WEB) == found
 
 
 def test_what_was_looked_at_is_then_brought_about_without_another_look(restarted: Bench) -> None:
@@ -227,7 +228,7 @@ def test_a_webapp_that_changes_after_the_gap_needs_no_look(restarted: Bench) -> 
 
 def test_after_a_start_no_listed_webapp_came_after_a_gap(restarted: Bench) -> None:
     """Each watch starts with a gap, those of other kinds perhaps before WebApps are listed from a server behind."""
-    webapp = restarted.store.webapp(WEB)
+    webapp = restarted.store.parent(WEB)
     assert webapp is not None
     children = restarted.store.objects_of(WEB, *CHILDREN)
     restarted.store.clear()

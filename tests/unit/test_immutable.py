@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from coxswain.webapp.children import desired
+from coxswain.kernel.conflicts.immutable import Obstacle, Remedy, command
+from coxswain.kernel.objects.manifests import Manifest
 from coxswain.webapp.children.service import url
-from coxswain.webapp.immutable import Obstacle, Remedy, command, in_place, obstacle
-from coxswain.webapp.spec import Manifest
+from rendered import desired, in_place, obstacle
 from unit.objects import webapp
 
 PORTS = [{"name": "http", "containerPort": 8080}]

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coxswain.webapp.co_writers import Conflict
-from coxswain.webapp.health import Health, Level
-from coxswain.webapp.policy import Policy
+from coxswain.kernel.conflicts.policy import Policy
+from coxswain.kernel.status.conflict_report import Conflict
+from coxswain.kernel.status.health import Health, Level
 from unit.kstatus import CURRENT, FAILED, IN_PROGRESS, TERMINATING, read
 from unit.reported import HEALTHS, deleted, held_field, reported, saying, unreported
 

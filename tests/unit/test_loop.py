@@ -10,10 +10,13 @@ import pytest
 from coxswain.kernel.api.errors import Ending, Refused, RequestFailed, Unreachable
 from coxswain.kernel.cache.store import HistoryReset, Key
 from coxswain.kernel.manager import Manager
-from coxswain.kernel.objects.kinds import KINDS, SERVICE, WEBAPP, Kind
+from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.reconciling.reconciler import Outcome
 from coxswain.kernel.watching.event_bridge import EventSink
 from coxswain.settings import QueueSettings, Settings
+from coxswain.webapp.kinds import KINDS, SERVICE, WEBAPP
+from coxswain.webapp.spec import WebApp
+from coxswain.webapp.workload import WORKLOAD
 from unit.loops import POISON, WEB, Empty, Scripted, during, raising
 from unit.objects import observed_child, observed_webapp
 
@@ -22,7 +25,7 @@ from unit.objects import observed_child, observed_webapp
 def test_one_webapp_that_fails_holds_up_no_other(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     reconciler = Scripted({POISON: lambda: raising(error)})
 
-    async def body(loop: Manager) -> None:
+    async def body(loop: Manager[WebApp]) -> None:
         for _ in range(3):
             loop._queue.add(POISON)
             loop._queue.add(WEB)
@@ -47,7 +50,7 @@ def test_when_the_server_answers_one_again_the_others_wait_no_longer(monkeypatch
 
     reconciler = Scripted(dict.fromkeys(keys, act))
 
-    async def body(loop: Manager) -> None:
+    async def body(loop: Manager[WebApp]) -> None:
         nonlocal back
         for key in keys:
             loop._queue.add(key)
@@ -69,7 +72,7 @@ def test_a_retry_that_failed_is_no_end_of_an_outage(monkeypatch: pytest.MonkeyPa
     """K23: a failure that a status tells of counted as a success, and all who waited were sent at once."""
     keys = [Key("shop", f"web-{number}") for number in range(5)]
 
-    async def body(loop: Manager) -> None:
+    async def body(loop: Manager[WebApp]) -> None:
         for key in keys:
             loop._failed(key, Unreachable("reset"))
         loop._follow_up(keys[0], Outcome(failed=Unreachable("reset")))
@@ -84,7 +87,7 @@ def test_trouble_of_another_sort_calls_for_no_scout(monkeypatch: pytest.MonkeyPa
     conflict = Refused(409, {"reason": "Conflict", "message": "the object has been modified"})
     reconciler = Scripted({POISON: lambda: raising(conflict)})
 
-    async def body(loop: Manager) -> None:
+    async def body(loop: Manager[WebApp]) -> None:
         loop._queue.add(POISON)
         while not reconciler.asked:
             await asyncio.sleep(0.01)
@@ -105,7 +108,7 @@ def test_what_is_in_hand_is_ended_before_the_end(monkeypatch: pytest.MonkeyPatch
 
     reconciler = Scripted({WEB: slow})
 
-    async def body(loop: Manager) -> None:
+    async def body(loop: Manager[WebApp]) -> None:
         loop._queue.add(WEB)
         while not reconciler.asked:
             await asyncio.sleep(0.01)
@@ -133,7 +136,7 @@ def test_the_end_comes_in_time_and_between_writes_if_it_can(monkeypatch: pytest.
     reconciler = Scripted({WEB: many})
     begun: list[float] = []
 
-    async def body(loop: Manager) -> None:
+    async def body(loop: Manager[WebApp]) -> None:
         loop._queue.add(WEB)
         while not reconciler.asked:
             await asyncio.sleep(0.01)
@@ -152,12 +155,12 @@ def test_the_end_comes_in_time_and_between_writes_if_it_can(monkeypatch: pytest.
 
 def test_watches_that_do_not_end_hold_nothing_up() -> None:
     async def stuck(feed: EventSink, _: asyncio.Event) -> None:
-        for kind in KINDS:
+        for kind in KINDS.watched:
             feed.started_over(kind, None)
         await asyncio.sleep(3)
 
     async def whole() -> None:
-        loop = Manager(Settings(drain_timeout=0.5), Empty(), stuck)
+        loop = Manager(WORKLOAD, Settings(drain_timeout=0.5), Empty(), stuck)
         stop = asyncio.Event()
         running = asyncio.create_task(loop.run(stop))
         async with asyncio.timeout(20):
@@ -180,7 +183,7 @@ def test_news_of_a_child_does_not_wait_for_all_who_wait_for_their_beginning(monk
     reconciler = Scripted({POISON: held})
     names = ["first", "second", "third"]
 
-    async def body(loop: Manager) -> None:
+    async def body(loop: Manager[WebApp]) -> None:
         loop._queue.add(POISON)
         while not reconciler.asked:
             await asyncio.sleep(0.01)
@@ -200,10 +203,10 @@ def test_news_of_a_child_does_not_wait_for_all_who_wait_for_their_beginning(monk
 def test_history_that_runs_backwards_drops_everything_and_watches_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     reconciler = Scripted({WEB: lambda: raising(HistoryReset("restored"))})
 
-    async def body(loop: Manager) -> None:
+    async def body(loop: Manager[WebApp]) -> None:
         loop._store.observe(observed_webapp(version=500))
         loop._queue.add(WEB)
-        while loop._store.webapps() or loop.missing:
+        while loop._store.parents() or loop.missing:
             await asyncio.sleep(0.01)
         assert len(loop._queue) == 0
         assert loop._store.begin_sweep(WEBAPP, None).newest_before == 10
@@ -218,8 +221,8 @@ def test_it_is_not_ready_while_a_watch_has_not_started(monkeypatch: pytest.Monke
     """Not even after everything was listed once: a zombie must not look ready."""
     missing: list[list[str]] = []
 
-    async def body(loop: Manager) -> None:
-        runs.append(KINDS[1:])
+    async def body(loop: Manager[WebApp]) -> None:
+        runs.append(KINDS.watched[1:])
         loop._supervisor.restart()
         while not missing:
             lacking = [what for what in loop.missing if "not" in what]
@@ -243,7 +246,7 @@ def test_a_retry_waits_for_as_long_as_the_server_asks(monkeypatch: pytest.Monkey
 
     reconciler = Scripted({POISON: busy})
 
-    async def body(loop: Manager) -> None:
+    async def body(loop: Manager[WebApp]) -> None:
         loop._queue.add(POISON)
         while len(times) < 2:
             await asyncio.sleep(0.01)
@@ -257,7 +260,7 @@ def test_a_watch_that_starts_over_makes_every_webapp_doubtful(monkeypatch: pytes
     """F10: Deployments were listed before WebApps, and a deleted one was made anew from a spec of the past."""
     reconciler = Scripted({})
 
-    async def body(loop: Manager) -> None:
+    async def body(loop: Manager[WebApp]) -> None:
         before = reconciler.doubted
         assert loop._feed is not None
         loop._feed.started_over(SERVICE, None)

@@ -11,10 +11,13 @@ from prometheus_client import REGISTRY
 from coxswain.kernel.api.errors import Refused, Unreachable
 from coxswain.kernel.cache.store import HistoryReset, Key
 from coxswain.kernel.manager import Manager
-from coxswain.kernel.objects.kinds import HORIZONTAL_POD_AUTOSCALER, KINDS, SERVICE, WEBAPP, Kind
+from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.reconciling.reconciler import Outcome
 from coxswain.kernel.watching.event_bridge import Activity, EventSink
 from coxswain.settings import QueueSettings, Settings
+from coxswain.webapp.kinds import HORIZONTAL_POD_AUTOSCALER, KINDS, SERVICE, WEBAPP
+from coxswain.webapp.spec import WebApp
+from coxswain.webapp.workload import WORKLOAD
 from unit.loops import WEB, Empty, Scripted, during, raising
 from unit.objects import observed_webapp, raw_webapp
 
@@ -24,7 +27,7 @@ class Two(Empty):
 
     def __init__(self) -> None:
         super().__init__()
-        self.forbidden: set[tuple[Kind, str | None]] = {(kind, "b") for kind in KINDS}
+        self.forbidden: set[tuple[Kind, str | None]] = {(kind, "b") for kind in KINDS.watched}
 
     async def pages(self, *scope: Any) -> Any:
         if scope in self.forbidden:
@@ -36,7 +39,7 @@ class Two(Empty):
 def during_two(
     monkeypatch: pytest.MonkeyPatch,
     reconciler: Scripted,
-    body: Callable[[Manager, Two, EventSink], Coroutine[Any, Any, None]],
+    body: Callable[[Manager[WebApp], Two, EventSink], Coroutine[Any, Any, None]],
     settings: Settings,
 ) -> None:
     """Run a test while the watches of a run, and those of b are refused."""
@@ -45,13 +48,13 @@ def during_two(
 
     async def watches(feed: EventSink, stop: asyncio.Event) -> None:
         feeds.append(feed)
-        for kind in KINDS:
+        for kind in KINDS.watched:
             feed.started_over(kind, "a")
             feed.alive(kind, "b", Activity.FAILED)
         await stop.wait()
 
     async def whole() -> None:
-        loop = Manager(settings, client, watches)
+        loop = Manager(WORKLOAD, settings, client, watches)
         monkeypatch.setattr(loop, "_reconciler", reconciler)
         stop = asyncio.Event()
         running = asyncio.create_task(loop.run(stop))
@@ -69,7 +72,7 @@ def test_a_namespace_that_is_forbidden_stops_no_other(monkeypatch: pytest.Monkey
     """K5: nothing in a was reconciled, and readiness did not say why."""
     reconciler = Scripted({})
 
-    async def body(loop: Manager, client: Two, feed: EventSink) -> None:
+    async def body(loop: Manager[WebApp], client: Two, feed: EventSink) -> None:
         while reconciler.asked != [Key("a", "web")]:
             await asyncio.sleep(0.01)
         assert "webapps of b can't be listed: 403 Forbidden: its RoleBinding is gone" in loop.missing
@@ -80,7 +83,7 @@ def test_a_namespace_that_is_forbidden_stops_no_other(monkeypatch: pytest.Monkey
         while len(reconciler.asked) < 2:
             await asyncio.sleep(0.01)
         client.forbidden.clear()
-        for kind in KINDS:
+        for kind in KINDS.watched:
             feed.alive(kind, "b", Activity.OPENED)
             feed.started_over(kind, "b")
         # What b's keys were taken for is not forgotten.
@@ -97,11 +100,11 @@ def test_a_namespace_that_is_forbidden_stops_no_other(monkeypatch: pytest.Monkey
 AUTOSCALERS = (HORIZONTAL_POD_AUTOSCALER, None)
 
 
-async def reconciled_without_autoscalers(loop: Manager, reconciler: Scripted) -> None:
+async def reconciled_without_autoscalers(loop: Manager[WebApp], reconciler: Scripted) -> None:
     """Refuse the watch of autoscalers, and wait until the WebApp is reconciled."""
     assert loop._feed is not None
     loop._take_sign(loop._feed, *AUTOSCALERS, Activity.FAILED)
-    assert loop.replicas_unknown("shop")
+    assert loop.is_doubtful(HORIZONTAL_POD_AUTOSCALER, "shop")
     loop._queue.add(WEB)
     while reconciler.asked != [WEB]:
         await asyncio.sleep(0.01)
@@ -113,16 +116,16 @@ def test_a_webapp_that_was_reconciled_without_its_autoscalers_is_looked_at_again
     """K28: nobody else tells it that they are known now."""
     reconciler = Scripted({})
 
-    async def body(loop: Manager) -> None:
-        assert not loop.replicas_unknown("shop")
+    async def body(loop: Manager[WebApp]) -> None:
+        assert not loop.is_doubtful(HORIZONTAL_POD_AUTOSCALER, "shop")
         await reconciled_without_autoscalers(loop, reconciler)
         assert loop._feed is not None
         loop._take_sign(loop._feed, *AUTOSCALERS, Activity.OPENED)
         while reconciler.asked != [WEB, WEB]:
             await asyncio.sleep(0.01)
-        assert not loop.replicas_unknown("shop")
+        assert not loop.is_doubtful(HORIZONTAL_POD_AUTOSCALER, "shop")
         monkeypatch.setattr(loop._progress, "is_silent", lambda asked: asked == AUTOSCALERS)
-        assert loop.replicas_unknown("shop")
+        assert loop.is_doubtful(HORIZONTAL_POD_AUTOSCALER, "shop")
 
     during(monkeypatch, reconciler, body)
 
@@ -139,11 +142,11 @@ def test_a_webapp_whose_autoscalers_become_known_during_its_reconcile_is_looked_
 
     reconciler = Scripted({WEB: until_known})
 
-    async def body(loop: Manager) -> None:
+    async def body(loop: Manager[WebApp]) -> None:
         await reconciled_without_autoscalers(loop, reconciler)
         assert loop._feed is not None
         loop._take_sign(loop._feed, *AUTOSCALERS, Activity.OPENED)
-        while loop.replicas_unknown("shop"):
+        while loop.is_doubtful(HORIZONTAL_POD_AUTOSCALER, "shop"):
             await asyncio.sleep(0.01)
         known.set()
         async with asyncio.timeout(5):
@@ -154,7 +157,7 @@ def test_a_webapp_whose_autoscalers_become_known_during_its_reconcile_is_looked_
 
 
 def test_late_news_after_a_history_reset_does_not_reach_the_store(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def body(loop: Manager) -> None:
+    async def body(loop: Manager[WebApp]) -> None:
         late = loop._feed
         assert late is not None
         listed = loop._client.listed  # type: ignore[attr-defined]
@@ -164,7 +167,7 @@ def test_late_news_after_a_history_reset_does_not_reach_the_store(monkeypatch: p
         loop._take_sign(late, WEBAPP, None, Activity.FAILED)
         loop._take_sign(late, WEBAPP, None, Activity.OPENED)
         await asyncio.sleep(0.1)
-        assert loop._store.webapps() == []
+        assert loop._store.parents() == []
         assert loop._client.listed == listed  # type: ignore[attr-defined]
         while loop.missing:
             await asyncio.sleep(0.01)
@@ -177,7 +180,7 @@ def test_when_a_watch_opens_again_what_waits_is_tried_and_the_webapps_are_listed
 ) -> None:
     reconciler = Scripted({WEB: lambda: raising(Unreachable("reset"))})
 
-    async def body(loop: Manager) -> None:
+    async def body(loop: Manager[WebApp]) -> None:
         feed = loop._feed
         assert feed is not None
         loop._queue.add(WEB)
@@ -204,7 +207,7 @@ def test_when_a_watch_opens_again_what_waits_is_tried_and_the_webapps_are_listed
 def test_each_interval_tries_again_what_was_refused_and_looks_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
     reconciler = Scripted({})
 
-    async def body(loop: Manager) -> None:
+    async def body(loop: Manager[WebApp]) -> None:
         loop._store.observe(observed_webapp())
         while not reconciler.looked_again or WEB not in reconciler.asked:
             await asyncio.sleep(0.01)

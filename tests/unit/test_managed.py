@@ -31,7 +31,7 @@ def fields(entries: list[Any], manager: str) -> Any:
 
 def taken(entries: list[Any], *paths: Any) -> list[Any]:
     before = copy.deepcopy(entries)
-    made = taken_over(entries, paths, api_version="v1", now=NOW)
+    made = taken_over(entries, paths, "coxswain", api_version="v1", now=NOW)
     assert entries == before, "nothing is changed in place"
     return list(made)
 
@@ -80,22 +80,22 @@ def test_what_is_released_keeps_what_is_not_ours() -> None:
         },
     )
     entries = [OURS, old, THEIRS, STATUS]
-    made = list(released(entries, lambda manager, _: manager == BEFORE_FIRST_APPLY))
+    made = list(released(entries, lambda manager, _: manager == BEFORE_FIRST_APPLY, "coxswain"))
     assert fields(made, BEFORE_FIRST_APPLY) == {"f:metadata": {"f:labels": {".": {}, "f:theirs": {}}}}
     assert [found for found in made if found["manager"] != BEFORE_FIRST_APPLY] == [OURS, THEIRS, STATUS]
-    assert released(made, lambda manager, _: manager == BEFORE_FIRST_APPLY) == made
+    assert released(made, lambda manager, _: manager == BEFORE_FIRST_APPLY, "coxswain") == made
 
 
 def test_an_entry_of_nothing_but_ours_goes_and_others_are_not_asked_for() -> None:
     old = entry(BEFORE_FIRST_APPLY, {"f:metadata": {"f:labels": {"f:team": {}}}})
     same = entry("helm", {"f:metadata": {"f:labels": {"f:team": {}}}})
-    made = released([OURS, old, same], lambda manager, _: manager == BEFORE_FIRST_APPLY)
+    made = released([OURS, old, same], lambda manager, _: manager == BEFORE_FIRST_APPLY, "coxswain")
     assert made == [OURS, same]
 
 
 def test_a_manager_is_known_by_its_operation_too() -> None:
     helm = [entry("helm", {"f:metadata": {"f:labels": {"f:team": {}}}}, operation) for operation in ("Update", "Apply")]
-    made = released([OURS, *helm], lambda manager, operation: (manager, operation) == ("helm", "Update"))
+    made = released([OURS, *helm], lambda manager, operation: (manager, operation) == ("helm", "Update"), "coxswain")
     assert made == [OURS, helm[1]]
 
 
@@ -106,5 +106,5 @@ def test_the_patch_is_refused_when_the_object_has_changed() -> None:
 
 
 def test_an_entry_of_the_status_is_never_released() -> None:
-    made = released([OURS, STATUS], lambda manager, _: manager == "kube-controller-manager")
+    made = released([OURS, STATUS], lambda manager, _: manager == "kube-controller-manager", "coxswain")
     assert STATUS in made

@@ -1,22 +1,25 @@
 """What is worth an Event: who else writes, once; and what was put back, without secrets."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from coxswain.kernel.api.events import EventRecord
 from coxswain.kernel.conflicts.diff import Difference
-from coxswain.kernel.reconciling.event_reasons import news
+from coxswain.kernel.conflicts.policy import Policy
+from coxswain.kernel.objects.event_record import EventRecord
+from coxswain.kernel.reconciling.event_reasons import event_records
 from coxswain.kernel.reconciling.last_applied import LastApplied
 from coxswain.kernel.reconciling.result import Correction, Result
-from coxswain.webapp.children import desired
+from coxswain.kernel.status.conflict_report import Conflict
+from coxswain.kernel.status.health import HEALTHY, Child, contested, halted
+from coxswain.kernel.workload import ChildReport, Observations
 from coxswain.webapp.children.deployment import deployment
-from coxswain.webapp.co_writers import Conflict
-from coxswain.webapp.conditions import Observations, status
-from coxswain.webapp.health import HEALTHY, Child, contested, halted
-from coxswain.webapp.policy import Policy
-from coxswain.webapp.scaling import AUTOSCALED, Scaling
+from coxswain.webapp.replicas import AUTOSCALED, Scaling
 from coxswain.webapp.spec import Status
+from coxswain.webapp.status import status
+from coxswain.webapp.workload import WORKLOAD
+from rendered import desired, observations
 from unit.objects import webapp
 
 APP = webapp()
@@ -32,11 +35,17 @@ def held(policy: Policy, *, field: str = "spec.replicas", manager: str = "flux",
 def told(*fields: Conflict, previous: Status | None = None) -> Status:
     """Return the status of a WebApp whose fields others hold."""
     child = Child("Deployment", "web", HEALTHY)
-    return status(APP, Observations([child], held=fields), previous or {}, NOW)
+    return status(APP, observations([child], held=fields), previous or {}, NOW)
+
+
+def _records(results: Sequence[Result], previous: Status, present: Status, **more: Any) -> list[EventRecord]:
+    reports = [ChildReport(r.child, r.live, corrected=tuple(c.difference for c in r.corrections)) for r in results]
+    of_kernel = event_records(APP, WORKLOAD, results, previous, present, **more)
+    return [*of_kernel, *WORKLOAD.events(APP, Observations(reports), previous, present)]
 
 
 def heard(previous: Status, present: Status, *results: Result, **more: Any) -> dict[str, EventRecord]:
-    return {found.reason: found for found in news(APP, results, previous, present, **more)}
+    return {found.reason: found for found in _records(results, previous, present, **more)}
 
 
 def test_a_field_that_is_left_to_another_is_told_once() -> None:
@@ -81,7 +90,8 @@ def test_fields_that_the_crd_has_not() -> None:
 
 
 def test_a_paused_webapp_has_no_news() -> None:
-    assert news(webapp(paused=True), [], told(), told(held(Policy.YIELD)), ("url",)) == []
+    paused = webapp(paused=True)
+    assert event_records(paused, WORKLOAD, [], told(), told(held(Policy.YIELD)), undeclared=("url",)) == []
 
 
 def corrected(difference: Difference, manager: str | None = "flux", **more: Any) -> str | None:
@@ -117,11 +127,12 @@ def test_what_was_put_back(difference: Difference, manager: str | None, more: An
     assert "sesame" not in (note or "")
 
 
-def test_what_a_child_had_is_known_for_a_generation_only() -> None:
+def test_a_child_had_the_fields_of_the_manifest_that_it_last_matched() -> None:
     _, manifest = desired(APP)[-2:]
-    last = LastApplied.of(APP, manifest, ["spec.left"])
-    assert last.had(APP, manifest, "spec.a")
-    assert not last.had(APP, manifest, "spec.left.inside"), "it was given up, not removed"
-    assert not last.had(APP, manifest, "spec")
-    assert not last.had(webapp(generation=2), manifest, "spec.a")
-    assert not last.had(APP, deployment(APP, Scaling(None, AUTOSCALED)), "spec.replicas"), "an autoscaler came"
+    last = LastApplied.of(manifest, ["spec.left"])
+    had = last.had(manifest)
+    assert had("spec.a")
+    assert not had("spec.left.inside"), "it was given up, not removed"
+    assert not had("spec")
+    assert not last.had(deployment(APP, Scaling(None, AUTOSCALED)))("spec.replicas"), "an autoscaler came"
+    assert not last.had(deployment(webapp(image="registry.example/web:2")))("spec.a")

@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from coxswain.kernel.objects.kinds import CONFIG_MAP, DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER, POD, REPLICA_SET, WEBAPP
-from coxswain.kernel.objects.projection import observe
-from coxswain.webapp.children import desired
+from coxswain.webapp.kinds import CONFIG_MAP, DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER, POD, REPLICA_SET, WEBAPP
+from rendered import desired, observe
 from unit.objects import stored, webapp
 
 APP = webapp(config={"PASSWORD": "hunter2"})
@@ -35,14 +34,14 @@ def test_of_managed_fields_our_entry_and_the_others_are_kept() -> None:
 def test_the_webapps_that_it_names() -> None:
     raw = stored(CONFIG)
     raw["metadata"]["labels"]["coxswain.dev/webapp"] = "other"
-    assert observe(CONFIG_MAP, raw).webapps == {"web", "other"}
+    assert observe(CONFIG_MAP, raw).parents == {"web", "other"}
 
 
 def test_a_webapp_of_another_group_is_a_stranger() -> None:
     raw = stored(CONFIG)
     raw["metadata"]["ownerReferences"][0]["apiVersion"] = "example.com/v1"
     observed = observe(CONFIG_MAP, raw)
-    assert observed.webapps == {"web"}
+    assert observed.parents == {"web"}
     assert observed.controller is not None
     assert observed.controller.kind == "WebApp.example.com"
 
@@ -114,7 +113,7 @@ def test_of_a_pod_hash_phase_conditions_and_container_states_are_kept() -> None:
             "containerStatuses": [state],
         },
     }
-    assert (observed.owned, observed.others, observed.webapps) == (None, (), {"web"})
+    assert (observed.owned, observed.others, observed.parents) == (None, (), frozenset({"web"}))
 
 
 def test_of_a_container_that_is_ready_only_that_is_kept() -> None:
@@ -155,7 +154,7 @@ def test_of_an_autoscaler_its_target_is_kept(version: str | None, kind: str, nam
     observed = observe(HORIZONTAL_POD_AUTOSCALER, raw)
     assert observed.content == {"scaleTargetRef": target}
     assert (observed.controller, observed.label, observed.owned, observed.others) == (None, None, None, ())
-    assert observed.webapps == named
+    assert observed.parents == named
 
 
 def test_what_is_no_object_is_an_error() -> None:

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from coxswain.kernel.objects.kinds import CHILDREN, CONFIG_MAP, SERVICE, Kind
-from coxswain.kernel.objects.projection import observe
+from coxswain.kernel.objects.kinds import Kind
 from coxswain.webapp.identity import ADOPT_ANNOTATION, WEBAPP_LABEL
+from coxswain.webapp.kinds import CHILDREN, CONFIG_MAP, SERVICE
+from rendered import observe
 from unit.objects import webapp
 
 LARGE = "x" * 1_000_000
@@ -30,7 +31,7 @@ def test_of_a_foreign_object_with_our_label_only_its_identity_is_kept(kind: Kind
     found = observe(kind, raw(annotations=annotations))
     assert len(pickle.dumps(found)) < 2000
     assert (found.namespace, found.name, found.uid, found.version, found.label) == ("shop", "web", "u", 7, "web")
-    assert (found.generation, found.webapps, found.others) == (3, {"web"}, ())
+    assert (found.generation, found.parents, found.others) == (3, frozenset({"web"}), ())
     assert not found.is_child_of(webapp())
     assert not found.is_adoptable_by(webapp())
 

@@ -11,20 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coxswain.kernel.objects.field_paths import Path, minus_place, plus
-from coxswain.kernel.objects.kinds import (
-    CHILDREN,
-    DEPLOYMENT,
-    HORIZONTAL_POD_AUTOSCALER,
-    POD,
-    REPLICA_SET,
-    SERVICE,
-    Kind,
-    kind_of,
-)
-from coxswain.kernel.objects.projection import Projection, observe
+from coxswain.kernel.objects.kinds import Kind
+from coxswain.kernel.objects.projection import Projection
 from coxswain.webapp.cause import moment
-from coxswain.webapp.children import desired
+from coxswain.webapp.kinds import CHILDREN, DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER, POD, REPLICA_SET, SERVICE
 from coxswain.webapp.pods import diagnosis
+from rendered import desired, kind_of, observe
 from unit.bench import COMPLETE, SPEC, WEB, Bench
 from unit.objects import stored, webapp
 from unit.pod_states import CRASH_LOOP, NOW, PULL_LOOP, STARTS, ago, pod, replica_set, unscheduled
@@ -149,7 +141,7 @@ def test_a_reconcile_of_odd_objects_raises_nothing(data: st.DataObject) -> None:
     bench.run(failures=9)
     bench.now += 60
     bench.run(failures=9)
-    found = bench.store.webapp(WEB)
+    found = bench.store.parent(WEB)
     assert found is not None
     assert list(violations(found.content["status"], schema("status"))) == []
 
@@ -176,7 +168,7 @@ def test_any_text_is_a_moment_or_none(text: str | None) -> None:
 def test_an_object_with_next_to_nothing_in_it(kind: Kind, nothing: Any) -> None:
     nulls = dict.fromkeys(("labels", "annotations", "ownerReferences", "managedFields", "creationTimestamp"))
     raw = {"metadata": nulls, "spec": nothing, "status": nothing, "data": nothing}
-    assert observe(kind, stored_as(raw, "web", 1)).webapps == set()
+    assert observe(kind, stored_as(raw, "web", 1)).parents == set()
 
 
 def test_what_is_null_equals_what_is_not_there() -> None:

@@ -12,7 +12,7 @@ from coxswain.kernel.api.client import Client, next_limit
 from coxswain.kernel.api.errors import Refused, TooLarge, Unreachable
 from coxswain.kernel.api.throttle import Throttle
 from coxswain.kernel.api.transport import Answer, Transport
-from coxswain.kernel.objects.kinds import CONFIG_MAP, SERVICE
+from coxswain.webapp.kinds import CONFIG_MAP, SERVICE
 from unit.fake_api import serving
 from unit.test_client import client_of
 

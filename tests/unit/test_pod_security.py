@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from coxswain.kernel.objects.field_paths import Entry, text
-from coxswain.kernel.objects.kinds import DEPLOYMENT
 from coxswain.kernel.objects.projection import Projection
-from coxswain.kernel.reconciling.security import violations_of
-from coxswain.webapp.children import desired
+from coxswain.webapp.kinds import DEPLOYMENT
 from coxswain.webapp.pod_security import violations
+from coxswain.webapp.status import violations_of
+from rendered import desired
 from unit.bench import WEB, Bench
 from unit.objects import webapp
 

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coxswain.webapp.health import Health, Level, health
+from coxswain.kernel.status.health import Health, Level
 from coxswain.webapp.pods import Diagnosis, diagnosis, explained
+from rendered import health
 from unit.pod_states import (
     CRASH_LOOP,
     IMAGE,

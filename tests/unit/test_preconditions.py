@@ -11,10 +11,11 @@ from coxswain.kernel.api.client import Client
 from coxswain.kernel.api.throttle import Throttle
 from coxswain.kernel.api.transport import Answer
 from coxswain.kernel.api.writer import NEVER_STORED, Writer
-from coxswain.kernel.objects.kinds import DEPLOYMENT
-from coxswain.kernel.objects.projection import Projection, observe
-from coxswain.webapp.children import desired
+from coxswain.kernel.objects.projection import Projection
+from coxswain.webapp.kinds import DEPLOYMENT
 from coxswain.webapp.spec import Status
+from coxswain.webapp.workload import WORKLOAD
+from rendered import desired, observe
 from unit.objects import observed_webapp, stored, webapp
 
 MANIFEST = desired(webapp())[-1]
@@ -53,7 +54,7 @@ def sent(write: Callable[[Writer, Projection], Awaitable[object]]) -> Any:
     """Return the body of the last request of a write for the live Deployment."""
     transport = Recording()
     client = Client(transport, Throttle(in_flight=1), timeout=1, page_size=1)
-    asyncio.run(_awaited(write(Writer(client), observe(DEPLOYMENT, LIVE))))
+    asyncio.run(_awaited(write(Writer(client, WORKLOAD.projector), observe(DEPLOYMENT, LIVE))))
     return transport.sent[-1][1]
 
 
@@ -72,7 +73,7 @@ def test_an_update_meets_the_object_that_it_was_decided_on() -> None:
 
 
 def test_replicas_are_kept_of_the_object_that_was_observed() -> None:
-    body = sent(lambda writer, live: writer.keep_replicas(live, 3))
+    body = sent(lambda writer, live: writer.keep(live, ("f:spec", "f:replicas"), 3))
     assert identity(body) == UID_AND_VERSION
     assert body["spec"] == {"replicas": 3}
 

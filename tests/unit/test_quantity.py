@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coxswain.webapp.quantity import canonical
+from coxswain.kernel.objects.quantity import canonical
 
 UNITS = ["", "n", "u", "m", "k", "M", "G", "T", "Ki", "Mi", "Gi", "e3", "E3", "e-3"]
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coxswain.webapp.quote import LOG_LIMIT, TEXT_LIMIT, abridged, last_lines, quoted, without_numbers
+from coxswain.kernel.objects.quote import LOG_LIMIT, TEXT_LIMIT, abridged, last_lines, quoted, without_numbers
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ import pytest
 from coxswain.kernel.api.errors import OutOfDate, Refused
 from coxswain.kernel.cache.store import HistoryReset
 from coxswain.kernel.objects.field_paths import Entry
-from coxswain.kernel.objects.kinds import CHILDREN, CONFIG_MAP, DEPLOYMENT, SERVICE, WEBAPP, kind_of
-from coxswain.kernel.objects.projection import Controller, Projection, observe, webapp_of
+from coxswain.kernel.objects.projection import Controller, Projection
 from coxswain.kernel.reconciling.reconciler import Outcome
-from coxswain.webapp.children import desired
+from coxswain.webapp.kinds import CHILDREN, CONFIG_MAP, DEPLOYMENT, SERVICE, WEBAPP
+from rendered import desired, kind_of, observe, webapp_of
 from unit.bench import WEB, Bench
 from unit.objects import observed_child, raw_webapp, stored
 from unit.server import refusal
@@ -114,7 +114,7 @@ def test_a_webapp_that_is_behind_is_written_over_no_child(bench: Bench) -> None:
     with pytest.raises(OutOfDate):
         bench.run()
     assert "update Service" not in bench.writer.sent
-    known = bench.store.webapp(WEB)
+    known = bench.store.parent(WEB)
     assert known is not None
     assert known.version == 400
 
@@ -233,7 +233,7 @@ def test_what_a_policy_holds_is_not_sent_again_and_told(bench: Bench, later: int
     bench.run()
     assert bench.writer.sent == ["status"]
     assert bench.conditions()["Ready"] == ("True", "Ready")
-    webapp = bench.store.webapp(WEB)
+    webapp = bench.store.parent(WEB)
     assert webapp is not None
     assert "policy of the cluster holds spec.sessionAffinity" in str(webapp.content["status"]["children"])
 

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from coxswain.kernel.objects.field_paths import Entry
-from coxswain.kernel.objects.kinds import DEPLOYMENT, SERVICE, SERVICE_ACCOUNT, Kind, kind_of
-from coxswain.kernel.objects.projection import Controller, Projection, observe, webapp_of
+from coxswain.kernel.objects.kinds import Kind
+from coxswain.kernel.objects.projection import Controller, Projection
 from coxswain.kernel.reconciling.reconciler import Outcome
-from coxswain.webapp.children import desired
-from coxswain.webapp.spec import Status
+from coxswain.webapp.kinds import DEPLOYMENT, SERVICE, SERVICE_ACCOUNT
+from rendered import desired, kind_of, observe, webapp_of
 from unit.bench import WEB, Bench
 from unit.objects import observed_autoscaler, stored
 from unit.server import refusal
@@ -26,7 +26,7 @@ def bench() -> Bench:
 
 def foreign(bench: Bench, kind: Kind, *, annotations: dict[str, str] | None = None, **spec: Any) -> Projection:
     """A child as kubectl would have made it: without label, owner and entry of ours."""
-    webapp = bench.store.webapp(WEB) or bench.webapp()
+    webapp = bench.store.parent(WEB) or bench.webapp()
     manifest = next(each for each in desired(webapp_of(webapp)) if kind_of(each) is kind)
     bench.writer.version += 1
     raw = stored(manifest, version=bench.writer.version, uid=f"their-{kind}")
@@ -77,11 +77,11 @@ def test_a_name_that_becomes_due_during_a_reconcile_is_looked_at_next(bench: Ben
     bench.writer.fail("look Service", refusal(404))
     del bench.writer.answers["create Service"]
 
-    async def write_status(webapp: Projection, status: Status) -> Projection:
+    async def write_status(webapp: Projection, status: Any) -> Projection:
         bench.now += 0.01
         return await type(bench.writer).write_status(bench.writer, webapp, status)
 
-    bench.writer.write_status = write_status  # type: ignore[method-assign]
+    bench.writer.write_status = write_status  # type: ignore[method-assign,assignment]
     outcome = bench.run()
     assert bench.writer.sent == ["look Service", "create Service", "status"]
     assert outcome.after == pytest.approx(0.005)
@@ -122,7 +122,7 @@ def test_an_annotation_is_noticed_and_the_object_adopted(bench: Bench) -> None:
     assert adopted is not None
     assert adopted.uid == "their-ServiceAccount"
     assert [told.note for told in bench.events.told] == ["adopted ServiceAccount web"]
-    webapp = bench.store.webapp(WEB)
+    webapp = bench.store.parent(WEB)
     assert webapp is not None
     assert "drift" not in webapp.content["status"]
     bench.now += 60
@@ -219,7 +219,7 @@ def adopted_with(bench: Bench, *others: Entry) -> None:
     assert live is not None
     metadata = {**live.content["metadata"], "annotations": ADOPT}
     adopted = dataclasses.replace(
-        live, version=live.version + 100, content={**live.content, "metadata": metadata}, others=others
+        live, version=live.version + 100, content={**live.content, "metadata": metadata}, others=others, adopter="web"
     )
     bench.store.observe(adopted)
     bench.writer.version = adopted.version

@@ -8,7 +8,7 @@ import pytest
 from coxswain.kernel.api.errors import OutOfDate
 from coxswain.kernel.objects.edit import value_at, with_value
 from coxswain.kernel.objects.field_paths import Entry, minus_place, plus
-from coxswain.kernel.objects.kinds import DEPLOYMENT
+from coxswain.webapp.kinds import DEPLOYMENT
 from unit.bench import WEB, Bench
 from unit.objects import observed_webapp
 from unit.planning import IMAGE

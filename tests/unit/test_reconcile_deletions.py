@@ -4,8 +4,9 @@ import pytest
 
 from coxswain.kernel.api.errors import OutOfDate
 from coxswain.kernel.cache.store import Key
-from coxswain.kernel.objects.kinds import CONFIG_MAP, DEPLOYMENT, SERVICE, Kind
+from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Projection
+from coxswain.webapp.kinds import CONFIG_MAP, DEPLOYMENT, SERVICE
 from unit.bench import WEB, Bench
 from unit.objects import observed_autoscaler
 from unit.server import refusal

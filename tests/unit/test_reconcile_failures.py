@@ -8,10 +8,10 @@ import pytest
 from coxswain.kernel.api.errors import Ending, OutOfDate, RequestFailed, Undecodable, Unreachable
 from coxswain.kernel.cache.store import Key
 from coxswain.kernel.objects.field_paths import Entry
-from coxswain.kernel.objects.kinds import CONFIG_MAP, DEPLOYMENT, SERVICE_ACCOUNT
-from coxswain.kernel.objects.projection import Controller, webapp_of
-from coxswain.webapp.children import desired
+from coxswain.kernel.objects.projection import Controller
 from coxswain.webapp.identity import WEBAPP_LABEL
+from coxswain.webapp.kinds import CONFIG_MAP, DEPLOYMENT, SERVICE_ACCOUNT
+from rendered import desired, webapp_of
 from unit.bench import WEB, Bench
 from unit.objects import observed_child
 from unit.server import refusal
@@ -289,7 +289,7 @@ def test_a_refused_adoption_is_forgotten_with_its_object(bench: Bench) -> None:
     bench.webapp()
     theirs = observed_child(SERVICE_ACCOUNT, version=20, uid="theirs", label=None)
     metadata = {**theirs.content["metadata"], "annotations": {"coxswain.dev/adopt": "web"}}
-    theirs = dataclasses.replace(theirs, content={**theirs.content, "metadata": metadata})
+    theirs = dataclasses.replace(theirs, content={**theirs.content, "metadata": metadata}, adopter="web")
     bench.writer.fail("create ServiceAccount", refusal(409))
     bench.writer.answer("look ServiceAccount", theirs)
     bench.writer.fail("update ServiceAccount", refusal(422))

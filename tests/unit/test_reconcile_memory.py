@@ -7,11 +7,11 @@ import pytest
 
 from coxswain.kernel.api.errors import Unreachable
 from coxswain.kernel.cache.store import Key
-from coxswain.kernel.objects.kinds import CONFIG_MAP, SERVICE_ACCOUNT, WEBAPP
-from coxswain.kernel.objects.projection import Projection, webapp_of
-from coxswain.webapp.children import desired
-from coxswain.webapp.co_writers import Repair
-from coxswain.webapp.spec import Manifest
+from coxswain.kernel.objects.manifests import Manifest
+from coxswain.kernel.objects.projection import Projection
+from coxswain.kernel.status.conflict_report import Repair
+from coxswain.webapp.kinds import CONFIG_MAP, SERVICE_ACCOUNT, WEBAPP
+from rendered import desired, webapp_of
 from unit.bench import WEB, Bench
 from unit.objects import observed_child
 from unit.server import refusal
@@ -63,7 +63,7 @@ def contest(bench: Bench) -> None:
 @pytest.mark.parametrize("why", ["gone", "going"])
 def test_nothing_is_remembered_of_a_webapp_that_is_gone(bench: Bench, why: str) -> None:
     remember_all(bench)
-    observed = bench.store.webapp(WEB)
+    observed = bench.store.parent(WEB)
     assert observed is not None
     if why == "gone":
         bench.store.forget(WEBAPP, WEB, observed.version + 1)
@@ -77,7 +77,7 @@ def test_nothing_is_remembered_of_a_webapp_that_is_gone(bench: Bench, why: str) 
 def test_memory_belongs_to_a_uid(bench: Bench) -> None:
     """K25: a deletion and a creation came in one reconcile, and the new WebApp inherited ledger and contests."""
     remember_all(bench)
-    observed = bench.store.webapp(WEB)
+    observed = bench.store.parent(WEB)
     assert observed is not None
     bench.store.forget(WEBAPP, WEB, observed.version + 1)
     bench.writer.answers.clear()

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from coxswain.kernel.objects.kinds import DEPLOYMENT, POD, REPLICA_SET
 from coxswain.kernel.objects.projection import Controller, Projection
 from coxswain.kernel.reconciling.reconciler import Outcome
+from coxswain.webapp.kinds import DEPLOYMENT, POD, REPLICA_SET
 from unit.bench import WEB, Bench
 from unit.objects import observed_child
 from unit.pod_states import (
@@ -77,7 +77,7 @@ class PodBench(Bench):
 
     def message(self) -> str:
         """The message of the Deployment in the status."""
-        webapp = self.store.webapp(WEB)
+        webapp = self.store.parent(WEB)
         assert webapp is not None
         return str(webapp.content["status"]["children"][-1]["message"])
 

@@ -7,8 +7,9 @@ import pytest
 
 from coxswain.kernel.api.errors import Refused, Unreachable
 from coxswain.kernel.objects.field_paths import Entry
-from coxswain.kernel.objects.kinds import CONFIG_MAP, DEPLOYMENT, SERVICE, SERVICE_ACCOUNT, WEBAPP, Kind
+from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Projection
+from coxswain.webapp.kinds import CONFIG_MAP, DEPLOYMENT, SERVICE, SERVICE_ACCOUNT, WEBAPP
 from unit.bench import WEB, Bench
 from unit.server import refusal
 
@@ -272,7 +273,7 @@ def test_after_a_history_reset_no_replacement_is_waited_for(bench: Bench) -> Non
     bench.run()
     kinds = (WEBAPP, SERVICE_ACCOUNT, CONFIG_MAP, SERVICE, DEPLOYMENT)
     restored = [found for kind in kinds for found in bench.store.objects_of(WEB, kind)]
-    webapp = bench.store.webapp(WEB)
+    webapp = bench.store.parent(WEB)
     assert webapp is not None
     bench.store.clear()
     bench.reconciler.start_over()

@@ -7,8 +7,8 @@ import pytest
 
 from coxswain.kernel.cache.store import Key
 from coxswain.kernel.objects.field_paths import Entry
-from coxswain.kernel.objects.kinds import DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER
 from coxswain.kernel.objects.projection import Projection
+from coxswain.webapp.kinds import DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER
 from unit.bench import WEB, Bench
 from unit.objects import observed_autoscaler
 from unit.server import refusal
@@ -68,7 +68,7 @@ class Autoscaled(Bench):
 
     def status(self) -> Any:
         """Return the status of the WebApp."""
-        observed = self.store.webapp(WEB)
+        observed = self.store.parent(WEB)
         assert observed is not None
         return observed.content["status"]
 
@@ -144,7 +144,7 @@ def test_the_count_that_is_left_behind_is_nobodys_drift(bench: Autoscaled) -> No
     bench.webapp(version=bench.writer.version + 1, generation=2, replicas=3)
     assert bench.applied() == ["update Deployment"]
     assert bench.says() == (3, None)
-    observed = bench.store.webapp(WEB)
+    observed = bench.store.parent(WEB)
     assert observed is not None
     assert "drift" not in observed.content["status"]
 

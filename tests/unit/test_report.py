@@ -7,8 +7,11 @@ import pytest
 
 from coxswain.kernel.api.errors import Refused
 from coxswain.kernel.cache.store import Key, Store
-from coxswain.kernel.status.status_writer import Deployed, Report, StatusMemory, StatusWriter
+from coxswain.kernel.status.status_writer import Report, StatusMemory, StatusWriter
+from coxswain.kernel.status.urgency import Pace
 from coxswain.settings import StatusSettings
+from coxswain.webapp.kinds import WEBAPP
+from coxswain.webapp.workload import WORKLOAD
 from unit.objects import observed_webapp
 from unit.server import RecordingWriter, refusal
 
@@ -20,21 +23,26 @@ class Bench:
     """A reporter with a clock of the test's."""
 
     def __init__(self) -> None:
-        self.store = Store()
+        self.store = Store(WEBAPP)
         self.writer = RecordingWriter()
         self.now = 0.0
         self.relisted: list[str] = []
         self.reporter = StatusWriter(
-            self.store, self.writer, StatusSettings(), clock=lambda: self.now, relist_webapps=self.relisted.append
+            self.store,
+            self.writer,
+            StatusSettings(),
+            WORKLOAD.status_rules,
+            clock=lambda: self.now,
+            relist_parents=self.relisted.append,
         )
         self.memory = StatusMemory()
         self.store.observe(observed_webapp(status=status()))
 
     def report(self, *, unobserved: int | None = None, uncounted: bool = False, **changes: Any) -> Report:
         """Report a status of the WebApp that the store has."""
-        webapp = self.store.webapp(WEB)
+        webapp = self.store.parent(WEB)
         assert webapp is not None
-        deployed = Deployed(REPLICAS, unobserved, uncounted)
+        deployed = Pace(REPLICAS, unobserved, uncounted)
         return asyncio.run(self.reporter.report(self.memory, webapp, status(**changes), deployed))
 
 
@@ -97,7 +105,7 @@ def test_progress_waits_a_second_and_then_the_last_value_is_written(bench: Bench
     assert bench.report(readyReplicas=2).after == pytest.approx(0.6)
     bench.now = 1.0
     assert bench.report(readyReplicas=3) == Report(written=True)
-    webapp = bench.store.webapp(WEB)
+    webapp = bench.store.parent(WEB)
     assert webapp is not None
     assert webapp.content["status"]["readyReplicas"] == 3
 
@@ -215,15 +223,15 @@ def test_conflicts_that_news_follow_are_counted_too(bench: Bench) -> None:
 
 
 def test_a_webapp_that_has_changed_is_not_written(bench: Bench) -> None:
-    webapp = bench.store.webapp(WEB)
+    webapp = bench.store.parent(WEB)
     assert webapp is not None
     bench.store.observe(observed_webapp(version=20, status=status()))
-    report = asyncio.run(bench.reporter.report(bench.memory, webapp, status(ready="True"), Deployed(REPLICAS)))
+    report = asyncio.run(bench.reporter.report(bench.memory, webapp, status(ready="True"), Pace(REPLICAS)))
     assert (report, bench.writer.sent) == (Report(again=True), [])
 
 
 def test_a_status_without_effect_is_not_sent_again(bench: Bench) -> None:
-    webapp = bench.store.webapp(WEB)
+    webapp = bench.store.parent(WEB)
     assert webapp is not None
     bench.writer.answer("status", webapp)
     bench.report(ready="True")

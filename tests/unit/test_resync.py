@@ -7,15 +7,15 @@ import pytest
 
 from coxswain.kernel.api.errors import Refused
 from coxswain.kernel.cache import resync as module
-from coxswain.kernel.objects.kinds import KINDS, WEBAPP
+from coxswain.webapp.kinds import KINDS, WEBAPP
 from unit.sweeps import WEB, Bench, during
 
 
 def test_nothing_is_swept_before_its_watch_runs() -> None:
     async def body(bench: Bench) -> None:
-        for kind in KINDS[1:]:
+        for kind in KINDS.watched[1:]:
             bench.resync.sweep_soon(kind, None)
-        await bench.listed(len(KINDS) - 1)
+        await bench.listed(len(KINDS.watched) - 1)
         assert WEBAPP not in bench.client.listed
         assert bench.unlisted == ["webapps"]
         assert not bench.resync.complete.is_set()
@@ -23,7 +23,7 @@ def test_nothing_is_swept_before_its_watch_runs() -> None:
         async with asyncio.timeout(10):
             await bench.resync.complete.wait()
         assert bench.found == [WEB]
-        assert sorted(map(str, bench.client.listed)) == sorted(map(str, KINDS))
+        assert sorted(map(str, bench.client.listed)) == sorted(map(str, KINDS.watched))
 
     during(body)
 
@@ -35,7 +35,7 @@ def test_a_watch_that_starts_over_is_swept_again_and_what_vanished_is_noticed() 
         bench.client.webapps, bench.client.version = [], 200
         bench.resync.sweep_soon(WEBAPP, None)
         await bench.listed(2)
-        assert bench.store.webapps() == []
+        assert bench.store.parents() == []
         assert bench.found == [WEB, WEB]
 
     during(body)
@@ -155,10 +155,10 @@ def test_a_sweep_that_history_overtakes_counts_for_nothing() -> None:
         await bench.listed(1)
         bench.resync.start_over()
         bench.client.gate.set()
-        bench.resync.sweep_soon(KINDS[1], None)
+        bench.resync.sweep_soon(KINDS.watched[1], None)
         await bench.listed(2)
         assert "webapps" in bench.unlisted
-        assert bench.store.webapps() == []
+        assert bench.store.parents() == []
         bench.resync.sweep_soon(WEBAPP, None)
         await bench.listed(3)
         assert "webapps" not in bench.unlisted

@@ -9,7 +9,7 @@ from prometheus_client import REGISTRY
 from coxswain.kernel.api.errors import Refused
 from coxswain.kernel.cache import resync as module
 from coxswain.kernel.cache.store import Key
-from coxswain.kernel.objects.kinds import SERVICE, WEBAPP
+from coxswain.webapp.kinds import SERVICE, WEBAPP
 from unit.objects import observed_child, raw_webapp
 from unit.sweeps import Bench, during
 

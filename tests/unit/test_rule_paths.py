@@ -9,9 +9,7 @@ import yaml
 
 from coxswain.kernel.conflicts.diff import places
 from coxswain.kernel.objects.field_paths import text
-from coxswain.kernel.objects.projection import comparable
-from coxswain.webapp.children import desired
-from coxswain.webapp.policy import is_identity
+from rendered import comparable, desired, is_identity
 from unit.objects import fields_of, stored
 from unit.test_children import GOLDEN, golden_names, read
 

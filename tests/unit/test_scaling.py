@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coxswain.webapp.children.deployment import deployment
-from coxswain.webapp.scaling import AUTOSCALED, Kept, Scaling, kept_of, scaling
+from coxswain.webapp.replicas import AUTOSCALED, Kept, Scaling, kept_of, scaling
 from unit.objects import webapp
 
 ANNOTATION = "coxswain.dev/replicas"

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coxswain.kernel.cache.packed_table import PackedTable
-from coxswain.kernel.objects.kinds import DEPLOYMENT, WEBAPP
-from coxswain.kernel.objects.projection import Projection, observe
-from coxswain.webapp.children import desired
+from coxswain.kernel.objects.projection import Projection
+from coxswain.webapp.kinds import DEPLOYMENT, WEBAPP
+from rendered import desired, observe
 from unit.objects import observed_child, observed_webapp, webapp
 
 PLACES = st.integers(0, 5)

@@ -89,9 +89,9 @@ def test_forgetting_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_lie_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    from coxswain.webapp import conditions  # noqa: PLC0415
+    from coxswain.kernel.status import conditions  # noqa: PLC0415
 
-    finding = conditions._Finding("True", "Ready", "")
+    finding = conditions.Finding("True", "Ready", "")
     monkeypatch.setattr(conditions, "_ready", lambda *_: finding)
     broken(play(script(replace(CREATE, parameters={**CREATE.parameters, "image": "app:crash"}))), "honesty")
 

@@ -17,8 +17,9 @@ from hypothesis.stateful import (
 )
 
 from coxswain.kernel.cache.store import HistoryReset, Key, Store, Sweep
-from coxswain.kernel.objects.kinds import SERVICE, WEBAPP, Kind
+from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Projection
+from coxswain.webapp.kinds import SERVICE, WEBAPP
 from unit.objects import observed_child, observed_webapp
 
 NAMES = ("one", "two")
@@ -74,7 +75,7 @@ class StoreMachine(RuleBasedStateMachine):
     @initialize(restores=st.booleans())
     def begin(self, restores: bool) -> None:
         self.restores = restores
-        self.store = Store()
+        self.store = Store(WEBAPP)
         self.version = 10
         self.uids = 0
         self.truth: State = {}

@@ -2,19 +2,20 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 import pytest
 
 from coxswain.kernel.api.client import Client
 from coxswain.kernel.api.errors import Unreachable
-from coxswain.kernel.objects.kinds import WEBAPP, Kind
+from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.watching import kopf_thread, supervisor
 from coxswain.kernel.watching.event_bridge import EventSink
 from coxswain.kernel.watching.kopf_thread import KopfThread
 from coxswain.kernel.watching.supervisor import Supervisor
 from coxswain.settings import WatchSettings
+from coxswain.webapp.kinds import KINDS, WEBAPP
 
 
 class Discovery(Client):
@@ -23,7 +24,7 @@ class Discovery(Client):
     def __init__(self, answers: list[list[Kind] | Exception]) -> None:
         self.answers = answers
 
-    async def missing_kinds(self) -> list[Kind]:
+    async def missing(self, _: Sequence[Kind]) -> list[Kind]:
         answer = self.answers.pop(0) if self.answers else []
         if isinstance(answer, Exception):
             raise answer
@@ -37,7 +38,8 @@ class Bench:
         self.runs = 0
         self.ends: list[Exception | None] = []
         settings = WatchSettings(restart_backoff=0.01, restart_backoff_limit=0.02)
-        self.supervisor = Supervisor(Discovery(answers or []), self._watches, settings, _NoFeed)  # type: ignore[arg-type]
+        discovery = Discovery(answers or [])
+        self.supervisor = Supervisor(discovery, KINDS.watched, self._watches, settings, _NoFeed)  # type: ignore[arg-type]
 
     async def _watches(self, _: EventSink, stop: asyncio.Event) -> None:
         """Run until told to stop, or end at once as the script says."""
@@ -172,16 +174,16 @@ def kopf_run(
     async def connected() -> Any:
         return None
 
-    thread = KopfThread(connect or connected, [None], WatchSettings())
+    thread = KopfThread(connect or connected, KINDS.watched, [None], WatchSettings())
     return lambda stop: thread.run(_NoFeed(), stop)  # type: ignore[arg-type]
 
 
 def test_kopf_runs_in_a_thread_of_its_own_and_ends_when_it_is_told_to(monkeypatch: pytest.MonkeyPatch) -> None:
     names: list[str] = []
 
-    async def watch(*arguments: Any) -> None:
+    async def watch(*_: Any, **named: Any) -> None:
         names.append(threading.current_thread().name)
-        await arguments[-1].wait()
+        await named["stop"].wait()
 
     async def whole() -> None:
         stop = asyncio.Event()
@@ -204,8 +206,8 @@ def test_a_stop_that_comes_before_kopf_has_begun_is_not_lost(monkeypatch: pytest
         connecting.set()
         await asyncio.to_thread(told.wait)
 
-    async def watch(*arguments: Any) -> None:
-        await arguments[-1].wait()
+    async def watch(*_: Any, **named: Any) -> None:
+        await named["stop"].wait()
 
     async def whole() -> None:
         stop = asyncio.Event()
@@ -222,7 +224,7 @@ def test_a_stop_that_comes_before_kopf_has_begun_is_not_lost(monkeypatch: pytest
 
 @pytest.mark.parametrize("error", [RuntimeError("ERROR 500"), asyncio.CancelledError(), SystemExit(1)])
 def test_whatever_ends_kopf_is_raised_as_an_error(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
-    async def watch(*_: Any) -> None:
+    async def watch(*_: Any, **__: Any) -> None:
         raise error
 
     with pytest.raises(RuntimeError):

@@ -2,28 +2,32 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from coxswain.kernel.objects.kinds import DEPLOYMENT
-from coxswain.kernel.reconciling import reconciler
-from coxswain.webapp.children import desired
-from coxswain.webapp.spec import Manifest, WebApp
+from coxswain.kernel.objects.manifests import Manifest
+from coxswain.kernel.workload import ChildType, Desired, World
+from coxswain.webapp.kinds import DEPLOYMENT
+from coxswain.webapp.spec import WebApp
+from coxswain.webapp.workload import WORKLOAD, WebAppWorkload
 from unit.bench import WEB, Bench
 
-Rendering = Callable[[WebApp], list[Manifest]]
+Rendering = tuple[ChildType[WebApp], ...]
 
 
 def newer(change: Callable[[Manifest], None]) -> Rendering:
-    """Return the rendering of a version whose Deployment is another one."""
+    """Return the children of a version whose Deployment is another one."""
+    *others, deployment = WORKLOAD.children
 
-    def rendered(webapp: WebApp) -> list[Manifest]:
-        manifests = desired(webapp)
-        change(manifests[-1])
-        return manifests
+    def desired(webapp: WebApp, world: World) -> Desired | None:
+        wanted = deployment.desired(webapp, world)
+        if wanted is not None:
+            change(wanted.manifest)
+        return wanted
 
-    return rendered
+    return (*others, replace(deployment, desired=desired))
 
 
 def one_field_more(deployment: Manifest) -> None:
@@ -46,7 +50,7 @@ class TwoOperators:
     """Two processes, each with a store of its own; a write of one is news for the other."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, change: Callable[[Manifest], None]) -> None:
-        self.operators = {"plain": (Bench(), desired), "newer": (Bench(), newer(change))}
+        self.operators = {"plain": (Bench(), WORKLOAD.children), "newer": (Bench(), newer(change))}
         self._monkeypatch = monkeypatch
         plain, other = (bench for bench, _ in self.operators.values())
         other.writer.answers["look WebApp"] = other.webapp_now
@@ -64,7 +68,7 @@ class TwoOperators:
         for each, _ in self.operators.values():
             each.now += 0.1
         bench.writer.version = self._version()
-        self._monkeypatch.setattr(reconciler, "desired", rendering)
+        self._monkeypatch.setattr(WebAppWorkload, "children", rendering)
         bench.run()
         self._share(bench)
         return list(bench.writer.sent)
@@ -82,7 +86,7 @@ class TwoOperators:
         return max(bench.writer.version for bench, _ in self.operators.values())
 
     def _share(self, bench: Bench) -> None:
-        objects = [bench.store.webapp(WEB), *bench.children()]
+        objects = [bench.store.parent(WEB), *bench.children()]
         for other, _ in self.operators.values():
             for found in objects:
                 if other is not bench and found is not None:

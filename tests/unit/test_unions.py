@@ -6,14 +6,12 @@ from typing import Any
 import pytest
 
 from coxswain.kernel.conflicts.diff import Difference, differences
+from coxswain.kernel.conflicts.policy import Policy
 from coxswain.kernel.conflicts.unions import rivals_in_list, rivals_in_map
-from coxswain.kernel.conflicts.write_plan import Plan, plan
+from coxswain.kernel.conflicts.write_plan import Plan
 from coxswain.kernel.objects.field_paths import Entry, text
-from coxswain.kernel.objects.kinds import kind_of
-from coxswain.kernel.objects.projection import observe
-from coxswain.webapp.children import desired
-from coxswain.webapp.policy import Policy
-from coxswain.webapp.spec import Manifest
+from coxswain.kernel.objects.manifests import Manifest
+from rendered import desired, kind_of, observe, plan_of
 from unit.objects import fields_of, stored, webapp
 
 POD = ("f:spec", "f:template", "f:spec")
@@ -138,7 +136,7 @@ def planned(change: str, policy: Policy, *, taken_over: bool = False) -> Plan:
     ]
     if taken_over:
         live["metadata"]["managedFields"] = [{"manager": "coxswain", "operation": "Apply", "fieldsV1": theirs}]
-    return plan(manifest, observe(kind_of(live), live), lambda _: policy, ())
+    return plan_of(manifest, observe(kind_of(live), live), lambda _: policy, ())
 
 
 def common(one: Any, other: Any) -> Any:
@@ -214,7 +212,7 @@ def adopted_service(*ports: Manifest, policy: Policy = Policy.ENFORCE) -> Plan:
     raw["metadata"]["managedFields"] = [
         {"manager": "kubectl-expose", "operation": "Update", "fieldsV1": fields_of(content)}
     ]
-    return plan(SERVICE, observe(kind_of(SERVICE), raw), lambda _: policy, adopting=True)
+    return plan_of(SERVICE, observe(kind_of(SERVICE), raw), lambda _: policy, adopting=True)
 
 
 UNNAMED = {"port": 80, "protocol": "TCP", "targetPort": 8080}
@@ -244,4 +242,4 @@ def test_ports_of_a_former_owner_stay_if_the_policy_says_so() -> None:
 
 def test_ports_that_others_add_to_a_child_stay() -> None:
     content = {**SERVICE, "spec": {**SERVICE["spec"], "ports": [OURS, {**UNNAMED, "name": "more"}]}}
-    assert plan(SERVICE, observe(kind_of(SERVICE), stored(content))).rivals == ()
+    assert plan_of(SERVICE, observe(kind_of(SERVICE), stored(content))).rivals == ()

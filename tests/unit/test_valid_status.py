@@ -9,13 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coxswain.kernel.api.errors import Refused
-from coxswain.kernel.api.events import EventRecord, Recorder
-from coxswain.webapp.co_writers import Conflict, Repair
-from coxswain.webapp.conditions import Observations, Urgency, status, urgency
-from coxswain.webapp.health import Child, Health, Level
-from coxswain.webapp.policy import Policy
-from coxswain.webapp.quote import clean
+from coxswain.kernel.api.events import Recorder
+from coxswain.kernel.conflicts.policy import Policy
+from coxswain.kernel.objects.event_record import EventRecord
+from coxswain.kernel.objects.quote import clean
+from coxswain.kernel.status.conflict_report import Conflict, Repair
+from coxswain.kernel.status.health import Child, Health, Level
+from coxswain.kernel.status.urgency import Urgency
 from coxswain.webapp.spec import Status
+from coxswain.webapp.status import status
+from rendered import observations, urgency
 from unit.bench import Bench
 from unit.objects import observed_webapp, webapp
 from unit.schema import schema, violations
@@ -42,7 +45,7 @@ def statuses(draw: st.DrawFn, previous: Status | None = None) -> Status:
     )
     values = st.one_of(TEXTS, st.none(), st.integers(), st.lists(TEXTS, max_size=1))
     repairs = st.builds(Repair, st.just("Service/web"), TEXTS, TEXTS, values, values)
-    found = Observations(children, held=draw(st.lists(held, max_size=8)), repairs=draw(st.lists(repairs, max_size=8)))
+    found = observations(children, held=draw(st.lists(held, max_size=8)), repairs=draw(st.lists(repairs, max_size=8)))
     return status(webapp(), found, previous or {}, NOW)
 
 
@@ -56,7 +59,7 @@ def test_every_status_is_valid(made: Status) -> None:
 @given(st.builds(Health, st.just(Level.DEGRADED), TEXTS, TEXTS), TEXTS, TEXTS)
 def test_a_status_that_was_made_valid_is_not_written_again(state: Health, field: str, manager: str) -> None:
     held = [Conflict("Deployment/web", field, manager, Policy.YIELD, differs=True)]
-    found = Observations([Child("Deployment", "web", state)], held=held)
+    found = observations([Child("Deployment", "web", state)], held=held)
     first = status(webapp(), found, {}, NOW)
     assert urgency(first, status(webapp(), found, first, NOW), 1) is Urgency.NONE
 
@@ -75,7 +78,7 @@ def test_a_sentence_of_a_webhook_as_reason_is_told(message: str) -> None:
     bench.webapp(version=500, generation=2, image="registry.example/web:2")
     bench.writer.fail("update Deployment", Refused(403, {"reason": SENTENCE, "message": message, "code": 403}))
     bench.run()
-    found = bench.store.webapp(bench.store.webapps()[0])
+    found = bench.store.parent(bench.store.parents()[0])
     assert found is not None
     made = found.content["status"]
     assert list(violations(made, schema("status"))) == []
@@ -96,7 +99,7 @@ class Posted:
 @given(TEXTS, TEXTS)
 def test_every_event_is_valid(reason: str, note: str) -> None:
     posted = Posted()
-    recorder = Recorder(posted, lambda: 0.0)  # type: ignore[arg-type]
+    recorder = Recorder(posted, "coxswain.dev/operator", lambda: 0.0)  # type: ignore[arg-type]
     asyncio.run(recorder.record(observed_webapp(), EventRecord(reason, "Apply", note, "Warning")))
     (body,) = posted.bodies
     assert 1 <= len(body["reason"].encode()) <= 128

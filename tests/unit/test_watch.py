@@ -15,13 +15,16 @@ from coxswain.kernel.api.connection import connection
 from coxswain.kernel.api.throttle import Throttle
 from coxswain.kernel.api.transport import HttpTransport
 from coxswain.kernel.manager import Manager
-from coxswain.kernel.objects.kinds import KINDS, POD, SERVICE, WEBAPP, Kind
+from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.watching import kopf_watches as watch_module
 from coxswain.kernel.watching.event_bridge import Activity
 from coxswain.kernel.watching.kopf_thread import KopfThread
 from coxswain.kernel.watching.session import session
 from coxswain.kernel.watching.supervisor import Supervisor
 from coxswain.settings import Settings, WatchSettings
+from coxswain.webapp.kinds import KINDS, POD, SERVICE, WEBAPP
+from coxswain.webapp.spec import WebApp
+from coxswain.webapp.workload import WORKLOAD
 from unit.fake_api import FakeApi, serving, until, written_kubeconfig
 
 pytestmark = pytest.mark.filterwarnings("default::DeprecationWarning", "default::ResourceWarning")
@@ -61,7 +64,9 @@ class Bench:
         self.api = api
         self.feeds: list[Recording] = []
         self.client = Client(HttpTransport(api.connection()), Throttle(in_flight=8), timeout=5, page_size=500)
-        self.supervisor = Supervisor(self.client, KopfThread(self._connect, [None], QUICK).run, QUICK, self._feed)
+        self.supervisor = Supervisor(
+            self.client, KINDS.watched, KopfThread(self._connect, KINDS.watched, [None], QUICK).run, QUICK, self._feed
+        )
 
     async def _connect(self) -> Any:
         return self.api.connection()
@@ -72,7 +77,7 @@ class Bench:
 
     async def watched(self, run: int) -> Recording:
         """Wait until all kinds are watched in this run of Kopf, from 1."""
-        await until(lambda: len(self.feeds) >= run and len(self.feeds[run - 1].starts) == len(KINDS))
+        await until(lambda: len(self.feeds) >= run and len(self.feeds[run - 1].starts) == len(KINDS.watched))
         return self.feeds[run - 1]
 
 
@@ -150,7 +155,7 @@ def test_a_throttled_watch_waits_also_if_kopf_asks_again_at_once() -> None:
 
     async def body() -> None:
         clock = asyncio.get_running_loop().time
-        async with serving() as api, session(api.connection(), [None], QUICK, Recording()) as kopfs:
+        async with serving() as api, session(api.connection(), KINDS.watched, [None], QUICK, Recording()) as kopfs:
             api.watches[POD] = throttled
             for query in ({"watch": "true"}, {"watch": "true"}, {}):
                 await kopfs.get(f"{api.connection().host}{POD.path()}", params=query)
@@ -165,14 +170,14 @@ def test_a_throttled_watch_waits_also_if_kopf_asks_again_at_once() -> None:
 
 
 @asynccontextmanager
-async def looping(api: FakeApi, settings: Settings, patience: float = 5) -> AsyncIterator[Manager]:
+async def looping(api: FakeApi, settings: Settings, patience: float = 5) -> AsyncIterator[Manager[WebApp]]:
     """A whole loop with the real Kopf."""
 
     async def connect() -> Any:
         return api.connection()
 
     client = Client(HttpTransport(api.connection()), Throttle(in_flight=8), timeout=patience, page_size=500)
-    loop = Manager(settings, client, KopfThread(connect, [None], settings.watch).run)
+    loop = Manager(WORKLOAD, settings, client, KopfThread(connect, KINDS.watched, [None], settings.watch).run)
     stop = asyncio.Event()
     running = asyncio.create_task(loop.run(stop))
     try:
@@ -211,7 +216,7 @@ def test_one_frozen_watch_gets_a_new_kopf_and_then_the_process_is_not_live(how: 
 async def bookmarks(api: FakeApi) -> None:
     """Send bookmarks of all kinds, as the API server does."""
     while True:
-        for kind in KINDS:
+        for kind in KINDS.watched:
             await api.bookmark(kind)
         await asyncio.sleep(0.1)
 
@@ -263,9 +268,11 @@ def test_a_token_that_was_rotated_reaches_a_watch_that_is_opened_later(tmp_path:
                 feeds.append(Recording())
                 return feeds[-1]
 
-            supervisor = Supervisor(client, KopfThread(connect, [None], QUICK).run, QUICK, new_feed)
+            supervisor = Supervisor(
+                client, KINDS.watched, KopfThread(connect, KINDS.watched, [None], QUICK).run, QUICK, new_feed
+            )
             running = asyncio.create_task(supervisor.run())
-            await until(lambda: feeds and len(feeds[0].starts) == len(KINDS))
+            await until(lambda: feeds and len(feeds[0].starts) == len(KINDS.watched))
             api.token = "second"
             await until(lambda: feeds[0].signs[Activity.FAILED, POD])
             token.write_text("second\n")
@@ -281,7 +288,7 @@ def test_a_token_that_was_rotated_reaches_a_watch_that_is_opened_later(tmp_path:
 
 def test_kopf_tries_again_for_ever() -> None:
     """At the end of its backoffs Kopf's operator would end."""
-    backoffs = watch_module._kopf_settings(WatchSettings()).networking.error_backoffs
+    backoffs = watch_module._kopf_settings(WatchSettings(), KINDS.watched).networking.error_backoffs
     assert isinstance(backoffs, Iterable)
     first = list(itertools.islice(backoffs, 10_000))
     assert len(first) == 10_000

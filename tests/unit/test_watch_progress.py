@@ -2,9 +2,9 @@
 
 import pytest
 
-from coxswain.kernel.objects.kinds import POD, SERVICE
 from coxswain.kernel.watching.event_bridge import Activity
 from coxswain.kernel.watching.liveness import WatchLiveness
+from coxswain.webapp.kinds import POD, SERVICE
 
 PODS, SERVICES = (POD, None), (SERVICE, None)
 

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Generic
 
 from coxswain.kernel.api.client import Client
 from coxswain.kernel.api.errors import Ending, Refused, RequestFailed, Sort
@@ -14,7 +14,7 @@ from coxswain.kernel.cache.coverage import Scope, shown
 from coxswain.kernel.cache.resync import Resync
 from coxswain.kernel.cache.store import HistoryReset, Key, Store
 from coxswain.kernel.cache.waiting import Waiting
-from coxswain.kernel.objects.kinds import HORIZONTAL_POD_AUTOSCALER, KINDS, WEBAPP, Kind
+from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.reconciling.reconciler import Outcome, Reconciler
 from coxswain.kernel.reconciling.recovery_probe import RecoveryProbe
@@ -23,28 +23,35 @@ from coxswain.kernel.status.status_writer import StatusWriter
 from coxswain.kernel.watching.event_bridge import Activity, EventBridge
 from coxswain.kernel.watching.liveness import WatchLiveness
 from coxswain.kernel.watching.supervisor import Supervisor, Watches
+from coxswain.kernel.workload import P, Workload
 from coxswain.logs import about
 from coxswain.settings import Settings
 
 log = logging.getLogger(__name__)
 
 
-class Manager:
+class Manager(Generic[P]):
     """One operator's loop."""
 
     def __init__(
         self,
+        workload: Workload[P],
         settings: Settings,
         client: Client,
         watches: Watches,
         *,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """Work with `client`; `watches` is started anew whenever it ends, `now` gives the time of day in UTC."""
+        """Run `workload` with `client`.
+
+        `watches` is started again whenever it ends; `now` gives the time of day in UTC.
+        """
         clock = asyncio.get_running_loop().time
         self._settings = settings
         self._client = client
-        self._store = Store()
+        self._projector, kinds = workload.projector, workload.projector.kinds
+        self._parent_kind, self._decisive = kinds.parent, kinds.decisive
+        self._store = Store(kinds.parent)
         self._queue = WorkQueue(
             retry_delay=settings.queue.retry_delay, retry_delay_limit=settings.queue.retry_delay_limit
         )
@@ -53,6 +60,7 @@ class Manager:
         self._resync = Resync(
             self._store,
             client,
+            self._projector,
             settings.scopes,
             settings.resync_interval,
             found=lambda keys: self._enqueue(keys, Lane.BACKLOG),
@@ -62,16 +70,18 @@ class Manager:
         )
         self._coverage = self._resync.coverage
         self._waiting = Waiting(self._coverage, settings.scopes)
-        writer = Writer(client)
+        writer = Writer(client, self._projector)
         status_writer = StatusWriter(
             self._store,
             writer,
             settings.status,
+            workload.status_rules,
             clock=clock,
-            relist_webapps=lambda namespace: self._resync.sweep_soon(WEBAPP, namespace),
+            relist_parents=lambda namespace: self._resync.sweep_soon(kinds.parent, namespace),
         )
-        recorder = Recorder(client, clock)
+        recorder = Recorder(client, workload.name, clock)
         self._reconciler = Reconciler(
+            workload,
             self._store,
             writer,
             recorder=recorder,
@@ -79,15 +89,15 @@ class Manager:
             settings=settings,
             clock=clock,
             now=now,
-            replicas_unknown=self.replicas_unknown,
+            doubtful=self.is_doubtful,
             unlisted=self._coverage.unlisted,
         )
-        self._supervisor = Supervisor(client, watches, settings.watch, self._new_feed)
+        self._supervisor = Supervisor(client, kinds.watched, watches, settings.watch, self._new_feed)
         self._in_hand: set[asyncio.Task[None]] = set()
         self._histories = 0
         """How often history started over."""
         self._progress = WatchLiveness(
-            [(kind, namespace) for kind in KINDS for namespace in settings.scopes],
+            [(kind, namespace) for kind in kinds.watched for namespace in settings.scopes],
             silence_timeout=settings.watch.silence_timeout,
             inactivity_timeout=settings.watch.inactivity_timeout,
             clock=clock,
@@ -110,10 +120,10 @@ class Manager:
     def _lacking(self) -> dict[Scope, str]:
         return {**self._coverage.missing(), **self._told(self._progress.silent())}
 
-    def replicas_unknown(self, namespace: str) -> bool:
-        """Tell whether the store may lack HorizontalPodAutoscalers of a namespace, which may own replicas."""
-        autoscalers = self._coverage.scope(HORIZONTAL_POD_AUTOSCALER, namespace)
-        return self._coverage.view(namespace).replicas_unknown or self._progress.is_silent(autoscalers)
+    def is_doubtful(self, kind: Kind, namespace: str) -> bool:
+        """Tell whether the store may lack objects of a decisive kind in a namespace."""
+        silent = self._progress.is_silent(self._coverage.scope(kind, namespace))
+        return silent or kind in self._coverage.view(namespace).doubtful
 
     @property
     def dead(self) -> list[str]:
@@ -220,11 +230,14 @@ class Manager:
                 if histories != self._histories:
                     # What it noted after everything was forgotten is about the former history.
                     self._reconciler.forget(key)
-                elif self.replicas_unknown(key.namespace) or self._coverage.view(key.namespace).unlisted:
+                elif self._any_doubtful(key.namespace) or self._coverage.view(key.namespace).unlisted:
                     self._waiting.add(key)
                 else:
                     self._waiting.discard(key)
                 self._queue.done(key)
+
+    def _any_doubtful(self, namespace: str) -> bool:
+        return any(self.is_doubtful(kind, namespace) for kind in self._decisive)
 
     def _failed(self, key: Key, error: RequestFailed) -> None:
         if error.sort is Sort.TERMINAL:
@@ -254,7 +267,7 @@ class Manager:
             self._queue.add_after(key, outcome.after)
 
     def _look_at_coverage(self) -> None:
-        self._enqueue(self._waiting.released(self._store.webapps), Lane.BACKLOG)
+        self._enqueue(self._waiting.released(self._store.parents), Lane.BACKLOG)
 
     def _enqueue(self, keys: set[Key], lane: Lane) -> None:
         for key in keys:
@@ -262,7 +275,7 @@ class Manager:
 
     def _resynced(self) -> None:
         self._reconciler.resynced()
-        self._enqueue(set(self._store.webapps()), Lane.BACKLOG)
+        self._enqueue(set(self._store.parents()), Lane.BACKLOG)
 
     def _start_over(self, reset: HistoryReset) -> None:
         log.warning("history ran backwards (%s): everything is listed and watched anew", reset)
@@ -281,7 +294,11 @@ class Manager:
         self._coverage.begin_watches()
         self._look_at_coverage()
         self._feed = EventBridge(
-            asyncio.get_running_loop(), event=self._take, started_over=self._take_start, alive=self._take_sign
+            asyncio.get_running_loop(),
+            self._projector,
+            event=self._take,
+            started_over=self._take_start,
+            alive=self._take_sign,
         )
         self._progress.begin()
         return self._feed
@@ -289,7 +306,7 @@ class Manager:
     def _take(self, feed: EventBridge, observed: Projection, gone: bool) -> None:
         if feed is not self._feed:
             return
-        lane = Lane.CHANGED if observed.kind is WEBAPP else Lane.UNDER_WAY
+        lane = Lane.CHANGED if observed.kind is self._parent_kind else Lane.UNDER_WAY
         if gone:
             place = Key(observed.namespace, observed.name)
             self._enqueue(self._store.forget(observed.kind, place, observed.version), lane)
@@ -317,7 +334,7 @@ class Manager:
             # older history, the watches would stay silent, while a LIST tells. An autoscaler that came or went
             # meanwhile decides whose the replicas are.
             self._queue.overtake()
-            if kind in (WEBAPP, HORIZONTAL_POD_AUTOSCALER):
+            if kind in (self._parent_kind, *self._decisive):
                 self._resync.sweep_soon(kind, namespace)
             self._look_at_coverage()
 

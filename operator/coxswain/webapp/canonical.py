@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from coxswain.webapp.quantity import canonical
-from coxswain.webapp.spec import IntOrString, Manifest
+from coxswain.kernel.objects.manifests import Manifest
+from coxswain.kernel.objects.quantity import canonical
+from coxswain.webapp.spec import IntOrString
 
 
 def without_empty(value: Mapping[str, Any]) -> Manifest:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from enum import IntEnum
 from typing import Any
 
-from coxswain.webapp.quote import abridged, last_lines, quoted, without_numbers
+from coxswain.kernel.objects.quote import abridged, last_lines, quoted, without_numbers
 
 SOUND = timedelta(minutes=10)
 """A run of this length is no part of a crash loop: the kubelet forgets its back-off after it

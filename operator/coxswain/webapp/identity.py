@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from coxswain.webapp.spec import GROUP, KIND, VERSION, Manifest, WebApp
+from coxswain.kernel.objects.manifests import Manifest
+from coxswain.webapp.spec import GROUP, KIND, VERSION, WebApp
 
 WEBAPP_LABEL = f"{GROUP}/webapp"
 """On every child and pod: the WebApp's name. Selector of the Deployment and filter of the watches; never changed."""

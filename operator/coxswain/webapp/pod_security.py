@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from coxswain.webapp.co_writers import FIELD_LIMIT, MANAGER_LIMIT, UNKNOWN
-from coxswain.webapp.quote import clean
+from coxswain.kernel.conflicts.managed_fields import UNKNOWN
+from coxswain.kernel.objects.quote import clean
+from coxswain.kernel.status.conflict_report import FIELD_LIMIT, MANAGER_LIMIT
 
 Place = tuple[str, ...]
 """A place in the Deployment, in elements of managedFields."""

@@ -5,9 +5,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from coxswain.kernel.objects.manifests import Manifest, condition
+from coxswain.kernel.objects.projection import only
+from coxswain.kernel.objects.quote import quoted
+from coxswain.kernel.status.health import Health, Level
 from coxswain.webapp.cause import SOUND, Cause, Finding, Rank, after, message_of, moment, of_container, word
-from coxswain.webapp.health import ROLLING_OUT, Health, Level, condition
-from coxswain.webapp.quote import quoted
 
 REVISION = "deployment.kubernetes.io/revision"
 """Annotation of a Deployment and its ReplicaSets: the number of the revision, the greatest of the newest."""
@@ -15,7 +17,13 @@ TEMPLATE_HASH = "pod-template-hash"
 """Label of a ReplicaSet and its pods: the same for the pods of one revision."""
 
 
+ROLLING_OUT = "rolling out: "
+"""The beginning of the message of a Deployment whose rollout goes on."""
+
 _CONTAINERS = ("initContainers", "containers")
+_STATUSES = ("initContainerStatuses", "containerStatuses")
+_CONDITION = ("type", "status", "reason", "message")
+_UNREADY = ("image", "started", "restartCount", "state", "lastState")
 
 
 @dataclass(frozen=True)
@@ -118,3 +126,27 @@ def _findings(pod: Mapping[str, Any], specs: Mapping[Any, Mapping[str, Any]], no
         for container in [*status.get("initContainerStatuses", []), *status.get("containerStatuses", [])]:
             if not container.get("ready"):
                 yield of_container(container, specs.get(container.get("name"), {}), name, now)
+
+
+def projected_pod(pod: Mapping[str, Any]) -> Manifest:
+    """Return what is kept of a pod: of one that is ready next to nothing, since there may be thousands."""
+    metadata, status = pod["metadata"], pod.get("status", {})
+    containers = {key: [_container(found) for found in status.get(key, [])] for key in _STATUSES}
+    return {
+        "metadata": {
+            **only(metadata, ("name", "creationTimestamp")),
+            "labels": only(metadata.get("labels", {}), (TEMPLATE_HASH,)),
+        },
+        "status": {
+            **only(status, ("phase", "reason", "message")),
+            "conditions": [
+                only(found, _CONDITION) for found in status.get("conditions", []) if found.get("status") != "True"
+            ],
+            **containers,
+        },
+    }
+
+
+def _container(status: Mapping[str, Any]) -> Manifest:
+    kept = only(status, ("name", "ready"))
+    return kept if status.get("ready") else {**kept, **only(status, _UNREADY)}

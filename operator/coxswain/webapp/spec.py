@@ -7,17 +7,16 @@ what the API server sent: validated and defaulted by it, so nothing is checked a
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Literal, NotRequired, TypedDict
 
+from coxswain.kernel.conflicts.policy import Policies, policies
+from coxswain.kernel.objects import status_fields
 from coxswain.webapp.content import content_hash
 
 GROUP = "coxswain.dev"
 VERSION = "v1"
 KIND = "WebApp"
 PLURAL = "webapps"
-
-Manifest = dict[str, Any]
-"""An object as the API takes it: plain JSON values, so that what is applied is what a golden file shows."""
 
 IntOrString = int | str
 
@@ -268,59 +267,14 @@ class Spec(TypedDict):
     paused: NotRequired[bool]
 
 
-class Condition(TypedDict):
-    """A condition in the form of the API conventions."""
-
-    type: str
-    status: Literal["True", "False", "Unknown"]
-    observedGeneration: int
-    lastTransitionTime: str
-    reason: str
-    message: str
-
-
-class ChildStatus(TypedDict):
-    """What the status tells of one child."""
-
-    kind: str
-    name: str
-    health: str
-    message: NotRequired[str]
-
-
-class ConflictStatus(TypedDict):
-    """What the status tells of a field that another manager holds."""
-
-    object: str
-    field: str
-    manager: str
-    policy: str
-
-
-class DriftStatus(TypedDict):
-    """What the status tells of a field that was put back: the last values, and how often."""
-
-    object: str
-    field: str
-    manager: str
-    wanted: str
-    found: str
-    count: int
-
-
-class Status(TypedDict, total=False):
+class Status(status_fields.Status, total=False):
     """`status` of a WebApp."""
 
-    observedGeneration: int
-    conditions: Sequence[Condition]
     replicas: int
     readyReplicas: int
     updatedReplicas: int
     selector: str
     url: str
-    children: Sequence[ChildStatus]
-    conflicts: Sequence[ConflictStatus]
-    drift: Sequence[DriftStatus]
 
 
 @dataclass(frozen=True)
@@ -342,6 +296,11 @@ class WebApp:
     def content_hash(self) -> str:
         """A hash of `config` and `files`, computed once."""
         return content_hash(self.spec)
+
+    @cached_property
+    def policies(self) -> Policies:
+        """Its policies for fields of other managers, parsed once."""
+        return policies(self.spec.get("conflicts", {}))
 
     @property
     def paused(self) -> bool:

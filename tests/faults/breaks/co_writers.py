@@ -7,23 +7,25 @@ from typing import Any
 from coxswain.kernel.api import writer
 from coxswain.kernel.api.writer import Writer
 from coxswain.kernel.conflicts import managed_fields
+from coxswain.kernel.conflicts.policy import Policies, Policy
 from coxswain.kernel.conflicts.write_plan import Plan
+from coxswain.kernel.objects.manifests import Manifest
 from coxswain.kernel.objects.projection import Projection
-from coxswain.kernel.reconciling import decide, event_reasons, scaling
+from coxswain.kernel.reconciling import decide, event_reasons
 from coxswain.kernel.reconciling.actions import Apply
 from coxswain.kernel.reconciling.decide import Target
 from coxswain.kernel.reconciling.execute import Executor
 from coxswain.kernel.reconciling.write_wars import WriteWars
-from coxswain.webapp import co_writers
-from coxswain.webapp.policy import Policy
-from coxswain.webapp.scaling import Scaling
-from coxswain.webapp.spec import Manifest
+from coxswain.kernel.status import conflict_report
+from coxswain.webapp import replicas
+from coxswain.webapp.replicas import Scaling
+from coxswain.webapp.spec import WebApp
 from faults.breaks import PEACE, broken, put
 
 
 @broken("no policy is asked: every field is taken", passes=PEACE)
 def asks_no_policy() -> None:
-    put(decide, policy_of=lambda *_: Policy.ENFORCE)
+    put(Policies, of=lambda *_: Policy.ENFORCE)
 
 
 @broken("every apply is forced, over whatever is there by then")
@@ -61,7 +63,7 @@ def forgets_contests() -> None:
 
 @broken("the ledger keeps all that was ever put back")
 def keeps_a_ledger_without_end() -> None:
-    put(co_writers, _ENTRIES=100_000)
+    put(conflict_report, _ENTRIES=100_000)
 
 
 @broken("the ledger and the Events show every value")
@@ -69,23 +71,23 @@ def tells_what_it_found() -> None:
     def plainly(field: str, value: Any) -> str:  # noqa: ARG001
         return str(value)
 
-    put(co_writers, shown=plainly)
+    put(conflict_report, shown=plainly)
     put(event_reasons, shown=plainly)
 
 
 @broken("the replicas are left to an autoscaler without anybody having them meanwhile", passes=PEACE)
 def hands_over_without_a_holder() -> None:
-    put(decide, count_to_keep=lambda *_: None)
+    put(decide, _lost=lambda *_: None)
 
 
 @broken("once its autoscaler is gone a Deployment has the replicas of the WebApp again, whatever it had", passes=PEACE)
 def takes_back_at_once() -> None:
-    decide: Callable[..., Scaling] = scaling.scaling  # type: ignore[attr-defined]
+    scaling = replicas.scaling
 
     def at_once(wanted: int, live: int | None, _: str | None, *, autoscaled: bool) -> Scaling:
-        return decide(wanted, live, None, autoscaled=autoscaled)
+        return scaling(wanted, live, None, autoscaled=autoscaled)
 
-    put(scaling, scaling=at_once)
+    put(replicas, scaling=at_once)
 
 
 @broken("a child that is made anew is deleted with all that belongs to it")
@@ -103,7 +105,7 @@ def releases_what_it_adopted() -> None:
     to_release, execute = decide.to_release, Executor.execute  # type: ignore[attr-defined]
     adopted: set[str] = set()
 
-    async def noting(self: Executor, action: Any, target: Target, *rest: Any) -> None:
+    async def noting(self: Executor, action: Any, target: Target[WebApp], *rest: Any) -> None:
         await execute(self, action, target, *rest)
         if isinstance(action, Apply) and not target.is_ours:
             adopted.add(action.live.uid)

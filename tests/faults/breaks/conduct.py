@@ -7,20 +7,23 @@ from typing import Any
 from coxswain.kernel.api.errors import Refused
 from coxswain.kernel.api.writer import Writer
 from coxswain.kernel.manager import Manager
-from coxswain.kernel.objects.kinds import WEBAPP
-from coxswain.kernel.objects.projection import FIELD_MANAGER, Projection, observe
-from coxswain.kernel.reconciling import decide, reconciler
+from coxswain.kernel.objects.manifests import Manifest, child_key
+from coxswain.kernel.objects.projection import Projection
+from coxswain.kernel.reconciling import decide
 from coxswain.kernel.reconciling.attempts import Attempt
-from coxswain.kernel.reconciling.child import Children, _child, _place
+from coxswain.kernel.reconciling.child import Children, _child
 from coxswain.kernel.reconciling.memory import NameHolder
 from coxswain.kernel.reconciling.reconciler import Outcome, Reconciler
 from coxswain.kernel.reconciling.result import Result
 from coxswain.kernel.reconciling.workqueue import WorkQueue
 from coxswain.kernel.reconciling.write_wars import WriteWars
-from coxswain.webapp.conditions import Observations
-from coxswain.webapp.health import MISSING, Level, health
-from coxswain.webapp.spec import Manifest, WebApp
+from coxswain.kernel.status.health import Level
+from coxswain.kernel.workload import Observations
+from coxswain.webapp.kinds import WEBAPP
+from coxswain.webapp.spec import WebApp
+from coxswain.webapp.workload import WebAppWorkload
 from faults.breaks import PEACE, broken, put
+from rendered import FIELD_MANAGER, observe
 
 
 @broken("a child is known by its owner's name, not by its uid", passes=PEACE)
@@ -74,13 +77,13 @@ def retries_without_backoff() -> None:
 def tries_again_what_is_refused() -> None:
     report = Reconciler._report
 
-    async def again(self: Reconciler, *arguments: Any, **named: Any) -> Outcome:
+    async def again(self: Reconciler[WebApp], *arguments: Any, **named: Any) -> Outcome:
         children = arguments[2]
         outcome = await report(self, *arguments, **named)
         refused = any(result.child.health.reason in ("Rejected", "AdmissionDenied") for result in children)
         return replace(outcome, again=outcome.again or refused)
 
-    put(decide, obstacle=lambda *_, **__: None)
+    put(decide, obstacle_of=lambda *_: None)
     put(Attempt, matches=lambda *_: False)
     put(Reconciler, _report=again)
 
@@ -90,17 +93,18 @@ def sees_no_drift() -> None:
     reconcile = Children.reconcile
     written: dict[Any, Manifest] = {}
 
-    async def once(self: Children, webapp: WebApp, manifest: Manifest, memory: Any, *, patient: bool) -> Result:
-        place = _place(manifest)
-        if written.get(place) == manifest:
-            observed = self._store.get(*place)
-            if observed is None:
-                return Result(_child(manifest, MISSING))
-            return Result(_child(manifest, health(observed.content)), observed)
-        result = await reconcile(self, webapp, manifest, memory, patient=patient)
-        if result.live is not None and not result.retry:
-            written[place] = manifest
-        return result
+    async def once(self: Children[WebApp], child_type: Any, webapp: WebApp, world: Any, *, patient: bool) -> Any:
+        target = self._target(child_type, webapp, world)
+        if (
+            target is not None
+            and target.live is not None
+            and written.get(child_key(target.manifest)) == target.manifest
+        ):
+            return target.desired, Result(_child(target, child_type.health(target.live.content)), target.live)
+        found = await reconcile(self, child_type, webapp, world, patient=patient)
+        if found is not None and found[1].live is not None and not found[1].retry:
+            written[child_key(found[0].manifest)] = found[0].manifest
+        return found
 
     put(Children, reconcile=once)
 
@@ -152,7 +156,7 @@ def adopts_by_name() -> None:
 
 @broken("what was refused, and whose name was taken, is never looked at again")
 def never_looks_again() -> None:
-    def nothing(self: Reconciler) -> None:
+    def nothing(self: Reconciler[WebApp]) -> None:
         pass
 
     put(NameHolder, is_current=lambda *_: True)
@@ -161,13 +165,13 @@ def never_looks_again() -> None:
 
 @broken("the status is silent about a child that could not be written")
 def hides_refusals() -> None:
-    status = reconciler.status  # type: ignore[attr-defined]
+    status = WebAppWorkload.status
 
-    def silent(webapp: Any, found: Observations, *rest: Any) -> Any:
-        told = [child for child in found.children if child.health.level is not Level.DEGRADED]
-        return status(webapp, replace(found, children=told), *rest)
+    def silent(self: WebAppWorkload, webapp: Any, found: Observations, *rest: Any) -> Any:
+        told = [report for report in found.children if report.child.health.level is not Level.DEGRADED]
+        return status(self, webapp, replace(found, children=told), *rest)
 
-    put(reconciler, status=silent)
+    put(WebAppWorkload, status=silent)
 
 
 @broken("one WebApp at a time, and the next only when this one is no longer refused", passes=PEACE)
@@ -175,10 +179,10 @@ def waits_for_the_poisoned() -> None:
     handle = Manager._handle
     turn = asyncio.Lock()
 
-    async def one_by_one(self: Manager, key: Any) -> None:
+    async def one_by_one(self: Manager[WebApp], key: Any) -> None:
         async with turn:
             await handle(self, key)
-            while (webapp := self._store.webapp(key)) is not None and _stalled(webapp):
+            while (webapp := self._store.parent(key)) is not None and _stalled(webapp):
                 await asyncio.sleep(0.5)
 
     put(Manager, _handle=one_by_one)

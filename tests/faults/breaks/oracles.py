@@ -6,16 +6,18 @@ from typing import Any
 
 from coxswain import probes
 from coxswain.kernel.api.errors import RequestFailed
-from coxswain.kernel.api.events import EventRecord
 from coxswain.kernel.api.writer import Writer
 from coxswain.kernel.cache.resync import Resync
 from coxswain.kernel.manager import Manager
-from coxswain.kernel.objects.kinds import CONFIG_MAP, DEPLOYMENT, SERVICE, WEBAPP, Kind
+from coxswain.kernel.objects.event_record import EventRecord
+from coxswain.kernel.objects.kinds import Kind
+from coxswain.kernel.objects.manifests import Manifest
 from coxswain.kernel.objects.projection import Projection
-from coxswain.kernel.reconciling import reconciler
 from coxswain.kernel.reconciling.attempts import Attempt
 from coxswain.kernel.reconciling.reconciler import Outcome, Reconciler
-from coxswain.webapp.spec import Manifest
+from coxswain.webapp.kinds import CONFIG_MAP, DEPLOYMENT, SERVICE, WEBAPP
+from coxswain.webapp.spec import WebApp
+from coxswain.webapp.workload import WebAppWorkload
 from faults.breaks import PEACE, broken, put
 from faults.secret import SECRET
 
@@ -29,7 +31,7 @@ def chatters() -> None:
     report = Reconciler._report
     number = 0
 
-    async def loudly(self: Reconciler, observed: Projection, *rest: Any, **named: Any) -> Outcome:
+    async def loudly(self: Reconciler[WebApp], observed: Projection, *rest: Any, **named: Any) -> Outcome:
         nonlocal number
         number += 1
         await self._recorder.record(observed, EventRecord("Alive", "Reconcile", f"reconcile {'x' * number}"))
@@ -44,7 +46,7 @@ def deaf_after_a_deletion() -> None:
     take = Manager._take
     deaf = False
 
-    def listen(self: Manager, feed: Any, observed: Projection, gone: bool) -> None:
+    def listen(self: Manager[WebApp], feed: Any, observed: Projection, gone: bool) -> None:
         nonlocal deaf
         if observed.kind is WEBAPP and deaf:
             return
@@ -56,7 +58,7 @@ def deaf_after_a_deletion() -> None:
 
 @broken("the status says Ready as soon as the children are written", always=True)
 def claims_to_be_ready() -> None:
-    status = reconciler.status  # type: ignore[attr-defined]
+    status = WebAppWorkload.status
 
     def ready(*arguments: Any) -> Any:
         made = status(*arguments)
@@ -65,7 +67,7 @@ def claims_to_be_ready() -> None:
                 condition |= {"status": "True", "reason": "Ready", "message": "everything runs as the spec says"}
         return made
 
-    put(reconciler, status=ready)
+    put(WebAppWorkload, status=ready)
 
 
 @broken("a Deployment is created with 0 replicas, and scaled up by the next reconcile", always=True)
@@ -103,7 +105,7 @@ def lists_without_end() -> None:
 def reads_secrets() -> None:
     reconcile_children = Reconciler._reconcile_children
 
-    async def curious(self: Reconciler, webapp: Any, *rest: Any, **named: Any) -> Any:
+    async def curious(self: Reconciler[WebApp], webapp: Any, *rest: Any, **named: Any) -> Any:
         try:
             await self._remover._writer._client.get(SECRETS, webapp.namespace, "credentials")
         except RequestFailed as error:
@@ -117,7 +119,7 @@ def reads_secrets() -> None:
 def writes_elsewhere() -> None:
     reconcile_children = Reconciler._reconcile_children
 
-    async def straying(self: Reconciler, webapp: Any, *rest: Any, **named: Any) -> Any:
+    async def straying(self: Reconciler[WebApp], webapp: Any, *rest: Any, **named: Any) -> Any:
         manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "stray", "namespace": "default"}}
         try:
             await self._remover._writer._client.create(CONFIG_MAP, "default", manifest)

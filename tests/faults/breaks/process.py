@@ -3,6 +3,7 @@
 import asyncio
 
 from coxswain.kernel.manager import Manager
+from coxswain.webapp.spec import WebApp
 from faults.breaks import broken, put
 
 
@@ -18,7 +19,7 @@ def ready_before_all_is_listed() -> None:
 
 @broken("SIGTERM cuts off what is in hand")
 def drops_what_is_in_hand() -> None:
-    async def at_once(self: Manager, supervision: asyncio.Task[None]) -> None:
+    async def at_once(self: Manager[WebApp], supervision: asyncio.Task[None]) -> None:
         for task in [*self._in_hand, supervision]:
             task.cancel()
 
@@ -27,7 +28,7 @@ def drops_what_is_in_hand() -> None:
 
 @broken("SIGTERM waits for as long as what is in hand takes")
 def never_ends() -> None:
-    async def patient(self: Manager, supervision: asyncio.Task[None]) -> None:
+    async def patient(self: Manager[WebApp], supervision: asyncio.Task[None]) -> None:
         await asyncio.wait([*self._in_hand, supervision], timeout=60)
 
     put(Manager, _drain=patient)

@@ -2,32 +2,31 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from coxswain import probes
 from coxswain.kernel.api import client, transport
 from coxswain.kernel.cache.coverage import Coverage, View
-from coxswain.kernel.objects import projection
-from coxswain.kernel.reconciling import reconciler
-from coxswain.webapp.spec import Manifest
+from coxswain.kernel.objects.projection import Projector
+from coxswain.kernel.workload import Desired
+from coxswain.webapp.children import configmap
+from coxswain.webapp.workload import WebAppWorkload
 from faults.breaks import broken, put
 
 
 @broken("it is an operator of another version: it has another opinion of progressDeadlineSeconds")
 def renders_another_value() -> None:
-    desired: Callable[..., list[Manifest]] = reconciler.desired  # type: ignore[attr-defined]
+    *others, deployment = WebAppWorkload.children
 
-    def another(*arguments: Any) -> list[Manifest]:
-        return [_another(manifest) for manifest in desired(*arguments)]
+    def another(*arguments: Any) -> Desired | None:
+        desired: Desired | None = deployment.desired(*arguments)
+        if desired is None:
+            return None
+        spec = {**desired.manifest["spec"], "progressDeadlineSeconds": 1234}
+        return replace(desired, manifest={**desired.manifest, "spec": spec})
 
-    put(reconciler, desired=another)
-
-
-def _another(manifest: Manifest) -> Manifest:
-    if manifest["kind"] != "Deployment":
-        return manifest
-    return {**manifest, "spec": {**manifest["spec"], "progressDeadlineSeconds": 1234}}
+    put(WebAppWorkload, children=(*others, replace(deployment, desired=another)))
 
 
 @broken("a namespace that can't be listed holds up all others")
@@ -50,7 +49,8 @@ def waits_by_the_time_of_day() -> None:
 def keeps_all_whole() -> None:
     put(client, _PAGE_BYTES=1 << 40, _FIRST_PAGE=500)
     put(transport, _LARGEST_BYTES=1 << 40)
-    put(projection, _is_foreign=lambda *_: False, _bounded=lambda raw, _: raw)
+    put(Projector, _is_foreign=staticmethod(lambda *_: False))
+    put(configmap, _MANY_KEYS=1 << 40)
 
 
 @broken("connections to the probes are limited neither in number nor in time")

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
 import aiohttp
@@ -14,12 +14,13 @@ from coxswain.kernel.cache.store import Key, Store
 from coxswain.kernel.manager import Manager
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Projection
-from coxswain.kernel.reconciling.child import Children, _place
+from coxswain.kernel.reconciling.child import Children
 from coxswain.kernel.reconciling.generation_guard import GenerationGuard
 from coxswain.kernel.watching import session
 from coxswain.kernel.watching.event_bridge import EventBridge
 from coxswain.kernel.watching.liveness import WatchLiveness
 from coxswain.kernel.watching.supervisor import Supervisor
+from coxswain.webapp.spec import WebApp
 from faults.breaks import broken, put
 
 
@@ -107,10 +108,10 @@ def afraid_of_the_unknown() -> None:
 
 @broken("no resync: what no event told is never found")
 def no_resync() -> None:
-    make = Resync.__init__
+    make: Callable[..., None] = Resync.__init__
 
-    def never(self: Resync, store: Any, client: Any, namespaces: Any, _interval: float, **given: Any) -> None:
-        make(self, store, client, namespaces, 1e6, **given)
+    def never(self: Resync, *arguments: Any, **given: Any) -> None:
+        make(self, *(1e6 if isinstance(each, float) else each for each in arguments), **given)
 
     put(Resync, __init__=never)
 
@@ -153,7 +154,7 @@ def counts_events() -> None:
     take = Manager._take
     seen: set[tuple[Kind, str, str, int, bool]] = set()
 
-    def count(self: Manager, feed: EventBridge, observed: Projection, gone: bool) -> None:
+    def count(self: Manager[WebApp], feed: EventBridge, observed: Projection, gone: bool) -> None:
         event = (observed.kind, observed.namespace, observed.name, observed.version, gone)
         if event not in seen:
             seen.add(event)
@@ -178,13 +179,13 @@ def applies_unasked() -> None:
     reconcile = Children.reconcile
     applied: set[tuple[Kind, str]] = set()
 
-    async def apply_first(self: Children, webapp: Any, manifest: Any, *rest: Any, **named: Any) -> Any:
-        kind, place = _place(manifest)
-        live = self._store.get(kind, place)
-        if live is not None and live.is_child_of(webapp) and not live.going and (kind, place.name) not in applied:
-            applied.add((kind, place.name))
-            self._store.observe(await self._executor._writer._apply(manifest, {}, force=True))
-        return await reconcile(self, webapp, manifest, *rest, **named)
+    async def apply_first(self: Children[WebApp], child_type: Any, webapp: Any, world: Any, **named: Any) -> Any:
+        target = self._target(child_type, webapp, world)
+        live = None if target is None or not target.is_ours else target.live
+        if target is not None and live is not None and not live.going and (live.kind, live.name) not in applied:
+            applied.add((live.kind, live.name))
+            self._store.observe(await self._executor._writer._apply(target.manifest, {}, force=True))
+        return await reconcile(self, child_type, webapp, world, **named)
 
     put(Children, reconcile=apply_first)
 

@@ -6,9 +6,10 @@ from coxswain.kernel.api.errors import RequestFailed
 from coxswain.kernel.cache.resync import Resync
 from coxswain.kernel.cache.store import Key
 from coxswain.kernel.manager import Manager
-from coxswain.kernel.objects.kinds import CHILDREN
 from coxswain.kernel.reconciling.memory import RemovalMemory
 from coxswain.kernel.reconciling.reconciler import Outcome, Reconciler
+from coxswain.webapp.kinds import CHILDREN
+from coxswain.webapp.spec import WebApp
 from faults.breaks import broken, put
 
 
@@ -22,7 +23,7 @@ def forgets_at_restart() -> None:
 
     take = Manager._take
 
-    def take_events(self: Manager, feed: Any, observed: Any, gone: bool) -> None:
+    def take_events(self: Manager[WebApp], feed: Any, observed: Any, gone: bool) -> None:
         known = self._store.get(observed.kind, Key(observed.namespace, observed.name)) is not None
         if self._resync.complete.is_set() or known or gone:
             take(self, feed, observed, gone)
@@ -38,20 +39,20 @@ def never_retries() -> None:
     failed, follow_up, handle = Manager._failed, Manager._follow_up, Manager._handle
     given_up: dict[Key, Any] = {}
 
-    def generation(self: Manager, key: Key) -> Any:
-        webapp = self._store.webapp(key)
+    def generation(self: Manager[WebApp], key: Key) -> Any:
+        webapp = self._store.parent(key)
         return None if webapp is None else webapp.content["metadata"]["generation"]
 
-    def note(self: Manager, key: Key, error: RequestFailed) -> None:
+    def note(self: Manager[WebApp], key: Key, error: RequestFailed) -> None:
         given_up[key] = generation(self, key)
         failed(self, key, error)
 
-    def note_retry(self: Manager, key: Key, outcome: Outcome) -> None:
+    def note_retry(self: Manager[WebApp], key: Key, outcome: Outcome) -> None:
         if outcome.retry:
             given_up[key] = generation(self, key)
         follow_up(self, key, outcome)
 
-    async def once(self: Manager, key: Key) -> None:
+    async def once(self: Manager[WebApp], key: Key) -> None:
         if key in given_up and given_up[key] == generation(self, key):
             self._queue.done(key)
             return
@@ -64,8 +65,8 @@ def never_retries() -> None:
 def deletes_what_the_collector_deletes() -> None:
     reconcile = Reconciler.reconcile
 
-    async def eager(self: Reconciler, key: Key, **named: Any) -> Outcome:
-        if self._store.webapp(key) is None:
+    async def eager(self: Reconciler[WebApp], key: Key, **named: Any) -> Outcome:
+        if self._store.parent(key) is None:
             for child in self._store.objects_of(key, *CHILDREN):
                 await self._remover._remove(child, RemovalMemory())
         return await reconcile(self, key, **named)

@@ -7,7 +7,7 @@ from typing import Any
 from coxswain.kernel.api.errors import Refused, RequestFailed, TooLarge, Undecodable
 from coxswain.kernel.api.throttle import Throttle
 from coxswain.kernel.api.transport import Transport
-from coxswain.kernel.objects.kinds import KINDS, Kind
+from coxswain.kernel.objects.kinds import Kind
 
 _JSON = "application/json"
 _APPLY = "application/apply-patch+yaml"
@@ -115,10 +115,10 @@ class Client:
         }
         await self._request("DELETE", kind.path(namespace, name), body=options, content_type=_JSON)
 
-    async def missing_kinds(self) -> list[Kind]:
-        """Return the kinds of ours that the API server does not serve."""
+    async def missing(self, kinds: Sequence[Kind]) -> list[Kind]:
+        """Return those of some kinds that the API server does not serve."""
         served: dict[str, set[str]] = {}
-        for path in sorted({kind.group_path for kind in KINDS}):
+        for path in sorted({kind.group_path for kind in kinds}):
             try:
                 group = await self._request("GET", path)
             except Refused as error:
@@ -126,7 +126,7 @@ class Client:
                     raise
                 group = {}
             served[path] = {resource["name"] for resource in group.get("resources", [])}
-        return [kind for kind in KINDS if kind.plural not in served[kind.group_path]]
+        return [kind for kind in kinds if kind.plural not in served[kind.group_path]]
 
     async def _request(self, method: str, path: str, **request: Any) -> dict[str, Any]:
         answer, _ = await self._sized_request(method, path, **request)

@@ -5,19 +5,17 @@ import os
 import uuid
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Literal
 
 from coxswain.kernel.api.client import Client
 from coxswain.kernel.api.errors import RequestFailed
-from coxswain.kernel.objects.kinds import EVENT, WEBAPP
+from coxswain.kernel.objects.event_record import EventRecord
+from coxswain.kernel.objects.kinds import EVENT
 from coxswain.kernel.objects.projection import Projection
-from coxswain.webapp.quote import clean, reason, without_numbers
+from coxswain.kernel.objects.quote import clean, reason, without_numbers
 
 log = logging.getLogger(__name__)
 
-CONTROLLER = "coxswain.dev/operator"
 QUIET_SECONDS = 300.0
 """For which one object, reason and message are told of at most once."""
 TOLD_LIMIT = 20_000
@@ -25,21 +23,12 @@ TOLD_LIMIT = 20_000
 _NOTE_LIMIT = 1024  # of events.k8s.io/v1
 
 
-@dataclass(frozen=True)
-class EventRecord:
-    """What an Event tells."""
-
-    reason: str
-    action: str
-    note: str
-    type: Literal["Normal", "Warning"] = "Normal"
-
-
 class Recorder:
     """Posts Events of WebApps."""
 
-    def __init__(self, client: Client, clock: Callable[[], float]) -> None:
-        """Post with `client`; `clock` gives monotonic seconds."""
+    def __init__(self, client: Client, controller: str, clock: Callable[[], float]) -> None:
+        """Post with `client` as the reporting `controller`; `clock` gives monotonic seconds."""
+        self._controller = controller
         self._client = client
         self._clock = clock
         self._told: OrderedDict[tuple[str, str, str], float] = OrderedDict()
@@ -53,7 +42,7 @@ class Recorder:
             return
         self._told[key] = now
         try:
-            await self._client.create(EVENT, webapp.namespace, _event(webapp, occurrence))
+            await self._client.create(EVENT, webapp.namespace, _event(webapp, occurrence, self._controller))
         except RequestFailed as error:
             log.warning("an Event could not be posted: %s", error)
 
@@ -64,14 +53,14 @@ class Recorder:
             self._told.popitem(last=False)
 
 
-def _event(webapp: Projection, occurrence: EventRecord) -> dict[str, object]:
+def _event(webapp: Projection, occurrence: EventRecord, controller: str) -> dict[str, object]:
     note = clean(occurrence.note)
     return {
         "apiVersion": EVENT.api_version,
         "kind": EVENT.kind,
         "metadata": {"name": f"{webapp.name}.{uuid.uuid4().hex[:16]}", "namespace": webapp.namespace},
         "eventTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
-        "reportingController": CONTROLLER,
+        "reportingController": controller,
         "reportingInstance": os.uname().nodename[:128],
         "action": occurrence.action,
         "reason": reason(occurrence.reason, "Other"),
@@ -80,8 +69,8 @@ def _event(webapp: Projection, occurrence: EventRecord) -> dict[str, object]:
         else note.encode()[: _NOTE_LIMIT - 4].decode(errors="ignore") + " ...",
         "type": occurrence.type,
         "regarding": {
-            "apiVersion": WEBAPP.api_version,
-            "kind": WEBAPP.kind,
+            "apiVersion": webapp.kind.api_version,
+            "kind": webapp.kind.kind,
             "name": webapp.name,
             "namespace": webapp.namespace,
             "uid": webapp.uid,

@@ -6,10 +6,11 @@ from typing import Any
 
 from coxswain.kernel.api.client import Client
 from coxswain.kernel.conflicts.managed_fields import patch, released, taken_over
+from coxswain.kernel.objects.edit import with_value
 from coxswain.kernel.objects.field_paths import Path
-from coxswain.kernel.objects.kinds import DEPLOYMENT, WEBAPP, kind_of
-from coxswain.kernel.objects.projection import FIELD_MANAGER, REPLICAS_MANAGER, Projection, observe
-from coxswain.webapp.spec import Manifest, Status, WebApp
+from coxswain.kernel.objects.manifests import Manifest
+from coxswain.kernel.objects.projection import Named, Projection, Projector
+from coxswain.kernel.objects.status_fields import Status
 
 NEVER_STORED = "1"
 """A resourceVersion that no object has: an apply with it creates, or is refused with 409 if the name is taken."""
@@ -18,8 +19,10 @@ NEVER_STORED = "1"
 class Writer:
     """Writes children and status; returns what the API server answered."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, projector: Projector) -> None:
+        """Write through `client` as the field manager of `projector`, which reads the answers."""
         self._client = client
+        self._projector = projector
 
     async def create(self, manifest: Manifest) -> Projection:
         """Create a child. A `Refused` with status 409 means that its name is taken: nothing was changed.
@@ -37,25 +40,22 @@ class Writer:
         identity = {"uid": observed.uid, "resourceVersion": str(observed.version)}
         return await self._apply(manifest, identity, force=force)
 
-    async def keep_replicas(self, deployment: Projection, count: int) -> Projection:
-        """Own the replicas of a Deployment as it was observed, at their live count, as a manager of their own.
+    async def keep(self, observed: Projection, path: Path, value: Any) -> Projection:
+        """Own a field of an object as it was observed, at its live value, as a field manager of its own.
 
-        So they stay when `coxswain` leaves them out. 409 if the Deployment has changed since.
+        So the field stays when our manager leaves it out. 409 if the object has changed since.
         """
         metadata = {
-            "name": deployment.name,
-            "namespace": deployment.namespace,
-            "uid": deployment.uid,
-            "resourceVersion": str(deployment.version),
+            "name": observed.name,
+            "namespace": observed.namespace,
+            "uid": observed.uid,
+            "resourceVersion": str(observed.version),
         }
-        manifest = {
-            "apiVersion": DEPLOYMENT.api_version,
-            "kind": DEPLOYMENT.kind,
-            "metadata": metadata,
-            "spec": {"replicas": count},
-        }
-        answer = await self._client.apply(DEPLOYMENT, manifest, field_manager=REPLICAS_MANAGER, force=False)
-        return observe(DEPLOYMENT, answer)
+        identity = {"apiVersion": observed.kind.api_version, "kind": observed.kind.kind, "metadata": metadata}
+        manifest = with_value(identity, path, value)
+        keeper = self._projector.keeper
+        answer = await self._client.apply(observed.kind, manifest, field_manager=keeper, force=False)
+        return self._projector.observe(observed.kind, answer)
 
     async def take_over(self, observed: Projection, places: Sequence[Path]) -> Projection:
         """Make these places of an object as it was observed ours alone: the next apply removes what it doesn't name.
@@ -65,7 +65,10 @@ class Writer:
         raw = await self._client.get(observed.kind, observed.namespace, observed.name)
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         entries = raw["metadata"].get("managedFields", [])
-        return await self._manage(observed, taken_over(entries, places, api_version=observed.kind.api_version, now=now))
+        return await self._manage(
+            observed,
+            taken_over(entries, places, self._projector.manager, api_version=observed.kind.api_version, now=now),
+        )
 
     async def release(self, observed: Projection, is_released: Callable[[str, str], bool]) -> Projection:
         """Take from some managers, by name and operation, what is ours too of an object as it was observed.
@@ -73,11 +76,13 @@ class Writer:
         409 if the object has changed since.
         """
         raw = await self._client.get(observed.kind, observed.namespace, observed.name)
-        return await self._manage(observed, released(raw["metadata"].get("managedFields", []), is_released))
+        return await self._manage(
+            observed, released(raw["metadata"].get("managedFields", []), is_released, self._projector.manager)
+        )
 
     async def _manage(self, observed: Projection, entries: Sequence[Mapping[str, Any]]) -> Projection:
         operations = patch(entries, str(observed.version))
-        return observe(
+        return self._projector.observe(
             observed.kind,
             await self._client.json_patch(observed.kind, observed.namespace, observed.name, operations),
         )
@@ -93,34 +98,37 @@ class Writer:
             orphan=orphan,
         )
 
-    async def write_status(self, webapp: Projection, status: Status) -> Projection:
-        """Apply the status of a WebApp; 409 if it is no longer the version that the status was computed from."""
+    async def write_status(self, parent: Projection, status: Status) -> Projection:
+        """Apply the status of a parent; 409 if its version is no longer the one that the status was computed from."""
         manifest = {
-            "apiVersion": WEBAPP.api_version,
-            "kind": WEBAPP.kind,
+            "apiVersion": parent.kind.api_version,
+            "kind": parent.kind.kind,
             "metadata": {
-                "name": webapp.name,
-                "namespace": webapp.namespace,
-                "resourceVersion": str(webapp.version),
-                "uid": webapp.uid,
+                "name": parent.name,
+                "namespace": parent.namespace,
+                "resourceVersion": str(parent.version),
+                "uid": parent.uid,
             },
             "status": status,
         }
         answer = await self._client.apply(
-            WEBAPP, manifest, field_manager=FIELD_MANAGER, force=True, subresource="status"
+            parent.kind, manifest, field_manager=self._projector.manager, force=True, subresource="status"
         )
-        return observe(WEBAPP, answer)
+        return self._projector.observe(parent.kind, answer)
 
-    async def look(self, manifest: Manifest) -> Projection:
-        """Return the object that bears a child's name."""
-        kind, metadata = kind_of(manifest), manifest["metadata"]
-        return observe(kind, await self._client.get(kind, metadata["namespace"], metadata["name"]))
+    async def read(self, manifest: Manifest) -> Projection:
+        """Return the object that has a child's name."""
+        kind, metadata = self._projector.kinds.of(manifest), manifest["metadata"]
+        return self._projector.observe(kind, await self._client.get(kind, metadata["namespace"], metadata["name"]))
 
-    async def look_at_webapp(self, webapp: WebApp) -> Projection:
-        """Return a WebApp as it is now."""
-        return observe(WEBAPP, await self._client.get(WEBAPP, webapp.namespace, webapp.name))
+    async def read_parent(self, parent: Named) -> Projection:
+        """Return a parent as it is now."""
+        kind = self._projector.kinds.parent
+        return self._projector.observe(kind, await self._client.get(kind, parent.namespace, parent.name))
 
     async def _apply(self, manifest: Manifest, identity: dict[str, Any], *, force: bool) -> Projection:
-        kind = kind_of(manifest)
+        kind = self._projector.kinds.of(manifest)
         sent = {**manifest, "metadata": {**manifest["metadata"], **identity}}
-        return observe(kind, await self._client.apply(kind, sent, field_manager=FIELD_MANAGER, force=force))
+        return self._projector.observe(
+            kind, await self._client.apply(kind, sent, field_manager=self._projector.manager, force=force)
+        )

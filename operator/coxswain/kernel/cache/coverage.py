@@ -8,17 +8,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from coxswain.kernel.api.errors import Refused
-from coxswain.kernel.objects.kinds import CHILDREN, HORIZONTAL_POD_AUTOSCALER, KINDS, WEBAPP, Kind
+from coxswain.kernel.objects.kinds import Kind, Kinds
 from coxswain.metrics import unlisted as metric
 
 Scope = tuple[Kind, str | None]
 """A kind in one namespace, or in the whole cluster."""
-
-ESSENTIAL = (WEBAPP, *CHILDREN)
-"""Kinds that must be known before a WebApp is reconciled: a child that is not known would be created once more.
-
-ReplicaSets and pods only explain. Of HorizontalPodAutoscalers `replicas_unknown` tells.
-"""
 
 LASTING_SECONDS = 15.0
 """A failure of this duration is told in the status of WebApps: an API server that starts answers 403 for some seconds
@@ -38,8 +32,8 @@ class View(NamedTuple):
     """Its WebApps may be reconciled, or told why they are not."""
     unlisted: tuple[str, ...]
     """Kinds without which its WebApps are only told so."""
-    replicas_unknown: bool
-    """The store may lack HorizontalPodAutoscalers."""
+    doubtful: tuple[Kind, ...]
+    """Decisive kinds of which the store may lack objects."""
 
 
 @dataclass(frozen=True)
@@ -63,15 +57,21 @@ class _State:
     failure: _Failure | None = field(default=None)
     """Why it can't be listed, if the last attempt failed."""
 
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether the store may lack an object of it."""
+        return not self.watched or self.refused or self.in_doubt
+
 
 class Coverage:
     """What is listed and watched. Not thread-safe: the main loop owns it."""
 
-    def __init__(self, namespaces: Sequence[str | None], clock: Callable[[], float]) -> None:
-        """Cover these namespaces, or with None the cluster; `clock` gives monotonic seconds."""
+    def __init__(self, kinds: Kinds, namespaces: Sequence[str | None], clock: Callable[[], float]) -> None:
+        """Cover these kinds and namespaces, or with None the cluster; `clock` gives monotonic seconds."""
+        self._kinds = kinds
         self._namespaces = tuple(namespaces)
         self._clock = clock
-        self._states = {(kind, namespace): _State() for kind in KINDS for namespace in namespaces}
+        self._states = {(kind, namespace): _State() for kind in kinds.watched for namespace in namespaces}
 
     def scope(self, kind: Kind, namespace: str | None) -> Scope:
         """Return the scope that holds a kind's objects of a namespace."""
@@ -144,17 +144,18 @@ class Coverage:
 
     def view(self, namespace: str | None) -> View:
         """Return what follows for the WebApps of a namespace."""
-        autoscalers = self._of(HORIZONTAL_POD_AUTOSCALER, namespace)
         return View(
-            settled=all(self._is_settled(kind, self._of(kind, namespace)) for kind in KINDS),
-            unlisted=tuple(kind.plural for kind in CHILDREN if self._is_out_of_sight(self._of(kind, namespace))),
-            replicas_unknown=not autoscalers.watched or autoscalers.refused or autoscalers.in_doubt,
+            settled=all(self._is_settled(kind, self._of(kind, namespace)) for kind in self._kinds.watched),
+            unlisted=tuple(
+                kind.plural for kind in self._kinds.children if self._is_out_of_sight(self._of(kind, namespace))
+            ),
+            doubtful=tuple(kind for kind in self._kinds.decisive if self._of(kind, namespace).is_doubtful),
         )
 
     def unlisted(self, namespace: str) -> Mapping[str, str]:
         """Return the kinds of children that a namespace's WebApps can't be reconciled without, and why."""
         found = {}
-        for kind in CHILDREN:
+        for kind in self._kinds.children:
             state = self._of(kind, namespace)
             if state.failure is not None and self._is_out_of_sight(state):
                 found[kind.kind] = _told(self.scope(kind, namespace), state.failure)
@@ -166,9 +167,9 @@ class Coverage:
     def _is_settled(self, kind: Kind, state: _State) -> bool:
         if state.listed:
             return True
-        if kind in CHILDREN:
+        if kind in self._kinds.children:
             return self._is_lasting(state)
-        return kind is not WEBAPP and state.failure is not None
+        return kind is not self._kinds.parent and state.failure is not None
 
     def _is_out_of_sight(self, state: _State) -> bool:
         """Tell whether a scope was never listed for long, or the API server refuses it for long."""

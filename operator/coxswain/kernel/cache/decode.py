@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from coxswain.kernel.objects.kinds import Kind
-from coxswain.kernel.objects.projection import Projection, observe
+from coxswain.kernel.objects.projection import Projection, Projector
 from coxswain.metrics import unreadable
 
 log = logging.getLogger(__name__)
@@ -14,10 +14,10 @@ _ODD = (AttributeError, KeyError, TypeError, ValueError)
 """What the projection of an odd object may raise."""
 
 
-def read(kind: Kind, raw: Mapping[str, Any]) -> Projection | None:
+def read(projector: Projector, kind: Kind, raw: Mapping[str, Any]) -> Projection | None:
     """Return the projection of an object; None if it can't be read."""
     try:
-        return observe(kind, raw)
+        return projector.observe(kind, raw)
     except _ODD as error:
         unreadable(kind.plural)
         log.warning("%s %s can't be read and is skipped: %r", kind, place(raw) or "without a name", error)

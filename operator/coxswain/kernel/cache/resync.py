@@ -17,7 +17,8 @@ from coxswain.kernel.api.errors import Refused, RequestFailed, Undecodable
 from coxswain.kernel.cache.coverage import Coverage, Scope, shown
 from coxswain.kernel.cache.decode import place, read
 from coxswain.kernel.cache.store import HistoryReset, Key, Store
-from coxswain.kernel.objects.kinds import KINDS, Kind
+from coxswain.kernel.objects.kinds import Kind
+from coxswain.kernel.objects.projection import Projector
 
 log = logging.getLogger(__name__)
 
@@ -49,6 +50,7 @@ class Resync:
         self,
         store: Store,
         client: Client,
+        projector: Projector,
         namespaces: Sequence[str | None],
         interval: float,
         *,
@@ -64,14 +66,17 @@ class Resync:
         """
         self._store = store
         self._client = client
+        self._projector = projector
         self._interval = interval
         self._found = found
         self._resynced = resynced
         self._history_reset = history_reset
         self._covered = covered
-        self._wishes: dict[Scope, _Wish] = {(kind, namespace): _Wish() for kind in KINDS for namespace in namespaces}
+        self._wishes: dict[Scope, _Wish] = {
+            (kind, namespace): _Wish() for kind in projector.kinds.watched for namespace in namespaces
+        }
         self._starts = 0
-        self.coverage = Coverage(namespaces, asyncio.get_running_loop().time)
+        self.coverage = Coverage(projector.kinds, namespaces, asyncio.get_running_loop().time)
         self.complete = asyncio.Event()
         """Set while every kind of every scope has been swept since the last start of history."""
 
@@ -166,7 +171,7 @@ class Resync:
         if starts == self._starts:
             self.coverage.listed(scope)
         if self.coverage.complete and not self.complete.is_set():
-            log.info("in step with the cluster: %d WebApps", len(self._store.webapps()))
+            log.info("in step with the cluster: %d %s", len(self._store.parents()), self._projector.kinds.parent.plural)
             self.complete.set()
         self._covered()
 
@@ -194,7 +199,7 @@ class Resync:
             if name is not None:
                 # Also if it can't be read: it is there, so the one that is known stays.
                 listed.add(Key(*name))
-            observed = read(kind, raw)
+            observed = read(self._projector, kind, raw)
             if observed is not None:
                 touched |= self._store.listed(observed, version)
         return touched

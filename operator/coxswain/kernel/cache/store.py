@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from coxswain.kernel.cache.packed_table import PackedTable
-from coxswain.kernel.objects.kinds import WEBAPP, Kind
+from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Projection
 
 
@@ -20,7 +20,7 @@ class HistoryReset(Exception):
 
 @dataclass(frozen=True, order=True)
 class Key:
-    """A WebApp, by its place."""
+    """A parent, by its place."""
 
     namespace: str
     name: str
@@ -47,26 +47,28 @@ class Sweep:
 
 
 class Store:
-    """Projections of WebApps and what is theirs. Not thread-safe: one event loop owns it."""
+    """Projections of parents and their objects. Not thread-safe: one event loop owns it."""
 
-    def __init__(self) -> None:
+    def __init__(self, parent: Kind) -> None:
+        """Hold parents of this kind and their objects."""
+        self._parent = parent
         self._entries: dict[Kind, PackedTable[Key]] = {}
         self._tombstones: dict[Kind, dict[Key, _Tombstone]] = {}
         self._newest: dict[Kind, int] = {}
-        self._of_webapp: dict[Key, set[tuple[Kind, Key]]] = {}
+        self._of_parent: dict[Key, set[tuple[Kind, Key]]] = {}
 
     def clear(self) -> None:
         """Drop everything."""
-        for table in (self._entries, self._tombstones, self._newest, self._of_webapp):
+        for table in (self._entries, self._tombstones, self._newest, self._of_parent):
             table.clear()
 
-    def webapp(self, key: Key) -> Projection | None:
-        """Return a WebApp."""
-        return self.get(WEBAPP, key)
+    def parent(self, key: Key) -> Projection | None:
+        """Return a parent."""
+        return self.get(self._parent, key)
 
-    def webapps(self) -> list[Key]:
-        """Return the keys of all WebApps."""
-        return list(self._entries.get(WEBAPP, ()))
+    def parents(self) -> list[Key]:
+        """Return the keys of all parents."""
+        return list(self._entries.get(self._parent, ()))
 
     def get(self, kind: Kind, place: Key) -> Projection | None:
         """Return an object."""
@@ -80,7 +82,7 @@ class Store:
 
     def objects_of(self, key: Key, *kinds: Kind) -> list[Projection]:
         """Return the objects of these kinds whose label or controller reference names the WebApp, in order."""
-        places = [(kind, place) for kind, place in self._of_webapp.get(key, ()) if kind in kinds]
+        places = [(kind, place) for kind, place in self._of_parent.get(key, ()) if kind in kinds]
         places.sort(key=lambda found: (found[0].kind, found[1]))
         return [found for kind, place in places if (found := self.get(kind, place)) is not None]
 
@@ -193,18 +195,18 @@ class Store:
             entries.remove(place)
         else:
             entries.put(place, after)
-        if kind is not WEBAPP:
+        if kind is not self._parent:
             for key in old - new:
-                self._of_webapp[key].discard((kind, place))
-                if not self._of_webapp[key]:
-                    del self._of_webapp[key]
+                self._of_parent[key].discard((kind, place))
+                if not self._of_parent[key]:
+                    del self._of_parent[key]
             for key in new:
-                self._of_webapp.setdefault(key, set()).add((kind, place))
+                self._of_parent.setdefault(key, set()).add((kind, place))
         # Much of what controllers write is not kept: a ReplicaSet's status, an autoscaler's metrics. Another version
         # of a WebApp is news all the same: its status may have been refused for the one before.
-        if kind is not WEBAPP and _same(before, after):
+        if kind is not self._parent and _same(before, after):
             return old ^ new
-        known = self._entries.get(WEBAPP, ())
+        known = self._entries.get(self._parent, ())
         return old | new | {key for key in _namesakes(before, after) if key in known}
 
 
@@ -223,4 +225,4 @@ def _same(before: Projection | None, after: Projection | None) -> bool:
 
 
 def _named(observed: Projection | None) -> set[Key]:
-    return set() if observed is None else {Key(observed.namespace, name) for name in observed.webapps}
+    return set() if observed is None else {Key(observed.namespace, name) for name in observed.parents}

@@ -25,7 +25,7 @@ from coxswain.kernel.objects.field_paths import (
     spelling,
     text,
 )
-from coxswain.webapp.spec import Manifest
+from coxswain.kernel.objects.manifests import Manifest
 
 _ABSENT: Mapping[str, Any] = {}
 

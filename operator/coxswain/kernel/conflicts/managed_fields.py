@@ -9,24 +9,33 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from coxswain.kernel.objects.field_paths import Fields, Path, at, minus, minus_place, plus
-from coxswain.kernel.objects.projection import FIELD_MANAGER
 
 BEFORE_FIRST_APPLY = "before-first-apply"
 """The entry that the API server makes of all fields when an object without managedFields is applied."""
 
+UNKNOWN = "unknown"
+"""The manager of a change of which managedFields say nothing."""
+
+ANOTHER_COXSWAIN = "another coxswain"
+"""The manager of a change that was written under our own name, but not by this process."""
+
 _Entry = Mapping[str, Any]
 
 
-def taken_over(entries: Sequence[_Entry], paths: Sequence[Path], *, api_version: str, now: str) -> list[_Entry]:
+def taken_over(
+    entries: Sequence[_Entry], paths: Sequence[Path], manager: str, *, api_version: str, now: str
+) -> list[_Entry]:
     """Return managedFields in which these places are ours and nobody else's, so that the next apply decides on them."""
     held: Fields = {}
     for path in paths:
         for entry in entries:
             below = at(entry.get("fieldsV1", {}), path)
             held = plus(held, path, below if below is not None else {})
-    rest = [_changed(entry, lambda fields: _minus_places(fields, paths)) for entry in entries if not _is_ours(entry)]
-    ours = next((entry for entry in entries if _is_ours(entry)), None) or {
-        "manager": FIELD_MANAGER,
+    rest = [
+        _changed(entry, lambda fields: _minus_places(fields, paths)) for entry in entries if not _is_by(manager, entry)
+    ]
+    ours = next((entry for entry in entries if _is_by(manager, entry)), None) or {
+        "manager": manager,
         "operation": "Apply",
         "apiVersion": api_version,
         "time": now,
@@ -38,13 +47,13 @@ def taken_over(entries: Sequence[_Entry], paths: Sequence[Path], *, api_version:
     ]
 
 
-def released(entries: Sequence[_Entry], is_released: Callable[[str, str], bool]) -> list[_Entry]:
+def released(entries: Sequence[_Entry], is_released: Callable[[str, str], bool], manager: str) -> list[_Entry]:
     """Return managedFields in which some managers, by name and operation, hold no field that is ours.
 
     What they hold beyond our fields stays theirs: nothing of the object changes, now or with the next apply, but once a
     field of ours is no longer desired it can go.
     """
-    owned: Fields = next((entry["fieldsV1"] for entry in entries if _is_ours(entry)), {})
+    owned: Fields = next((entry["fieldsV1"] for entry in entries if _is_by(manager, entry)), {})
     changed = [
         _changed(entry, lambda fields: minus(fields, owned))
         if _is_of_the_spec(entry) and is_released(str(entry.get("manager", "")), str(entry.get("operation", "")))
@@ -74,8 +83,8 @@ def _changed(entry: _Entry, change: Callable[[Fields], Fields]) -> _Entry | None
     return {**entry, "fieldsV1": fields} if fields else None
 
 
-def _is_ours(entry: _Entry) -> bool:
-    return (entry.get("manager"), entry.get("operation")) == (FIELD_MANAGER, "Apply") and _is_of_the_spec(entry)
+def _is_by(manager: str, entry: _Entry) -> bool:
+    return (entry.get("manager"), entry.get("operation")) == (manager, "Apply") and _is_of_the_spec(entry)
 
 
 def _is_of_the_spec(entry: _Entry) -> bool:

@@ -24,10 +24,6 @@ _UNIONS: Mapping[str, frozenset[str]] = {
 """Members of the union that the field of this name is."""
 
 
-PORTS = ("f:spec", "f:ports")
-"""The ports of a Service."""
-
-
 def rivals_in_map(path: Path, wanted: Mapping[str, Any], live: Mapping[str, Any]) -> dict[str, tuple[Path, ...]]:
     """Return, by desired field of a map, the live places that can't be there beside it.
 
@@ -57,23 +53,6 @@ def rivals_in_list(path: Path, item: Any, live: Sequence[Any], known: Sequence[s
     ours = element_of(item, known)
     namesakes = [found for found in live if found.get("name") == item["name"] and not matches(ours, found)]
     return tuple((*path, element_of(found, known)) for found in namesakes)
-
-
-def undesired_ports(wanted: Mapping[str, Any], live: Mapping[str, Any], known: Sequence[str]) -> tuple[Path, ...]:
-    """Return the ports of a live Service that nobody desires any more once it is adopted.
-
-    They would lead to the new pods, which need not listen there. One without a name can't even stay beside another: the
-    API server asks for names (422 'spec.ports[0].name: Required value').
-
-    Args:
-        wanted: the desired Service.
-        live: the live one.
-        known: the elements of its ports as managedFields spell them.
-    """
-    spelled = known or ['k:{"port":0,"protocol":""}']
-    ours = [element_of(port, spelled) for port in wanted.get("spec", {}).get("ports", [])]
-    found = [element_of(port, spelled) for port in live.get("spec", {}).get("ports", [])]
-    return tuple((*PORTS, element) for element in found if element not in ours)
 
 
 def _members(path: Path, wanted: Mapping[str, Any], live: Mapping[str, Any]) -> frozenset[str]:

@@ -3,22 +3,17 @@
 An apply carries the resourceVersion of what was observed, so it meets the very managedFields that it was decided on.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from coxswain.kernel.conflicts.diff import Difference, differences, managers, places
-from coxswain.kernel.conflicts.managed_fields import BEFORE_FIRST_APPLY
-from coxswain.kernel.conflicts.unions import PORTS, undesired_ports
+from coxswain.kernel.conflicts.managed_fields import ANOTHER_COXSWAIN, BEFORE_FIRST_APPLY, UNKNOWN
+from coxswain.kernel.conflicts.policy import Policy, within
 from coxswain.kernel.objects.edit import owned_part, with_value, without
-from coxswain.kernel.objects.field_paths import Path, at, owns, spelling, text
-from coxswain.kernel.objects.kinds import SERVICE
-from coxswain.kernel.objects.projection import FIELD_MANAGER, REPLICAS_MANAGER, Projection, comparable
-from coxswain.webapp.co_writers import ANOTHER_COXSWAIN, UNKNOWN
-from coxswain.webapp.policy import Policy, is_identity, within
-from coxswain.webapp.spec import Manifest
-
-_NOBODY_ELSE = (FIELD_MANAGER, REPLICAS_MANAGER, BEFORE_FIRST_APPLY)
-"""Managers that are we, or no one: the API server lets the last own what it doesn't know the owner of."""
+from coxswain.kernel.objects.field_paths import Fields, Path, at, owns, text
+from coxswain.kernel.objects.manifests import Manifest
+from coxswain.kernel.objects.projection import Projection
 
 
 @dataclass(frozen=True)
@@ -54,10 +49,26 @@ class Plan:
     """What forbids to write at all."""
 
 
+@dataclass(frozen=True)
+class Ownership:
+    """Rules about who owns the fields of one child."""
+
+    managers: frozenset[str]
+    """Our own field managers."""
+    policy_of: Callable[[str], Policy] | None = None
+    """The policy for a field, by its text; None if every field is enforced."""
+    is_identity: Callable[[str], bool] = lambda _: False
+    """Whether a field makes the child what it is."""
+    comparable: Callable[[Manifest], Manifest] = lambda manifest: manifest
+    """A manifest in the form of projections."""
+    former: Callable[[Manifest, Mapping[str, Any], Sequence[Fields]], Sequence[Path]] = lambda *_: ()
+    """Items that an adopted object must lose, given the manifest, the live content and the entries of managedFields."""
+
+
 def plan(
     manifest: Manifest,
     observed: Projection,
-    policy_of: Callable[[str], Policy] | None = None,
+    ownership: Ownership,
     contested: Sequence[str] = (),
     *,
     adopting: bool = False,
@@ -67,27 +78,27 @@ def plan(
     Args:
         manifest: the child as desired.
         observed: the child as observed.
-        policy_of: the policy for a field, by its text; None if every field is enforced.
-        contested: fields that are not to be taken back now.
+        ownership: who owns the fields.
+        contested: fields that are not enforced now.
         adopting: whether it is not a child yet.
     """
-    held = _held(manifest, observed, policy_of, contested)
+    held = _held(manifest, observed, ownership, contested)
     left = [found for found in held if found.contested or found.policy is Policy.YIELD]
     # Without identity no child could be found or owned: where that is contested, it alone is no reason to write.
-    fought = [each.difference.path for each in left if is_identity(manifest["kind"], each.difference.text)]
+    fought = [each.difference.path for each in left if ownership.is_identity(each.difference.text)]
     reduced = _reduced(manifest, observed, [each for each in left if each.difference.path not in fought])
     kept = [path for each in left for path in (each.difference.path, *each.difference.rivals)]
     found = [
         difference
-        for difference in differences(comparable(reduced), observed.content, observed.owned, observed.others)
+        for difference in differences(ownership.comparable(reduced), observed.content, observed.owned, observed.others)
         if not _is_kept(difference, kept)
     ]
     if fought and all(any(_overlap(difference.path, path) for path in fought) for difference in found):
         found = []
     halted = [each for each in held if each.policy is Policy.HALT and not each.contested and differs(each.difference)]
     rivals = [rival for difference in found for rival in difference.rivals if not _is_ours_alone(rival, observed)]
-    if adopting and observed.kind is SERVICE:
-        rivals += _former_ports(manifest, observed, policy_of)
+    if adopting:
+        rivals += _former(manifest, observed, ownership)
     return Plan(
         reduced,
         tuple(found),
@@ -98,13 +109,12 @@ def plan(
     )
 
 
-def _former_ports(
-    manifest: Manifest, observed: Projection, policy_of: Callable[[str], Policy] | None
-) -> Sequence[Path]:
-    """Return the ports of a Service to be adopted that go: those that the WebApp does not ask for."""
-    entries = [at(entry.fields, PORTS) or {} for entry in observed.others]
-    ports = undesired_ports(manifest, observed.content, spelling(entries))
-    return [port for port in ports if policy_of is None or policy_of(text(port)) is Policy.ENFORCE]
+def _former(manifest: Manifest, observed: Projection, ownership: Ownership) -> Sequence[Path]:
+    """Return the items of an object to be adopted that must go, unless a policy leaves them to others."""
+    entries = [entry.fields for entry in observed.others]
+    policy_of = ownership.policy_of
+    items = ownership.former(manifest, observed.content, entries)
+    return [item for item in items if policy_of is None or policy_of(text(item)) is Policy.ENFORCE]
 
 
 def _is_kept(difference: Difference, kept: Sequence[Path]) -> bool:
@@ -138,24 +148,29 @@ def differs(difference: Difference) -> bool:
     return bool(difference.wanted != difference.found or difference.rivals)
 
 
-def foreign_manager(difference: Difference, observed: Projection) -> str | None:
-    """Return the manager that owns the place of a difference, if it is one and isn't ours."""
-    return next((name for name in managers(difference, observed.others) if name not in _NOBODY_ELSE), None)
+def foreign_manager(difference: Difference, observed: Projection, ours: Collection[str]) -> str | None:
+    """Return the manager that owns the place of a difference, if it is none of ours.
+
+    The API server lets `before-first-apply` own fields without a known owner.
+    """
+    return next(
+        (name for name in managers(difference, observed.others) if name not in ours and name != BEFORE_FIRST_APPLY),
+        None,
+    )
 
 
-def _held(
-    manifest: Manifest, observed: Projection, policy_of: Callable[[str], Policy] | None, contested: Sequence[str]
-) -> list[Held]:
+def _held(manifest: Manifest, observed: Projection, ownership: Ownership, contested: Sequence[str]) -> list[Held]:
     """Return what others hold and may keep, or what forbids to write."""
+    policy_of, ours = ownership.policy_of, ownership.managers
     if not contested and (policy_of is None or not observed.others):
         return []
     held = [
-        Held(found, foreign_manager(found, observed) or ANOTHER_COXSWAIN, Policy.ENFORCE, contested=True)
-        for found in differences(comparable(manifest), observed.content, observed.owned, observed.others)
+        Held(found, foreign_manager(found, observed, ours) or ANOTHER_COXSWAIN, Policy.ENFORCE, contested=True)
+        for found in differences(ownership.comparable(manifest), observed.content, observed.owned, observed.others)
         if found.wanted is None and not found.rivals and _is_fought(found, contested)
     ]
-    for place in places(comparable(manifest), observed.content, observed.owned, observed.others):
-        manager = foreign_manager(place, observed)
+    for place in places(ownership.comparable(manifest), observed.content, observed.owned, observed.others):
+        manager = foreign_manager(place, observed, ours)
         fought = _is_fought(place, contested)
         if manager is None and not fought:
             continue

@@ -1,9 +1,8 @@
-"""The kinds that the operator reads and writes, and their addresses."""
+"""Kinds of objects, and their addresses."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-
-from coxswain.webapp.identity import WEBAPP_LABEL
-from coxswain.webapp.spec import GROUP, KIND, PLURAL, VERSION, Manifest
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -39,30 +38,28 @@ class Kind:
         return "/".join(parts)
 
 
-WEBAPP = Kind(GROUP, VERSION, KIND, PLURAL)
-SERVICE_ACCOUNT = Kind("", "v1", "ServiceAccount", "serviceaccounts", WEBAPP_LABEL)
-CONFIG_MAP = Kind("", "v1", "ConfigMap", "configmaps", WEBAPP_LABEL)
-SERVICE = Kind("", "v1", "Service", "services", WEBAPP_LABEL)
-DEPLOYMENT = Kind("apps", "v1", "Deployment", "deployments", WEBAPP_LABEL)
-
-CHILDREN = (SERVICE_ACCOUNT, CONFIG_MAP, SERVICE, DEPLOYMENT)
-"""What is written."""
-
-REPLICA_SET = Kind("apps", "v1", "ReplicaSet", "replicasets", WEBAPP_LABEL)
-POD = Kind("", "v1", "Pod", "pods", WEBAPP_LABEL)
-
-HORIZONTAL_POD_AUTOSCALER = Kind("autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers")
-"""Whoever made it, and whatever its labels: it is its target that makes it matter."""
-
-KINDS = (WEBAPP, *CHILDREN, REPLICA_SET, POD, HORIZONTAL_POD_AUTOSCALER)
-"""What is watched and swept; pods and their ReplicaSets because they tell why a Deployment is not ready, and
-HorizontalPodAutoscalers because they have a say in its replicas."""
-
 EVENT = Kind("events.k8s.io", "v1", "Event", "events")
 
 
-def kind_of(manifest: Manifest) -> Kind:
-    """Return the kind of a child's manifest."""
-    return next(
-        kind for kind in CHILDREN if (kind.api_version, kind.kind) == (manifest["apiVersion"], manifest["kind"])
-    )
+@dataclass(frozen=True)
+class Kinds:
+    """The kinds of one workload."""
+
+    parent: Kind
+    """The custom resource."""
+    children: tuple[Kind, ...]
+    """Kinds that are written."""
+    related: tuple[Kind, ...] = ()
+    """Kinds that are only read."""
+    decisive: tuple[Kind, ...] = ()
+    """Related kinds that the desired state depends on: while one may be unknown, the parents must learn that."""
+
+    @property
+    def watched(self) -> tuple[Kind, ...]:
+        """All kinds, as they are listed and watched."""
+        return (self.parent, *self.children, *self.related)
+
+    def of(self, manifest: Mapping[str, Any]) -> Kind:
+        """Return the kind of a child's manifest."""
+        wanted = manifest["apiVersion"], manifest["kind"]
+        return next(kind for kind in self.children if (kind.api_version, kind.kind) == wanted)

@@ -1,54 +1,38 @@
-"""Objects as observed: small immutable projections of what the API server sent.
+"""Projections: small immutable copies of objects, with the parts that comparison and status need.
 
-They hold what comparison and status need and nothing else: of a ConfigMap hashes instead of its data, of managedFields
-our Apply entry and who else owns fields, and of a pod its template hash, phase, conditions and container states.
+Of managedFields they hold our Apply entry and the fields that others own. The workload says what is kept of each kind.
 """
 
-import hashlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from coxswain.kernel.objects.field_paths import Entry, Fields
-from coxswain.kernel.objects.kinds import (
-    CHILDREN,
-    CONFIG_MAP,
-    DEPLOYMENT,
-    HORIZONTAL_POD_AUTOSCALER,
-    POD,
-    REPLICA_SET,
-    WEBAPP,
-    Kind,
-)
-from coxswain.webapp.children.configmap import CONFIG_HASH
-from coxswain.webapp.identity import ADOPT_ANNOTATION, WEBAPP_LABEL
-from coxswain.webapp.pods import REVISION, TEMPLATE_HASH
-from coxswain.webapp.spec import GROUP, KIND, Manifest, WebApp
+from coxswain.kernel.objects.kinds import Kind, Kinds
+from coxswain.kernel.objects.manifests import Manifest
 
-FIELD_MANAGER = "coxswain"
-
-REPLICAS_MANAGER = "coxswain-replicas"
-"""Holds a Deployment's replicas at the live count while they go over to an autoscaler."""
-
-_MANY_KEYS = 1024
-
-_COUNTS = ("observedGeneration", "replicas", "updatedReplicas", "readyReplicas", "availableReplicas")
 _METADATA = ("generation", "labels", "annotations", "ownerReferences")
-_CONDITION = ("type", "status", "reason", "message")
-_CONTAINERS = ("initContainerStatuses", "containerStatuses")
-_TARGET = ("apiVersion", "kind", "name")
-_PARTS = {
-    POD: ("metadata", "status"),
-    REPLICA_SET: ("metadata",),
-    HORIZONTAL_POD_AUTOSCALER: ("metadata", "spec"),
-}
-"""What is read at all of kinds that others write."""
-_UNREADY = ("image", "started", "restartCount", "state", "lastState")
+
+
+class Named(Protocol):
+    """The identity of a parent."""
+
+    @property
+    def namespace(self) -> str:
+        """Its namespace."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def uid(self) -> str:
+        """Its uid."""
 
 
 @dataclass(frozen=True)
 class Controller:
-    """The owner reference that says `controller: true`."""
+    """The owner reference with `controller: true`."""
 
     kind: str
     name: str
@@ -69,144 +53,182 @@ class Projection:
     going: bool
     """Whether it has a deletionTimestamp."""
     content: Mapping[str, Any]
-    """kind, and of metadata, spec and status what is compared or told; never to be changed."""
+    """kind, and the compared and reported parts of metadata, spec and status; never to be changed."""
     controller: Controller | None = None
     label: str | None = None
-    """The WebApp that its label names."""
+    """The parent that its label names."""
     owned: Fields | None = None
     """The fields that our Apply entry owns; None without such an entry."""
     others: tuple[Entry, ...] = ()
-    """The entries of other managers, those for the status apart."""
-
-    @property
-    def webapps(self) -> set[str]:
-        """Names of the WebApps (in its namespace) that its label and controller reference name, or that it is.
-
-        A HorizontalPodAutoscaler names the one whose Deployment it targets.
-        """
-        if self.kind is WEBAPP:
-            return {self.name}
-        if self.kind is HORIZONTAL_POD_AUTOSCALER:
-            return _targeted(self.content["scaleTargetRef"])
-        names = {self.label} if self.label else set()
-        if self.controller is not None and self.controller.kind == KIND:
-            names.add(self.controller.name)
-        return names
-
-    @property
-    def namesake(self) -> str | None:
-        """The name of the WebApp that would have a child of this kind and name, if it is of a child's kind."""
-        if self.kind is CONFIG_MAP:
-            return CONFIG_HASH.sub("", self.name)
-        return self.name if self.kind in CHILDREN else None
+    """The entries of other managers, without those for the status."""
+    adopter: str | None = None
+    """The parent that may adopt it, or might once, by its annotation."""
+    parents: frozenset[str] = frozenset()
+    """Names of the parents in its namespace that it concerns: by label, controller reference or target."""
+    namesake: str | None = None
+    """The parent that would have a child of this kind and name."""
 
     @property
     def generation(self) -> int:
-        """What grows with each change of the spec; 0 for kinds that have none."""
+        """The generation, which grows with each change of the spec; 0 for kinds without one."""
         return int(self.content.get("metadata", {}).get("generation", 0))
 
-    def is_child_of(self, webapp: WebApp) -> bool:
-        """Tell whether it is a child of this WebApp, rather than a foreign object.
+    def is_child_of(self, parent: Named) -> bool:
+        """Tell whether it is a child of this parent, rather than a foreign object.
 
-        It is if its controller reference has the WebApp's uid, or if it has no controller while our Apply entry is
-        there: the reference was stripped, or it was orphaned.
+        Either its controller reference has the parent's uid, or it has no controller but our Apply entry: the reference
+        was stripped, or the object was orphaned.
         """
         if self.controller is None:
-            return self.owned is not None and self.label in (None, webapp.name)
-        return self.controller.uid == webapp.uid
+            return self.owned is not None and self.label in (None, parent.name)
+        return self.controller.uid == parent.uid
 
-    def names_adopter(self, webapp: WebApp) -> bool:
-        """Tell whether its annotation says that this WebApp may adopt it, or might when it did."""
-        return bool(self.content["metadata"].get("annotations", {}).get(ADOPT_ANNOTATION) == webapp.name)
-
-    def is_adoptable_by(self, webapp: WebApp) -> bool:
-        """Tell whether it is a foreign object that this WebApp may make its child: never one that has a controller."""
-        return self.controller is None and not self.is_child_of(webapp) and self.names_adopter(webapp)
+    def is_adoptable_by(self, parent: Named) -> bool:
+        """Tell whether this parent may make it its child: never an object with a controller."""
+        return self.controller is None and not self.is_child_of(parent) and self.adopter == parent.name
 
 
-def observe(kind: Kind, raw: Mapping[str, Any]) -> Projection:
-    """Return the projection of an object.
+@dataclass(frozen=True)
+class Rules:
+    """The parts of a kind's objects that are kept."""
 
-    Raises:
-        KeyError, ValueError: it is no object of the API.
-    """
-    managed = raw["metadata"].get("managedFields") or []
-    raw = _present({**raw, "metadata": {**raw["metadata"], "managedFields": None}}, _PARTS.get(kind))
-    metadata = raw["metadata"]
-    owned, others = _managed(managed) if kind in CHILDREN else (None, ())
-    theirs = kind is HORIZONTAL_POD_AUTOSCALER
-    if owned is None and _is_foreign(kind, metadata):
-        content, others = _identity(kind, metadata), ()
-    else:
-        content = _content(kind, _bounded(raw, owned) if kind is CONFIG_MAP else raw)
-    return Projection(
-        kind=kind,
-        namespace=metadata.get("namespace", ""),
-        name=metadata["name"],
-        uid=metadata["uid"],
-        version=int(metadata["resourceVersion"]),
-        going="deletionTimestamp" in metadata,
-        content=content,
-        controller=None if theirs else _controller(metadata),
-        label=None if theirs else metadata.get("labels", {}).get(WEBAPP_LABEL),
-        owned=owned,
-        others=others,
-    )
+    content: Callable[[Mapping[str, Any]], Manifest]
+    """The content of a projection, from an object without nulls."""
+    reads: tuple[str, ...] | None = None
+    """The parts of an object that `content` looks at; None for all."""
+    trim: Callable[[Mapping[str, Any], Fields | None], Mapping[str, Any]] = lambda raw, _: raw
+    """Bounds an object, given the fields that our Apply entry owns."""
+    namesake: Callable[[str], str] | None = None
+    """The name of the parent whose child would have a name."""
+    targets: Callable[[Manifest], Iterable[str]] | None = None
+    """Names of the parents that an object of others refers to in its content; its labels mean nothing then."""
 
 
-def comparable(manifest: Mapping[str, Any]) -> Manifest:
-    """Return a manifest with hashes in the place of a ConfigMap's data and binaryData, as projections have them."""
-    if manifest.get("kind") != CONFIG_MAP.kind:
-        return dict(manifest)
-    hashed = {
-        field: {key: _hash(value) for key, value in (manifest.get(field) or {}).items()}
-        for field in ("data", "binaryData")
-        if field == "data" or field in manifest
-    }
-    return {**manifest, **hashed}
+class Projector:
+    """Projects the objects of one workload."""
+
+    def __init__(self, kinds: Kinds, rules: Mapping[Kind, Rules], *, label: str, manager: str) -> None:
+        """Project objects of these kinds.
+
+        Args:
+            kinds: the kinds of the workload.
+            rules: the parts that are kept of each kind.
+            label: the label with the name of the parent.
+            manager: our field manager.
+        """
+        self.kinds = kinds
+        self.manager = manager
+        self.keeper = f"{manager}-replicas"
+        """The field manager that holds a live value while another manager takes the field over."""
+        self.adopt_annotation = f"{kinds.parent.group}/adopt"
+        self._rules = rules
+        self._label = label
+
+    def observe(self, kind: Kind, raw: Mapping[str, Any]) -> Projection:
+        """Return the projection of an object.
+
+        Raises:
+            KeyError, ValueError: it is no object of the API.
+        """
+        rules, is_child = self._rules[kind], kind in self.kinds.children
+        managed = raw["metadata"].get("managedFields") or []
+        raw = _present({**raw, "metadata": {**raw["metadata"], "managedFields": None}}, rules.reads)
+        metadata = raw["metadata"]
+        owned, others = self._managed(managed) if is_child else (None, ())
+        controller = None if rules.targets else self._controller(metadata)
+        label = None if rules.targets else metadata.get("labels", {}).get(self._label)
+        adopter = metadata.get("annotations", {}).get(self.adopt_annotation) if is_child else None
+        if is_child and self._is_foreign(owned, controller, adopter):
+            # It is never compared. Anyone may give it our label, so it must not take memory.
+            content, others = self._identity(kind, metadata), ()
+        else:
+            content = rules.content(rules.trim(raw, owned))
+        return Projection(
+            kind=kind,
+            namespace=metadata.get("namespace", ""),
+            name=metadata["name"],
+            uid=metadata["uid"],
+            version=int(metadata["resourceVersion"]),
+            going="deletionTimestamp" in metadata,
+            content=content,
+            controller=controller,
+            label=label,
+            owned=owned,
+            others=others,
+            adopter=adopter,
+            parents=self._parents(kind, metadata["name"], content, label, controller),
+            namesake=rules.namesake(metadata["name"]) if rules.namesake else None,
+        )
+
+    def _parents(
+        self, kind: Kind, name: str, content: Manifest, label: str | None, controller: Controller | None
+    ) -> frozenset[str]:
+        targets = self._rules[kind].targets
+        if kind is self.kinds.parent:
+            return frozenset((name,))
+        if targets is not None:
+            return frozenset(targets(content))
+        names = {label} if label else set()
+        if controller is not None and controller.kind == self.kinds.parent.kind:
+            names.add(controller.name)
+        return frozenset(names)
+
+    @staticmethod
+    def _is_foreign(owned: Fields | None, controller: Controller | None, adopter: str | None) -> bool:
+        """Tell whether an object can be no parent's child, and may not be adopted either."""
+        return owned is None and controller is None and adopter is None
+
+    def _identity(self, kind: Kind, metadata: Mapping[str, Any]) -> Manifest:
+        labels = only(metadata.get("labels", {}), (self._label,))
+        return {"kind": kind.kind, "metadata": {"labels": labels, **only(metadata, ("generation",))}}
+
+    def _controller(self, metadata: Mapping[str, Any]) -> Controller | None:
+        parent = self.kinds.parent
+        for reference in metadata.get("ownerReferences", []):
+            if reference.get("controller"):
+                group, kind = reference.get("apiVersion", "").partition("/")[0], reference.get("kind", "")
+                # A kind of another group with the same name is foreign.
+                kind = kind if kind != parent.kind or group == parent.group else f"{kind}.{group}"
+                return Controller(kind, reference.get("name", ""), reference.get("uid", ""))
+        return None
+
+    def _managed(self, entries: list[Mapping[str, Any]]) -> tuple[Fields | None, tuple[Entry, ...]]:
+        owned = None
+        others = []
+        for entry in entries:
+            if entry.get("subresource") == "status":
+                continue
+            if (entry.get("manager"), entry.get("operation")) == (self.manager, "Apply"):
+                owned = entry.get("fieldsV1") or {}
+            else:
+                manager, operation = (str(entry.get(name) or "") for name in ("manager", "operation"))
+                others.append(Entry(manager, entry.get("fieldsV1") or {}, operation))
+        return owned, tuple(others)
 
 
-def webapp_of(observed: Projection) -> WebApp:
-    """Return the WebApp that was observed."""
-    return WebApp(
-        namespace=observed.namespace,
-        name=observed.name,
-        uid=observed.uid,
-        generation=observed.content["metadata"].get("generation", 0),
-        spec=observed.content["spec"],
-    )
+def whole(kind: Kind, *status: str) -> Callable[[Mapping[str, Any]], Manifest]:
+    """Return a rule that keeps all but the status, of which only these fields."""
+
+    def content(raw: Mapping[str, Any]) -> Manifest:
+        metadata = only(raw["metadata"], _METADATA)
+        rest = {key: value for key, value in raw.items() if key not in ("apiVersion", "kind", "metadata", "status")}
+        kept: Manifest = {"kind": kind.kind, "metadata": metadata, **rest}
+        return {**kept, "status": only(raw.get("status", {}), status)} if status else kept
+
+    return content
 
 
-def _is_foreign(kind: Kind, metadata: Mapping[str, Any]) -> bool:
-    """Tell whether an object without our Apply entry can be no WebApp's child and may not be adopted either.
-
-    Nothing of it is compared. Anyone may give our label to large objects, so they must not take memory.
-    """
-    annotations = metadata.get("annotations") or {}
-    return kind in CHILDREN and _controller(metadata) is None and ADOPT_ANNOTATION not in annotations
+def with_status(kind: Kind) -> Callable[[Mapping[str, Any]], Manifest]:
+    """Return a rule that keeps all, the status included: that of a parent."""
+    return lambda raw: {**whole(kind)(raw), "status": raw.get("status", {})}
 
 
-def _identity(kind: Kind, metadata: Mapping[str, Any]) -> Manifest:
-    labels = _only(metadata.get("labels") or {}, (WEBAPP_LABEL,))
-    return {"kind": kind.kind, "metadata": {"labels": labels, **_only(metadata, ("generation",))}}
+def only(mapping: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """Return the part of a mapping with these names."""
+    return {name: mapping[name] for name in names if name in mapping}
 
 
-def _bounded(config_map: Mapping[str, Any], owned: Fields | None) -> Mapping[str, Any]:
-    """Return a ConfigMap with a bounded number of keys: of many those that we own.
-
-    A WebApp has at most 320, while a hostile one of 1 MB has 100,000, whose hashes would take several MB.
-    """
-    cut = dict(config_map)
-    for field in ("data", "binaryData"):
-        entries = config_map.get(field) or {}
-        if len(entries) > _MANY_KEYS:
-            ours = (owned or {}).get(f"f:{field}") or {}
-            kept = [key for key in entries if f"f:{key}" in ours][:_MANY_KEYS]
-            cut[field] = {key: entries[key] for key in kept}
-    return cut
-
-
-def _present(value: Any, names: Collection[str] | None = None) -> Any:
+def _present(value: Any, names: tuple[str, ...] | None = None) -> Any:
     """Return a copy without nulls, which Go writes for an empty time, list or map; of a map only these names."""
     if isinstance(value, Mapping):
         kept = value if names is None else names
@@ -214,92 +236,3 @@ def _present(value: Any, names: Collection[str] | None = None) -> Any:
     if isinstance(value, list):
         return [_present(item) for item in value if item is not None]
     return value
-
-
-def _content(kind: Kind, raw: Mapping[str, Any]) -> Manifest:
-    if kind is POD:
-        return _pod(raw)
-    if kind is REPLICA_SET:
-        return _revision(raw)
-    if kind is HORIZONTAL_POD_AUTOSCALER:
-        return {"scaleTargetRef": _only(raw.get("spec", {}).get("scaleTargetRef", {}), _TARGET)}
-    metadata = {key: raw["metadata"][key] for key in _METADATA if key in raw["metadata"]}
-    rest = {key: value for key, value in raw.items() if key not in ("apiVersion", "kind", "metadata", "status")}
-    content = comparable({"kind": kind.kind, "metadata": metadata, **rest})
-    status = raw.get("status", {})
-    if kind is WEBAPP:
-        content["status"] = status
-    elif kind is DEPLOYMENT:
-        counts = {key: status[key] for key in _COUNTS if key in status}
-        content["status"] = {**counts, "conditions": status.get("conditions", [])}
-    return content
-
-
-def _targeted(reference: Mapping[str, str]) -> set[str]:
-    """Return the name of the Deployment that is referred to: its WebApp has the same."""
-    group = reference.get("apiVersion", "").partition("/")[0]
-    return (
-        {reference.get("name", "")} if (group, reference.get("kind")) == (DEPLOYMENT.group, DEPLOYMENT.kind) else set()
-    )
-
-
-def _revision(replica_set: Mapping[str, Any]) -> Manifest:
-    metadata = replica_set["metadata"]
-    kept = {"labels": (TEMPLATE_HASH,), "annotations": (REVISION,)}
-    return {"metadata": {key: _only(metadata.get(key, {}), names) for key, names in kept.items()}}
-
-
-def _pod(pod: Mapping[str, Any]) -> Manifest:
-    """Return what is kept of a pod: of one that is ready next to nothing, since there may be thousands."""
-    metadata, status = pod["metadata"], pod.get("status", {})
-    containers = {key: [_container(found) for found in status.get(key, [])] for key in _CONTAINERS}
-    return {
-        "metadata": {
-            **_only(metadata, ("name", "creationTimestamp")),
-            "labels": _only(metadata.get("labels", {}), (TEMPLATE_HASH,)),
-        },
-        "status": {
-            **_only(status, ("phase", "reason", "message")),
-            "conditions": [
-                _only(found, _CONDITION) for found in status.get("conditions", []) if found.get("status") != "True"
-            ],
-            **containers,
-        },
-    }
-
-
-def _container(status: Mapping[str, Any]) -> Manifest:
-    kept = _only(status, ("name", "ready"))
-    return kept if status.get("ready") else {**kept, **_only(status, _UNREADY)}
-
-
-def _only(mapping: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    return {name: mapping[name] for name in names if name in mapping}
-
-
-def _controller(metadata: Mapping[str, Any]) -> Controller | None:
-    for reference in metadata.get("ownerReferences", []):
-        if reference.get("controller"):
-            group, kind = reference.get("apiVersion", "").partition("/")[0], reference.get("kind", "")
-            # A foreign kind that happens to be called WebApp is not ours to look at.
-            kind = kind if kind != KIND or group == GROUP else f"{KIND}.{group}"
-            return Controller(kind, reference.get("name", ""), reference.get("uid", ""))
-    return None
-
-
-def _managed(entries: list[Mapping[str, Any]]) -> tuple[Fields | None, tuple[Entry, ...]]:
-    owned = None
-    others = []
-    for entry in entries:
-        if entry.get("subresource") == "status":
-            continue
-        if (entry.get("manager"), entry.get("operation")) == (FIELD_MANAGER, "Apply"):
-            owned = entry.get("fieldsV1") or {}
-        else:
-            manager, operation = (str(entry.get(name) or "") for name in ("manager", "operation"))
-            others.append(Entry(manager, entry.get("fieldsV1") or {}, operation))
-    return owned, tuple(others)
-
-
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()

@@ -2,12 +2,14 @@
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
+from coxswain.kernel.conflicts.immutable import Obstacle
 from coxswain.kernel.conflicts.write_plan import Held, Plan
+from coxswain.kernel.objects.field_paths import Path
+from coxswain.kernel.objects.manifests import Manifest
 from coxswain.kernel.objects.projection import Projection
-from coxswain.webapp.health import Health
-from coxswain.webapp.immutable import Obstacle
-from coxswain.webapp.spec import Manifest
+from coxswain.kernel.status.health import Health
 
 
 class Ends(Enum):
@@ -50,7 +52,7 @@ class Create:
 
     manifest: Manifest
     vanished: bool = False
-    """Whether this process had brought it about before: the WebApp may be gone as well, so it is read first."""
+    """Whether this process had created it before: the parent may be gone as well, so it is read first."""
 
 
 @dataclass(frozen=True)
@@ -62,12 +64,13 @@ class Release:
 
 
 @dataclass(frozen=True)
-class KeepReplicas:
-    """Keep the live replica count under a manager of its own, before an apply gives the field up."""
+class Keep:
+    """Keep the live value of a field under a manager of its own, before an apply gives the field up."""
 
     live: Projection
     plan: Plan
-    count: int
+    path: Path
+    value: Any
 
 
 @dataclass(frozen=True)
@@ -95,4 +98,4 @@ class Replace:
     obstacle: Obstacle
 
 
-Action = Nothing | Wait | Read | Create | Release | KeepReplicas | TakeOver | Apply | Replace
+Action = Nothing | Wait | Read | Create | Release | Keep | TakeOver | Apply | Replace

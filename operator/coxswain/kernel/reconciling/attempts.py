@@ -5,9 +5,9 @@ import json
 from dataclasses import dataclass
 from typing import Any, Self
 
+from coxswain.kernel.objects.manifests import Manifest
 from coxswain.kernel.objects.projection import Projection
-from coxswain.webapp.health import Health
-from coxswain.webapp.spec import Manifest
+from coxswain.kernel.status.health import Health
 
 
 @dataclass(frozen=True)

@@ -3,35 +3,27 @@
 import logging
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Generic
 
 from coxswain.kernel.api.errors import OutOfDate, RequestFailed, Sort
 from coxswain.kernel.cache.store import Key, Store
-from coxswain.kernel.objects.kinds import Kind, kind_of
-from coxswain.kernel.objects.projection import Projection, comparable
-from coxswain.kernel.reconciling.actions import (
-    Action,
-    Apply,
-    Create,
-    Ends,
-    KeepReplicas,
-    Nothing,
-    Release,
-    TakeOver,
-    Wait,
-)
-from coxswain.kernel.reconciling.adoption import adoptable_when, foreign, is_watched
+from coxswain.kernel.objects.kinds import Kind
+from coxswain.kernel.objects.manifests import child_key, kind_and_name
+from coxswain.kernel.objects.projection import Projection
+from coxswain.kernel.reconciling.actions import Action, Apply, Create, Ends, Keep, Nothing, Release, TakeOver, Wait
+from coxswain.kernel.reconciling.adoption import foreign, is_watched
 from coxswain.kernel.reconciling.conflict_backoff import ConflictBackoff
-from coxswain.kernel.reconciling.decide import Target, decide, plan_for
+from coxswain.kernel.reconciling.decide import Target, decide, obstacle_of, plan_for
 from coxswain.kernel.reconciling.execute import Executor, Progress
-from coxswain.kernel.reconciling.finding import PATIENCE, concerns_all, failure, healthy, listed, stuck, unlike
+from coxswain.kernel.reconciling.failures import PATIENCE, concerns_all, failure
 from coxswain.kernel.reconciling.last_applied import LastApplied
-from coxswain.kernel.reconciling.memory import ChildMemory, Memory
+from coxswain.kernel.reconciling.memory import ChildMemory
+from coxswain.kernel.reconciling.plan_health import listed, planned_health, stuck, unlike
 from coxswain.kernel.reconciling.result import Result
-from coxswain.kernel.reconciling.scaling import scaled
+from coxswain.kernel.reconciling.world import CacheView
+from coxswain.kernel.status.health import MISSING, Child, Health, adopted_later, differs, retried
+from coxswain.kernel.workload import ChildType, Desired, P, Workload
 from coxswain.settings import StatusSettings
-from coxswain.webapp.health import MISSING, Child, Health, adopted_later, differs, retried
-from coxswain.webapp.immutable import obstacle
-from coxswain.webapp.spec import Manifest, WebApp
 
 log = logging.getLogger(__name__)
 
@@ -39,137 +31,150 @@ _ACTIONS = 10
 """Actions in one reconcile of a child at most; an adoption takes five."""
 
 
-class Children:
+class Children(Generic[P]):
     """Reconciles single children."""
 
     def __init__(
         self,
+        workload: Workload[P],
         store: Store,
         executor: Executor,
         settings: StatusSettings,
         *,
         clock: Callable[[], float],
-        replicas_unknown: Callable[[str], bool],
     ) -> None:
         """Take the backoff of conflicts from `settings`; `clock` gives monotonic seconds."""
+        self._workload = workload
         self._store = store
         self._executor = executor
         self._settings = settings
         self._clock = clock
-        self._replicas_unknown = replicas_unknown
 
-    async def reconcile(self, parent: WebApp, manifest: Manifest, memory: Memory, *, patient: bool) -> Result:
+    async def reconcile(
+        self, child_type: ChildType[P], parent: P, world: CacheView, *, patient: bool
+    ) -> tuple[Desired, Result] | None:
         """Bring one child to its desired state, with the fewest requests.
 
         A failed request concerns this child alone: the result reports it. If `patient`, transient failures are not
         reported yet; neither are the first three in a row of this child.
 
+        Returns:
+            The desired state that counted last, and the result; None if there should be no such child.
+
         Raises:
-            OutOfDate: the WebApp has changed.
+            OutOfDate: the parent has changed.
             Ending: the operator is ending.
             Refused: the namespace is terminating.
             HistoryReset: an answer was older than the object that the request was sent for.
         """
         if parent.paused:
-            return self.compare(parent, manifest, memory)
-        child = memory.child(child_key(manifest))
-        target = self._target(parent, manifest, child)
+            return self.compare(child_type, parent, world)
+        target = self._target(child_type, parent, world)
+        if target is None:
+            return None
+        child = target.memory
         if child.backoff is not None and child.backoff.ends(self._settings) > target.now:
             after = _sooner(child.backoff.ends(self._settings) - target.now, child, target.now)
-            return Result(_child(manifest, child.backoff.health), _ours(target), after=after)
+            return target.desired, Result(_child(target, child.backoff.health), _ours(target), after=after)
         try:
-            result = await self._act(parent, manifest, memory, child)
+            result = await self._act(target, world)
         except RequestFailed as error:
             if concerns_all(error):
-                if error.sort is Sort.CONFLICT:  # a storm of writers keeps the WebApp out of date as well
+                if error.sort is Sort.CONFLICT:  # a storm of writers keeps the parent out of date as well
                     health = retried(there=target.live is not None)
                     child.backoff = ConflictBackoff.after(child.backoff, health, self._clock())
                 raise
-            return self._failed(self._target(parent, manifest, child), error, patient=patient)
+            return target.desired, self._failed(self._again(target, world), error, patient=patient)
         child.failures, child.backoff = 0, None
-        return result
+        return target.desired, result
 
-    def compare(self, parent: WebApp, manifest: Manifest, memory: Memory) -> Result:
-        """Compare a child with its manifest without a write: the WebApp is paused, or not everything can be listed."""
-        target = self._target(parent, manifest, memory.child(child_key(manifest)))
+    def compare(self, child_type: ChildType[P], parent: P, world: CacheView) -> tuple[Desired, Result] | None:
+        """Compare a child with its desired state without a write: it is paused, or not everything can be listed."""
+        target = self._target(child_type, parent, world)
+        if target is None:
+            return None
         after = _sooner(None, target.memory, target.now)
         live = target.live if target.memory.name_holder is None else None
         if live is None:
-            return Result(_child(manifest, MISSING), after=after)
-        health = foreign(parent, live)
+            return target.desired, Result(_child(target, MISSING), after=after)
+        health = foreign(parent, self._workload.projector.kinds.parent, live)
         if health is None and not target.is_ours:
             health = adopted_later("spec.paused is no longer true")
         if health is not None:
-            return Result(_child(manifest, health), after=after)
-        planned = plan_for(target, live)
-        blocked = obstacle(comparable(target.manifest), live.content)
+            return target.desired, Result(_child(target, health), after=after)
+        planned, blocked = plan_for(target, live), obstacle_of(target, live)
         fields = listed(planned.differences) or (blocked.field if blocked else "")
-        health = differs(fields) if fields else healthy(live, planned, ())
-        return Result(_child(manifest, health), live, left=planned.left, after=after)
+        health = differs(fields) if fields else planned_health(child_type.health(live.content), planned, ())
+        return target.desired, Result(_child(target, health), live, left=planned.left, after=after)
 
-    async def _act(self, parent: WebApp, manifest: Manifest, memory: Memory, child: ChildMemory) -> Result:
+    async def _act(self, target: Target[P], world: CacheView) -> Result:
         progress, prepared = Progress(), frozenset[type[Action]]()
         for _ in range(_ACTIONS):
-            target = replace(self._target(parent, manifest, child), prepared=prepared)
             action = decide(target)
-            prepared |= {type(action)}
             if isinstance(action, Create) and progress.created:
-                # Someone has deleted it meanwhile, and its DELETED event has requeued the WebApp.
+                # Someone has deleted it meanwhile, and its DELETED event has requeued the parent.
                 action = Wait(MISSING, Ends.CHILD_EVENT)
             if isinstance(action, Nothing | Wait):
                 return self._settled(target, action, progress)
-            if isinstance(action, Release | KeepReplicas | TakeOver | Apply):
-                child.deletion = None  # a DELETE without an answer is no longer needed
-            await self._executor.execute(action, target, memory, progress)
-        raise OutOfDate(f"{child_key(manifest)} changes as fast as it is written")
+            if isinstance(action, Release | Keep | TakeOver | Apply):
+                target.memory.deletion = None  # a DELETE without an answer is no longer needed
+            await self._executor.execute(action, target, world.memory, progress)
+            prepared |= {type(action)}
+            target = replace(self._again(target, world), prepared=prepared)
+        raise OutOfDate(f"{child_key(target.manifest)} changes as fast as it is written")
 
-    def _settled(self, target: Target, action: Nothing | Wait, progress: Progress) -> Result:
+    def _settled(self, target: Target[P], action: Nothing | Wait, progress: Progress) -> Result:
         result = Result(
-            Child(*_named(target.manifest), MISSING),
+            _child(target, MISSING),
             _ours(target),
             created=progress.created,
             adopted=progress.adopted,
             replaced=progress.replaced,
             corrections=progress.corrections,
+            after=_sooner(None, target.memory, target.now, looked=True),
         )
         if isinstance(action, Wait):
-            after = _sooner(None, target.memory, target.now, looked=True)
-            return replace(result, child=_child(target.manifest, action.health), left=action.left, after=after)
+            return replace(result, child=_child(target, action.health), left=action.left)
         planned, memory = action.plan, target.memory
         memory.deletion = None
-        memory.last_applied = LastApplied.of(target.parent, target.manifest, unlike(planned))
-        health = healthy(action.live, planned, planned.differences)
+        memory.last_applied = LastApplied.of(target.manifest, unlike(planned))
+        health = planned_health(target.child_type.health(action.live.content), planned, planned.differences)
         if action.obstacle is not None and not health.stalled:
             health = stuck(target.manifest, action.obstacle)
-        after = _sooner(None, memory, target.now, looked=True)
-        return replace(result, child=_child(target.manifest, health), left=planned.left, after=after)
+        return replace(result, child=_child(target, health), left=planned.left)
 
-    def _target(self, parent: WebApp, manifest: Manifest, child: ChildMemory) -> Target:
-        kind, place = _place(manifest)
-        live = self._watched(parent, kind, place, child)
-        if live is None and child.name_holder is not None:
-            live = child.name_holder.observed
-        unknown = self._replicas_unknown(parent.namespace)
-        wanted = scaled(manifest, parent, live, self._store, unknown=unknown)
-        child.wars.forget_settled(wanted)
-        waits_for = adoptable_when(parent, kind, live, self._store)
-        return Target(parent, wanted, live, child, waits_for, self._clock())
+    def _target(self, child_type: ChildType[P], parent: P, world: CacheView) -> Target[P] | None:
+        desired = child_type.desired(parent, world)
+        if desired is None:
+            return None
+        kind, name = child_type.kind, desired.manifest["metadata"]["name"]
+        child = world.memory.child(child_key(desired.manifest))
+        self._take_over_name(kind, Key(parent.namespace, name), parent, child)
+        live = world.live(kind, name)
+        child.wars.forget_settled(desired.manifest)
+        foreign_object = live is not None and not live.is_child_of(parent)
+        waits_for = child_type.adoptable_when(parent, live, world) if live is not None and foreign_object else None
+        return Target(self._workload, child_type, parent, desired, live, child, waits_for, self._clock())
 
-    def _watched(self, parent: WebApp, kind: Kind, place: Key, child: ChildMemory) -> Projection | None:
-        """Return the object in the store that has a child's name.
+    def _again(self, target: Target[P], world: CacheView) -> Target[P]:
+        """Return the target after an action; its name stays, as that depends on the parent alone."""
+        return self._target(target.child_type, target.parent, world) or target
+
+    def _take_over_name(self, kind: Kind, place: Key, parent: P, child: ChildMemory) -> None:
+        """Let either the watch or a read report the object that has a child's name.
 
         No event reports the end of a foreign object that has lost our label, so it leaves the store and is read
         instead.
         """
         found = self._store.get(kind, place)
-        if found is not None and not is_watched(parent, found):
-            self._store.forget(kind, place, found.version + 1)
-            return None
-        if found is not None:
+        if found is None:
+            return
+        if is_watched(parent, found):
             child.name_holder = None
-        return found
+        else:
+            self._store.forget(kind, place, found.version + 1)
 
-    def _failed(self, target: Target, error: RequestFailed, *, patient: bool) -> Result:
+    def _failed(self, target: Target[P], error: RequestFailed, *, patient: bool) -> Result:
         child, live = target.memory, _ours(target)
         child.failures += 1
         health = failure(error, there=live is not None, patient=patient or child.failures <= PATIENCE)
@@ -177,14 +182,8 @@ class Children:
             child.backoff = ConflictBackoff.after(child.backoff, health, self._clock())
         expected = health.retried and error.sort is Sort.CONFLICT
         level = logging.DEBUG if expected else logging.WARNING
-        log.log(level, "%s %s cannot be written: %s", *_named(target.manifest), error)
-        after = _sooner(None, child, target.now)
-        return Result(_child(target.manifest, health), live, failed=error, after=after)
-
-
-def child_key(manifest: Manifest) -> str:
-    """Return the key of a child in the memory of its WebApp."""
-    return "/".join(_named(manifest))
+        log.log(level, "%s %s cannot be written: %s", *kind_and_name(target.manifest), error)
+        return Result(_child(target, health), live, failed=error, after=_sooner(None, child, target.now))
 
 
 def _sooner(after: float | None, child: ChildMemory, now: float, *, looked: bool = False) -> float | None:
@@ -200,17 +199,9 @@ def _sooner(after: float | None, child: ChildMemory, now: float, *, looked: bool
     return max(0.0, left) if after is None else min(after, max(0.0, left))
 
 
-def _ours(target: Target) -> Projection | None:
+def _ours(target: Target[P]) -> Projection | None:
     return target.live if target.is_ours else None
 
 
-def _child(manifest: Manifest, health: Health) -> Child:
-    return Child(*_named(manifest), health)
-
-
-def _named(manifest: Manifest) -> tuple[str, str]:
-    return manifest["kind"], manifest["metadata"]["name"]
-
-
-def _place(manifest: Manifest) -> tuple[Kind, Key]:
-    return kind_of(manifest), Key(manifest["metadata"]["namespace"], manifest["metadata"]["name"])
+def _child(target: Target[P], health: Health) -> Child:
+    return Child(*kind_and_name(target.manifest), health)

@@ -7,8 +7,8 @@ WebApp. While the watch lags behind these writes, each attempt would be one more
 from dataclasses import dataclass
 from typing import Self
 
+from coxswain.kernel.status.health import Health
 from coxswain.settings import StatusSettings
-from coxswain.webapp.health import Health
 
 
 @dataclass(frozen=True)

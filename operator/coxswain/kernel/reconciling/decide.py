@@ -1,17 +1,20 @@
 """Decide what to do about one child: pure, without clock, network and side effects."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from typing import Generic
 
+from coxswain.kernel.conflicts.immutable import Obstacle, Remedy
 from coxswain.kernel.conflicts.write_plan import Plan, plan
-from coxswain.kernel.objects.projection import Projection, comparable
+from coxswain.kernel.objects.edit import value_at
+from coxswain.kernel.objects.field_paths import Path, owns
+from coxswain.kernel.objects.manifests import Manifest
+from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.reconciling.actions import (
     Action,
     Apply,
     Create,
     Ends,
-    KeepReplicas,
+    Keep,
     Nothing,
     Read,
     Release,
@@ -20,36 +23,40 @@ from coxswain.kernel.reconciling.actions import (
     Wait,
 )
 from coxswain.kernel.reconciling.adoption import foreign, to_release
-from coxswain.kernel.reconciling.finding import absence, shown, stuck
+from coxswain.kernel.reconciling.last_applied import Had
 from coxswain.kernel.reconciling.memory import ChildMemory
-from coxswain.kernel.reconciling.replacement import successor
-from coxswain.kernel.reconciling.scaling import comes_back, count_to_keep
-from coxswain.webapp.health import TERMINATING, adopted_later, halted, left_absent, replaced
-from coxswain.webapp.immutable import Obstacle, Remedy, in_place, obstacle
-from coxswain.webapp.policy import Policy, enforces_all, policy_of, unknown_policies
-from coxswain.webapp.spec import Manifest, WebApp
+from coxswain.kernel.reconciling.ownership import ownership
+from coxswain.kernel.reconciling.plan_health import absence, shown, stuck
+from coxswain.kernel.status.health import TERMINATING, adopted_later, halted, left_absent, replaced
+from coxswain.kernel.workload import ChildType, Desired, P, Workload
 
 
 @dataclass(frozen=True)
-class Target:
+class Target(Generic[P]):
     """One child: desired, live and remembered."""
 
-    parent: WebApp
-    manifest: Manifest
-    """The desired state."""
+    workload: Workload[P]
+    child_type: ChildType[P]
+    parent: P
+    desired: Desired
     live: Projection | None
-    """The object that has its name: from the store, or else as last read."""
+    """The object that has its name: from the cache, or else as last read."""
     memory: ChildMemory
     adoptable_when: str | None
-    """What an object must wait for before it may be adopted; None if it may be adopted now."""
+    """What the live object must wait for before it may be adopted; None if it may be adopted now."""
     now: float
     """Monotonic seconds."""
     prepared: frozenset[type[Action]] = frozenset()
     """Actions of this reconcile that prepared an apply: each is executed once, even if the server ignores it."""
 
     @property
+    def manifest(self) -> Manifest:
+        """The desired state."""
+        return self.desired.manifest
+
+    @property
     def is_ours(self) -> bool:
-        """Whether the live object is a child of the WebApp."""
+        """Whether the live object is a child of the parent."""
         return self.live is not None and self.live.is_child_of(self.parent)
 
     @property
@@ -58,8 +65,14 @@ class Target:
         holder = self.memory.name_holder
         return Ends.CHILD_EVENT if holder is None else holder.until
 
+    @property
+    def had(self) -> Had:
+        """The fields whose desired value the child had before."""
+        last = self.memory.last_applied
+        return Had(None) if last is None else last.had(self.manifest)
 
-def decide(target: Target) -> Action:
+
+def decide(target: Target[P]) -> Action:
     """Return what to do about a child now."""
     holder = target.memory.name_holder
     if holder is not None and not holder.is_current(target.parent.generation, target.now):
@@ -71,51 +84,45 @@ def decide(target: Target) -> Action:
         return blocked
     planned = plan_for(target, target.live)
     if planned.halted:
-        health = halted(shown(planned.halted), unknown_policies(target.parent))
+        health = halted(shown(planned.halted), target.parent.policies.unknown())
         return Wait(health, target.next_event, (*planned.halted, *planned.left))
-    hindrance = obstacle(comparable(target.manifest), target.live.content, adopting=not target.is_ours)
-    if hindrance is not None and hindrance.is_left_alone([e.difference.text for e in planned.left if e.contested]):
-        hindrance = None
-    if hindrance is not None and not hindrance.alone:
-        return _decide_obstacle(target, target.live, planned, hindrance)
-    return _decide_write(target, target.live, planned, hindrance)
+    obstacle = obstacle_of(target, target.live)
+    if obstacle is not None and obstacle.is_left_alone([e.difference.text for e in planned.left if e.contested]):
+        obstacle = None
+    if obstacle is not None and not obstacle.alone:
+        return _decide_obstacle(target, target.live, planned, obstacle)
+    return _decide_write(target, target.live, planned, obstacle)
 
 
-def plan_for(target: Target, live: Projection) -> Plan:
+def plan_for(target: Target[P], live: Projection) -> Plan:
     """Return the write plan for a live object."""
-
-    def policy(field: str) -> Policy:
-        ours = comes_back(field, target.manifest, live)
-        return Policy.ENFORCE if ours else policy_of(target.parent, target.manifest["kind"], field)
-
     return plan(
-        in_place(target.manifest, live.content),
+        target.child_type.in_place(target.manifest, live.content),
         live,
-        None if enforces_all(target.parent) else policy,
+        ownership(target.workload, target.child_type, target.parent, target.desired),
         target.memory.wars.resting(target.manifest, target.now),
         adopting=not live.is_child_of(target.parent),
     )
 
 
-def had_before(target: Target) -> Callable[[str], bool]:
-    """Return a predicate: whether the child had the desired value of a field before."""
-    last = target.memory.last_applied
-    return (lambda _: False) if last is None else partial(last.had, target.parent, target.manifest)
+def obstacle_of(target: Target[P], live: Projection) -> Obstacle | None:
+    """Return the field of a live object that cannot be changed in place."""
+    manifest = target.child_type.comparable(target.manifest)
+    return target.child_type.obstacle(manifest, live.content, not target.is_ours)
 
 
-def _decide_absent(target: Target) -> Action:
+def _decide_absent(target: Target[P]) -> Action:
     memory, manifest = target.memory, target.manifest
     if memory.attempt is not None and memory.attempt.refused is not None and memory.attempt.matches(manifest, None):
         return Wait(memory.attempt.refused, Ends.CHANGE_OR_RESYNC)
     if memory.wars.is_left_absent(manifest, target.now):
         return Wait(left_absent(), memory.wars.absence_ends(), (absence(manifest),))
-    vanished = memory.last_applied is not None and memory.deletion is None
-    return Create(successor(manifest, memory.deletion), vanished)
+    return Create(manifest, vanished=memory.last_applied is not None and memory.deletion is None)
 
 
-def _blocked(target: Target, live: Projection) -> Wait | None:
+def _blocked(target: Target[P], live: Projection) -> Wait | None:
     """Return the wait for an object that must not be written now, whatever its content."""
-    health = foreign(target.parent, live)
+    health = foreign(target.parent, target.workload.projector.kinds.parent, live)
     if health is not None:
         return Wait(health, target.next_event)
     deletion = target.memory.deletion
@@ -128,13 +135,13 @@ def _blocked(target: Target, live: Projection) -> Wait | None:
     return None
 
 
-def _decide_obstacle(target: Target, live: Projection, planned: Plan, hindrance: Obstacle) -> Action:
-    if hindrance.remedy is Remedy.BY_HAND or any(held.differs for held in planned.left):
-        return Wait(stuck(target.manifest, hindrance), target.next_event, planned.left)
-    return Replace(live, planned, hindrance)
+def _decide_obstacle(target: Target[P], live: Projection, planned: Plan, obstacle: Obstacle) -> Action:
+    if obstacle.remedy is Remedy.BY_HAND or any(held.differs for held in planned.left):
+        return Wait(stuck(target.manifest, obstacle), target.next_event, planned.left)
+    return Replace(live, planned, obstacle)
 
 
-def _decide_write(target: Target, live: Projection, planned: Plan, hindrance: Obstacle | None) -> Action:
+def _decide_write(target: Target[P], live: Projection, planned: Plan, obstacle: Obstacle | None) -> Action:
     attempt = target.memory.attempt if planned.differences else None
     if attempt is not None and not attempt.matches(planned.manifest, live):
         attempt = None
@@ -143,10 +150,19 @@ def _decide_write(target: Target, live: Projection, planned: Plan, hindrance: Ob
     if Release not in target.prepared and to_release(target.parent, live):
         return Release(live, planned)
     if not planned.differences or attempt is not None:
-        return Nothing(live, planned, hindrance)
-    count = count_to_keep(planned.manifest, live)
-    if KeepReplicas not in target.prepared and count is not None:
-        return KeepReplicas(live, planned, count)
+        return Nothing(live, planned, obstacle)
+    path = _lost(target, planned, live)
+    if Keep not in target.prepared and path is not None:
+        return Keep(live, planned, path, value_at(live.content, path))
     if TakeOver not in target.prepared and planned.rivals:
         return TakeOver(live, planned)
     return Apply(live, planned)
+
+
+def _lost(target: Target[P], planned: Plan, live: Projection) -> Path | None:
+    """Return a field whose live value an apply would remove although it should stay: nobody else owns it."""
+    for path in target.child_type.kept:
+        ours = owns(live.owned or {}, path)
+        if ours and value_at(planned.manifest, path) is None and not any(owns(e.fields, path) for e in live.others):
+            return path
+    return None

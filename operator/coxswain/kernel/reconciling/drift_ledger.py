@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
+from coxswain.kernel.conflicts.managed_fields import UNKNOWN
 from coxswain.kernel.reconciling.result import Result
+from coxswain.kernel.status.conflict_report import Conflict, Repair
 from coxswain.metrics import drift_corrected
-from coxswain.webapp.co_writers import UNKNOWN, Conflict, Repair
 
 LIMIT = 500
 """Repairs kept at most, the latest: a status that cannot be written must not cost ever more memory."""

@@ -1,17 +1,16 @@
-"""What of a reconcile a person should hear of, as Events: the first children, drift put right, and what went wrong."""
+"""The Events of a reconcile that every workload has, with their reasons."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from coxswain.kernel.api.events import EventRecord
+from coxswain.kernel.conflicts.policy import Policy
+from coxswain.kernel.objects.event_record import EventRecord
+from coxswain.kernel.objects.status_fields import Status
 from coxswain.kernel.reconciling.result import Correction, Result
-from coxswain.kernel.reconciling.scaling import notes
-from coxswain.webapp.co_writers import shown
-from coxswain.webapp.conditions import CONTESTED, POD_SECURITY_VIOLATED, READY, worst
-from coxswain.webapp.health import Level
-from coxswain.webapp.policy import Policy
-from coxswain.webapp.scaling import AUTOSCALED, kept_of
-from coxswain.webapp.spec import Status, WebApp
+from coxswain.kernel.status.conditions import CONTESTED, READY, worst
+from coxswain.kernel.status.conflict_report import shown
+from coxswain.kernel.status.health import Level
+from coxswain.kernel.workload import P, Workload
 
 _NAMED_CORRECTIONS = 3
 
@@ -19,24 +18,28 @@ _TOLD_OTHERWISE = ("Differs", "Halted", "Contested")
 """Reasons of a child's health that are no trouble, or have an Event of their own."""
 
 
-def news(
-    webapp: WebApp, results: Sequence[Result], previous: Status, present: Status, undeclared: Sequence[str] = ()
+def event_records(
+    parent: P,
+    workload: Workload[P],
+    results: Sequence[Result],
+    previous: Status,
+    present: Status,
+    *,
+    undeclared: Sequence[str] = (),
 ) -> list[EventRecord]:
-    """Return what is worth an Event: trouble or else the first children, what was put back, and who else writes.
+    """Return the Events of a reconcile: failures or else the first children, corrected drift, and other writers.
 
-    Of a paused WebApp nothing is.
+    A paused parent has none.
     """
-    if webapp.paused:
+    if parent.paused:
         return []
     found = [
         _trouble(results, previous) or _created(results, previous),
-        _scaling(webapp, results),
         _adopted(results),
         _replaced(results),
-        _drift(webapp, results, previous),
+        _drift(parent, workload, results, previous),
         _conflicts(previous, present),
         _contested(previous, present),
-        _insecure(previous, present),
         _undeclared(undeclared),
     ]
     return [occurrence for occurrence in found if occurrence is not None]
@@ -75,12 +78,13 @@ def _replaced(results: Sequence[Result]) -> EventRecord | None:
     return EventRecord("Replaced", "Replace", "; ".join(sentences)) if sentences else None
 
 
-def _drift(webapp: WebApp, results: Sequence[Result], previous: Status) -> EventRecord | None:
-    if previous.get("observedGeneration") != webapp.generation:
+def _drift(parent: P, workload: Workload[P], results: Sequence[Result], previous: Status) -> EventRecord | None:
+    if previous.get("observedGeneration") != parent.generation:
         return None
     told = {Level.HEALTHY.text, Level.PROGRESSING.text, Level.TERMINATING.text}
     were_there = {(child["kind"], child["name"]) for child in previous.get("children", []) if child["health"] in told}
     sentences = []
+    advices = {child_type.kind.kind: child_type.advice for child_type in workload.children}
     for result in results:
         child = result.child
         if result.created and not result.replaced and (child.kind, child.name) in were_there:
@@ -89,27 +93,9 @@ def _drift(webapp: WebApp, results: Sequence[Result], previous: Status) -> Event
         if foreign:
             more = f" and {len(foreign) - _NAMED_CORRECTIONS} more" if len(foreign) > _NAMED_CORRECTIONS else ""
             fields = ", ".join(_told(found) for found in foreign[:_NAMED_CORRECTIONS])
-            sentences.append(
-                f"{child.kind} {child.name} was put back: {fields}{more}{_advice(webapp, child.kind, foreign)}"
-            )
+            advice = advices[child.kind](parent, [found.difference.text for found in foreign])
+            sentences.append(f"{child.kind} {child.name} was put back: {fields}{more}{advice}")
     return EventRecord("DriftCorrected", "Apply", "; ".join(sentences)) if sentences else None
-
-
-def _scaling(webapp: WebApp, results: Sequence[Result]) -> EventRecord | None:
-    """Tell that the Deployment's replicas went over to an autoscaler, or came back from it."""
-    told = [notes(correction.difference) for result in results for correction in result.corrections]
-    wanted, found = next((each for each in told if each is not None), (None, None))
-    gone = f"no HorizontalPodAutoscaler targets Deployment {webapp.name} any more"
-    kept = kept_of(wanted)
-    if wanted == AUTOSCALED:
-        note = f"a HorizontalPodAutoscaler targets Deployment {webapp.name}: its replicas are left to that"
-        return EventRecord("Autoscaled", "Scale", note)
-    if kept is not None:
-        note = f"{gone}: it keeps {kept.replicas} replicas until spec.replicas, {kept.spec}, is changed"
-        return EventRecord("ReplicasKept", "Scale", note + _way_to_scale(webapp))
-    if found == AUTOSCALED:
-        return EventRecord("ReplicasKept", "Scale", f"{gone}: it has as many replicas as the spec says")
-    return None
 
 
 def _conflicts(previous: Status, present: Status) -> EventRecord | None:
@@ -129,13 +115,6 @@ def _contested(previous: Status, present: Status) -> EventRecord | None:
     if now.get("status") != "True" or now.get("message") == before.get("message"):
         return None
     return EventRecord("Contested", "Apply", f"left alone for a while: {now['message']}", "Warning")
-
-
-def _insecure(previous: Status, present: Status) -> EventRecord | None:
-    before, now = (_condition(found, POD_SECURITY_VIOLATED) for found in (previous, present))
-    if not now or now["message"] == before.get("message"):
-        return None
-    return EventRecord(POD_SECURITY_VIOLATED, "Check", now["message"], "Warning")
 
 
 def _undeclared(fields: Sequence[str]) -> EventRecord | None:
@@ -162,14 +141,3 @@ def _told(correction: Correction) -> str:
         return f"{difference.text} (removed{who})"
     found, wanted = (shown(difference.text, value) for value in (difference.found, difference.wanted))
     return f"{difference.text} {found} to {wanted} (changed{who})"
-
-
-def _advice(webapp: WebApp, kind: str, corrections: Sequence[Correction]) -> str:
-    scaled = kind == "Deployment" and any(found.difference.text == "spec.replicas" for found in corrections)
-    if not scaled:
-        return ""
-    return _way_to_scale(webapp)
-
-
-def _way_to_scale(webapp: WebApp) -> str:
-    return f"; to scale it: kubectl scale webapp {webapp.name} --namespace {webapp.namespace} --replicas=N"

@@ -3,27 +3,30 @@
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 from coxswain.kernel.api.errors import Refused, Sort
 from coxswain.kernel.api.writer import Writer
 from coxswain.kernel.cache.store import Key, Store
+from coxswain.kernel.conflicts.immutable import Remedy
+from coxswain.kernel.conflicts.policy import within
 from coxswain.kernel.conflicts.write_plan import Plan
+from coxswain.kernel.objects.manifests import kind_and_name
 from coxswain.kernel.objects.projection import Projection
-from coxswain.kernel.reconciling.actions import Apply, Create, KeepReplicas, Read, Release, Replace, TakeOver
+from coxswain.kernel.reconciling.actions import Apply, Create, Keep, Read, Release, Replace, TakeOver
 from coxswain.kernel.reconciling.adoption import is_released, is_watched
 from coxswain.kernel.reconciling.attempts import Attempt
-from coxswain.kernel.reconciling.decide import Target, had_before, plan_for
-from coxswain.kernel.reconciling.finding import listed, unlike
+from coxswain.kernel.reconciling.decide import Target, plan_for
 from coxswain.kernel.reconciling.generation_guard import GenerationGuard
 from coxswain.kernel.reconciling.last_applied import LastApplied
 from coxswain.kernel.reconciling.memory import Memory, NameHolder
+from coxswain.kernel.reconciling.ownership import is_note
+from coxswain.kernel.reconciling.plan_health import listed, unlike
 from coxswain.kernel.reconciling.replacement import Deletion
 from coxswain.kernel.reconciling.result import Correction, corrected, effective, foreign_places
 from coxswain.kernel.reconciling.write_wars import WHOLE
-from coxswain.webapp.health import rejected
-from coxswain.webapp.immutable import Remedy
-from coxswain.webapp.policy import within
-from coxswain.webapp.spec import Manifest
+from coxswain.kernel.status.health import rejected
+from coxswain.kernel.workload import P
 
 log = logging.getLogger(__name__)
 
@@ -61,15 +64,15 @@ class Executor:
 
     async def execute(
         self,
-        action: Read | Create | Release | KeepReplicas | TakeOver | Apply | Replace,
-        target: Target,
+        action: Read | Create | Release | Keep | TakeOver | Apply | Replace,
+        target: Target[P],
         memory: Memory,
         progress: Progress,
     ) -> None:
         """Execute an action.
 
         Raises:
-            RequestFailed: it failed; the store has learned from the answer.
+            RequestFailed: it failed; the cache has learned from the answer.
             HistoryReset: the answer was older than the object that the request was sent for.
         """
         if isinstance(action, Read):
@@ -96,17 +99,17 @@ class Executor:
                     await self._guard.check(target.parent, memory)
             raise
 
-    async def _read(self, target: Target) -> None:
+    async def _read(self, target: Target[P]) -> None:
         try:
-            self._take_in(target, await self._writer.look(target.manifest))
+            self._take_in(target, await self._writer.read(target.manifest))
         except Refused as error:
             if error.status != 404:
                 raise
             target.memory.name_holder = None
 
-    async def _create(self, action: Create, target: Target, memory: Memory, progress: Progress) -> None:
+    async def _create(self, action: Create, target: Target[P], memory: Memory, progress: Progress) -> None:
         if action.vanished:
-            # The garbage collector may be faster than the watch of WebApps.
+            # The garbage collector may be faster than the watch of the parents.
             await self._guard.check(target.parent, memory)
         await self._guard.before_a_write(target.parent, memory)
         try:
@@ -116,24 +119,24 @@ class Executor:
                 target.memory.attempt = Attempt.of(action.manifest, None, rejected(error.message))
             if error.status != 409 or error.by_admission:
                 raise
-            # The name is taken. The store knows neither by whom nor whether its WebApp is the present one.
+            # The name is taken. The cache knows neither by whom nor whether its parent is the present one.
             await self._guard.check(target.parent, memory)
-            self._take_in(target, await self._writer.look(target.manifest))
+            self._take_in(target, await self._writer.read(target.manifest))
             return
         self._store.answer(created, None)
-        log.info("created %s %s", *_named(target.manifest))
+        log.info("created %s %s", *kind_and_name(target.manifest))
         progress.created, progress.replaced = True, target.memory.deletion is not None
         target.memory.deletion = None
         if action.vanished:
             target.memory.wars.enforced(target.manifest, [WHOLE], self._clock())
-        self._learn(replace(target, manifest=action.manifest), created, None)
+        self._learn(target, created, None)
 
-    async def _apply(self, action: KeepReplicas | TakeOver | Apply, target: Target, progress: Progress) -> None:
+    async def _apply(self, action: Keep | TakeOver | Apply, target: Target[P], progress: Progress) -> None:
         live, adopting = action.live, not target.is_ours
         if progress.planned is None:
-            progress.planned = () if adopting else corrected(action.plan.differences, live, had_before(target))
-        if isinstance(action, KeepReplicas):
-            self._answered(target, await self._writer.keep_replicas(live, action.count), live)
+            progress.planned = () if adopting else _corrections(target, action)
+        if isinstance(action, Keep):
+            self._answered(target, await self._writer.keep(live, action.path, action.value), live)
             return
         if isinstance(action, TakeOver):
             self._answered(target, await self._writer.take_over(live, action.plan.rivals), live)
@@ -141,14 +144,14 @@ class Executor:
         answer = await self._writer.update(action.plan.manifest, live, force=action.plan.force)
         self._answered(target, answer, live)
         differences = listed(action.plan.differences)
-        log.info("%s %s %s: %s", "adopted" if adopting else "applied", *_named(target.manifest), differences)
+        log.info("%s %s %s: %s", "adopted" if adopting else "applied", *kind_and_name(target.manifest), differences)
         after = self._learn(target, answer, live)
         corrections = effective(progress.planned, after.differences)
         target.memory.wars.enforced(target.manifest, foreign_places(corrections), self._clock())
         progress.corrections += corrections
         progress.planned, progress.adopted = None, progress.adopted or adopting
 
-    async def _replace(self, action: Replace, target: Target, progress: Progress) -> None:
+    async def _replace(self, action: Replace, target: Target[P], progress: Progress) -> None:
         """Delete an object exactly as it was observed.
 
         The deletion is remembered before the request, since the answer may be lost although the object is deleted. An
@@ -168,12 +171,16 @@ class Executor:
         memory.deletion = replace(memory.deletion, answered=True) if memory.deletion is not None else None
         if not target.is_ours:
             self._hold(target, replace(live, going=True))
-        log.info("deleted %s %s, to create it again: %s is immutable", *_named(target.manifest), action.obstacle.field)
+        log.info(
+            "deleted %s %s, to create it again: %s is immutable", *kind_and_name(target.manifest), action.obstacle.field
+        )
         fields = [each.path for each in action.plan.differences if within(each.text, action.obstacle.field)]
         memory.wars.enforced(target.manifest, fields, self._clock())
         progress.replaced = True
 
-    async def _learn_from_conflict(self, target: Target, live: Projection, progress: Progress, error: Refused) -> None:
+    async def _learn_from_conflict(
+        self, target: Target[P], live: Projection, progress: Progress, error: Refused
+    ) -> None:
         """Read a child that has changed since it was observed.
 
         Raises:
@@ -181,9 +188,9 @@ class Executor:
                 a child that had lost our label.
         """
         if error.field_conflicts:
-            log.info("%s %s: a conflict just learned of: %s", *_named(target.manifest), error)
+            log.info("%s %s: a conflict just learned of: %s", *kind_and_name(target.manifest), error)
         try:
-            present = await self._writer.look(target.manifest)
+            present = await self._writer.read(target.manifest)
         except Refused as missing:
             if missing.status == 404:
                 self._store.forget(live.kind, Key(live.namespace, live.name), live.version + 1)
@@ -192,16 +199,16 @@ class Executor:
         if progress.planned and (present.generation != live.generation or not present.generation):
             target.memory.wars.refused(target.manifest, foreign_places(progress.planned), self._clock())
 
-    def _learn(self, target: Target, answer: Projection, before: Projection | None) -> Plan:
+    def _learn(self, target: Target[P], answer: Projection, before: Projection | None) -> Plan:
         """Remember what a write has achieved; return the plan for the object that was stored."""
         after = plan_for(target, answer)
         if after.differences or (before is not None and answer.version == before.version):
             # Something between the request and the stored object changed it: an admission policy, which would again.
             target.memory.attempt = Attempt.of(after.manifest, answer, None)
-        target.memory.last_applied = LastApplied.of(target.parent, target.manifest, unlike(after))
+        target.memory.last_applied = LastApplied.of(target.manifest, unlike(after))
         return after
 
-    def _take_in(self, target: Target, found: Projection) -> None:
+    def _take_in(self, target: Target[P], found: Projection) -> None:
         """Take in an object that was read: from now on the watch reports it, or else the next read."""
         if is_watched(target.parent, found):
             target.memory.name_holder = None
@@ -209,7 +216,7 @@ class Executor:
         else:
             self._hold(target, found)
 
-    def _answered(self, target: Target, answer: Projection, sent_for: Projection) -> None:
+    def _answered(self, target: Target[P], answer: Projection, sent_for: Projection) -> None:
         """Take in the answer of a write.
 
         Raises:
@@ -221,10 +228,17 @@ class Executor:
         else:
             self._hold(target, answer)
 
-    def _hold(self, target: Target, found: Projection) -> None:
+    def _hold(self, target: Target[P], found: Projection) -> None:
         seconds = _TERMINATING_SECONDS if found.going else self._name_interval
         target.memory.name_holder = NameHolder(found, target.parent.generation, self._clock() + seconds)
 
 
-def _named(manifest: Manifest) -> tuple[str, str]:
-    return manifest["kind"], manifest["metadata"]["name"]
+def _corrections(target: Target[P], action: Keep | TakeOver | Apply) -> tuple[Correction, ...]:
+    projector = target.workload.projector
+    return corrected(
+        action.plan.differences,
+        action.live,
+        target.had,
+        ours=(projector.manager, projector.keeper),
+        is_note=partial(is_note, target.child_type.notes),
+    )

@@ -1,28 +1,30 @@
-"""The generation guard: no write for a WebApp of the past.
+"""The generation guard: no write for a parent of the past.
 
-Watches catch up in any order. After a start, the watches of the children may be ahead of the watch of WebApps. Then the
-store holds an old WebApp, and a write for it would undo what the present one asked for. So the first write for a WebApp
-that an operator has worked on waits for a GET of it: a GET without a resourceVersion returns the most recent state
+Watches catch up in any order. After a start, the watches of the children may be ahead of the watch of the parents.
+Then the store holds an old parent, and a write for it would undo what the present one asked for. So the first write for
+a parent that an operator has worked on waits for a GET of it: a GET without a resourceVersion returns the most recent
+state
 (https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions).
 """
 
 from coxswain.kernel.api.errors import OutOfDate, Refused
 from coxswain.kernel.api.writer import Writer
 from coxswain.kernel.cache.store import Key, Store
-from coxswain.kernel.objects.kinds import CHILDREN
+from coxswain.kernel.objects.kinds import Kinds
 from coxswain.kernel.reconciling.memory import Memory
-from coxswain.webapp.spec import WebApp
+from coxswain.kernel.workload import Parent
 
 
 class GenerationGuard:
-    """Reads a WebApp before the first write for it, and after each gap in a watch."""
+    """Reads a parent before the first write for it, and after each gap in a watch."""
 
-    def __init__(self, store: Store, writer: Writer) -> None:
+    def __init__(self, store: Store, writer: Writer, kinds: Kinds) -> None:
+        self._kinds = kinds
         self._store = store
         self._writer = writer
 
-    async def before_a_write(self, parent: WebApp, memory: Memory) -> None:
-        """Read a WebApp before the first write for it, unless nobody has worked on it yet.
+    async def before_a_write(self, parent: Parent, memory: Memory) -> None:
+        """Read a parent before the first write for it, unless nobody has worked on it yet.
 
         Raises:
             OutOfDate: it has changed or is gone; a changed one is in the store now.
@@ -35,8 +37,8 @@ class GenerationGuard:
             await self.check(parent, memory)
         memory.verified, memory.doubted_since = True, None
 
-    async def check(self, parent: WebApp, memory: Memory) -> None:
-        """Read a WebApp.
+    async def check(self, parent: Parent, memory: Memory) -> None:
+        """Read a parent.
 
         Raises:
             OutOfDate: it has changed or is gone; a changed one is in the store now.
@@ -44,23 +46,23 @@ class GenerationGuard:
         """
         key = Key(parent.namespace, parent.name)
         try:
-            found = await self._writer.look_at_webapp(parent)
+            found = await self._writer.read_parent(parent)
         except Refused as error:
             if error.status != 404:
                 raise
-            raise OutOfDate(f"WebApp {key} is gone; its DELETED event will follow") from error
+            raise OutOfDate(f"{self._kinds.parent} {key} is gone; its DELETED event will follow") from error
         self._store.observe(found)
         if found.uid == parent.uid:
             memory.verified, memory.doubted_since = True, None
         if (found.uid, found.content["metadata"]["generation"]) != (parent.uid, parent.generation):
-            raise OutOfDate(f"WebApp {key} has changed since generation {parent.generation}")
+            raise OutOfDate(f"{self._kinds.parent} {key} has changed since generation {parent.generation}")
 
     def _is_doubted(self, key: Key, memory: Memory) -> bool:
-        observed = self._store.webapp(key)
+        observed = self._store.parent(key)
         newest_before = memory.doubted_since
         return newest_before is not None and (observed is None or observed.version <= newest_before)
 
     def _was_worked_on(self, key: Key) -> bool:
-        observed = self._store.webapp(key)
+        observed = self._store.parent(key)
         reported = observed is not None and observed.content["status"].get("observedGeneration", 0) > 0
-        return reported or bool(self._store.objects_of(key, *CHILDREN))
+        return reported or bool(self._store.objects_of(key, *self._kinds.children))

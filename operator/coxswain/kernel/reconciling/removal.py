@@ -1,48 +1,52 @@
-"""Removal of children that a WebApp no longer wants."""
+"""Removal of children that are no longer desired."""
 
 import logging
 from collections.abc import Collection
+from typing import Generic
 
 from coxswain.kernel.api.errors import Refused, RequestFailed
 from coxswain.kernel.api.writer import Writer
 from coxswain.kernel.cache.store import Key, Store
-from coxswain.kernel.objects.kinds import CONFIG_MAP, SERVICE, SERVICE_ACCOUNT
-from coxswain.kernel.objects.projection import Projection
-from coxswain.kernel.reconciling.finding import PATIENCE, concerns_all
+from coxswain.kernel.objects.kinds import Kind
+from coxswain.kernel.objects.projection import Named, Projection
+from coxswain.kernel.reconciling.failures import PATIENCE, concerns_all
 from coxswain.kernel.reconciling.generation_guard import GenerationGuard
 from coxswain.kernel.reconciling.memory import Memory, RemovalMemory
 from coxswain.kernel.reconciling.result import Result
-from coxswain.webapp.health import Child, not_removed, retried
-from coxswain.webapp.spec import WebApp
+from coxswain.kernel.status.health import Child, not_removed, retried
+from coxswain.kernel.workload import P, Removal, Workload
 
 log = logging.getLogger(__name__)
 
-_REMOVABLE = (SERVICE_ACCOUNT, CONFIG_MAP, SERVICE)
 
+class Remover(Generic[P]):
+    """Deletes children that are no longer desired."""
 
-class Remover:
-    """Deletes children that are no longer wanted."""
-
-    def __init__(self, store: Store, writer: Writer, guard: GenerationGuard) -> None:
+    def __init__(self, workload: Workload[P], store: Store, writer: Writer, guard: GenerationGuard) -> None:
+        self._removals = {
+            child_type.kind: child_type.removal
+            for child_type in workload.children
+            if child_type.removal is not Removal.NEVER
+        }
         self._store = store
         self._writer = writer
         self._guard = guard
 
     async def remove_unwanted(
-        self, parent: WebApp, wanted: Collection[str], memory: Memory, *, rolled_out: bool, patient: bool
+        self, parent: P, wanted: Collection[str], memory: Memory, *, in_use: Collection[Kind], patient: bool
     ) -> list[Result]:
-        """Delete the children that are not `wanted`, each given as kind/name; those that pods need, once `rolled_out`.
+        """Delete the children that are not `wanted`, each given as kind/name, except for kinds that pods still use.
 
         Returns:
             One result for each child whose deletion failed.
 
         Raises:
-            OutOfDate: the WebApp has changed.
+            OutOfDate: the parent has changed.
             Ending: the operator is ending.
             Refused: the namespace is terminating.
         """
         key, removal = Key(parent.namespace, parent.name), memory.removal
-        unwanted = [child for child in self._store.objects_of(key, *_REMOVABLE) if _place(child) not in wanted]
+        unwanted = [child for child in self._store.objects_of(key, *self._removals) if _place(child) not in wanted]
         places = {_place(child) for child in unwanted}
         removal.deleted &= {child.uid for child in unwanted}
         removal.failures = {place: count for place, count in removal.failures.items() if place in places}
@@ -50,7 +54,7 @@ class Remover:
         for child in unwanted:
             if not _removable(parent, child) or child.uid in removal.deleted:
                 continue
-            if child.kind is not SERVICE and not rolled_out:
+            if self._removals[child.kind] is Removal.WHEN_UNUSED and child.kind in in_use:
                 continue
             try:
                 await self._guard.before_a_write(parent, memory)
@@ -87,7 +91,7 @@ def _place(child: Projection) -> str:
     return f"{child.kind.kind}/{child.name}"
 
 
-def _removable(parent: WebApp, child: Projection) -> bool:
+def _removable(parent: Named, child: Projection) -> bool:
     """Tell whether a child may be deleted: ours by label and reference, written by us, and not going already."""
     referred = child.controller is not None and child.controller.uid == parent.uid
     return referred and child.label == parent.name and child.owned is not None and not child.going

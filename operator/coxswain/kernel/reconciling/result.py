@@ -1,16 +1,15 @@
 """What became of one child, as a reconcile tells of it."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 from coxswain.kernel.api.errors import RequestFailed
 from coxswain.kernel.conflicts.diff import Difference
+from coxswain.kernel.conflicts.managed_fields import ANOTHER_COXSWAIN
 from coxswain.kernel.conflicts.write_plan import Held, foreign_manager
 from coxswain.kernel.objects.field_paths import Path, owns
 from coxswain.kernel.objects.projection import Projection
-from coxswain.kernel.reconciling.scaling import notes
-from coxswain.webapp.co_writers import ANOTHER_COXSWAIN
-from coxswain.webapp.health import Child
+from coxswain.kernel.status.health import Child
 
 
 @dataclass(frozen=True)
@@ -22,14 +21,16 @@ class Correction:
     ours: bool = False
     """Whether our entry owns what was found: then the desired value is new, or another coxswain has changed it."""
     was_there: bool = True
-    """Whether the child was as the WebApp says before: else what isn't there may never have been."""
+    """Whether the child had the desired value before: otherwise a missing field was never set."""
+    is_note: bool = False
+    """Whether nothing but a note of ours differs."""
 
     @property
     def is_foreign(self) -> bool:
         """Whether someone else had made it, rather than we by what is desired now; the note on replicas is our own."""
         difference = self.difference
         changed = difference.wanted not in (None, difference.found) and not self.ours
-        removed = difference.found is None and self.was_there and notes(difference) is None
+        removed = difference.found is None and self.was_there and not self.is_note
         by_another_manager = (changed or bool(difference.rivals)) and (self.manager is not None or removed)
         return by_another_manager or self.by_another_coxswain
 
@@ -45,11 +46,27 @@ class Correction:
         return self.manager or (ANOTHER_COXSWAIN if self.by_another_coxswain else None)
 
 
-def corrected(found: Iterable[Difference], observed: Projection, had: Callable[[str], bool]) -> tuple[Correction, ...]:
-    """Return the corrections that an apply makes of an object; `had` tells which fields it was brought to before."""
+def corrected(
+    found: Iterable[Difference],
+    observed: Projection,
+    had: Callable[[str], bool],
+    *,
+    ours: Collection[str],
+    is_note: Callable[[Difference], bool],
+) -> tuple[Correction, ...]:
+    """Return the corrections that an apply makes.
+
+    Args:
+        found: the differences that it corrects.
+        observed: the object before.
+        had: whether the object had the desired value of a field before.
+        ours: our field managers.
+        is_note: whether nothing but a note of ours differs.
+    """
     owned = observed.owned or {}
     return tuple(
-        Correction(each, foreign_manager(each, observed), owns(owned, each.path), had(each.text)) for each in found
+        Correction(each, foreign_manager(each, observed, ours), owns(owned, each.path), had(each.text), is_note(each))
+        for each in found
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from coxswain.kernel.reconciling.result import Result
-from coxswain.webapp.health import DIFFERS, Health, held_back, not_listed
+from coxswain.kernel.status.health import DIFFERS, Health, held_back, not_listed
 
 
 def untouched(compared: Sequence[Result], unlisted: Mapping[str, str]) -> list[Result]:

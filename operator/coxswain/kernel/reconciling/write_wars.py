@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from coxswain.kernel.objects.edit import value_at
 from coxswain.kernel.objects.field_paths import Path, text
+from coxswain.kernel.objects.manifests import Manifest
 from coxswain.kernel.reconciling.attempts import digest
 from coxswain.settings import ContestSettings
-from coxswain.webapp.spec import Manifest
 
 WHOLE: Path = ()
 """The path of a whole object, which someone deletes again and again."""

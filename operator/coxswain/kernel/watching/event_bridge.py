@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from coxswain.kernel.cache.decode import read, read_identity
 from coxswain.kernel.objects.kinds import Kind
-from coxswain.kernel.objects.projection import Projection
+from coxswain.kernel.objects.projection import Projection, Projector
 
 
 class Activity(Enum):
@@ -46,6 +46,7 @@ class EventBridge:
     def __init__(
         self,
         main: asyncio.AbstractEventLoop,
+        projector: Projector,
         *,
         event: Callable[["EventBridge", Projection, bool], None],
         started_over: Callable[["EventBridge", Kind, str | None], None],
@@ -53,6 +54,7 @@ class EventBridge:
     ) -> None:
         """Call these in the main loop: with this feed, since an older one may still bring something."""
         self._main = main
+        self._projector = projector
         self._event = event
         self._started_over = started_over
         self._alive = alive
@@ -62,7 +64,7 @@ class EventBridge:
     def event(self, kind: Kind, change: str | None, raw: Mapping[str, Any]) -> None:
         """Take an object, or that it is gone."""
         gone = change == "DELETED"
-        observed = read_identity(kind, raw) if gone else read(kind, raw)
+        observed = read_identity(kind, raw) if gone else read(self._projector, kind, raw)
         if observed is not None:
             self._call(self._event, observed, gone)
 

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from coxswain import event_loop
 from coxswain.kernel.api.connection import Connection
+from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.watching.event_bridge import EventSink
 from coxswain.kernel.watching.kopf_watches import watch
 from coxswain.settings import WatchSettings
@@ -22,11 +23,13 @@ class KopfThread:
     def __init__(
         self,
         connect: Callable[[], Awaitable[Connection]],
+        kinds: Sequence[Kind],
         scopes: Sequence[str | None],
         settings: WatchSettings,
     ) -> None:
-        """Watch these scopes; `connect` makes a connection for each run."""
+        """Watch these kinds in these scopes; `connect` makes a connection for each run."""
         self._connect = connect
+        self._kinds = kinds
         self._scopes = scopes
         self._settings = settings
 
@@ -41,7 +44,9 @@ class KopfThread:
         request = _StopRequest()
 
         async def body() -> None:
-            await watch(await self._connect(), self._scopes, self._settings, feed, request.event())
+            await watch(
+                await self._connect(), self._kinds, self._scopes, self._settings, feed=feed, stop=request.event()
+            )
 
         def thread() -> None:
             error: BaseException | None = None

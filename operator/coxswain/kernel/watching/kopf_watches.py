@@ -12,7 +12,7 @@ from typing import Any
 import kopf
 
 from coxswain.kernel.api.connection import Connection
-from coxswain.kernel.objects.kinds import KINDS, Kind
+from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.watching.event_bridge import EventSink
 from coxswain.kernel.watching.session import Endless, session
 from coxswain.settings import WatchSettings
@@ -46,7 +46,13 @@ class _NoEssence(kopf.DiffBaseStorage):
 
 
 async def watch(
-    connection: Connection, scopes: Sequence[str | None], settings: WatchSettings, feed: EventSink, stop: asyncio.Event
+    connection: Connection,
+    kinds: Sequence[Kind],
+    scopes: Sequence[str | None],
+    settings: WatchSettings,
+    *,
+    feed: EventSink,
+    stop: asyncio.Event,
 ) -> None:
     """Run Kopf until `stop` is set.
 
@@ -56,12 +62,14 @@ async def watch(
     # When Kopf ends, each of its tasks that failed complains; what ended it is raised from here.
     asyncio.get_running_loop().set_exception_handler(lambda _, context: log.debug("Kopf: %s", context["message"]))
     registry = kopf.OperatorRegistry()
-    for kind in KINDS:
+    for kind in kinds:
         _register(registry, kind, feed)
 
     @kopf.on.login(registry=registry)
     async def login(**_: Any) -> kopf.AiohttpSession:
-        return kopf.AiohttpSession(server=connection.host, aiohttp_session=session(connection, scopes, settings, feed))
+        return kopf.AiohttpSession(
+            server=connection.host, aiohttp_session=session(connection, kinds, scopes, settings, feed)
+        )
 
     operator = asyncio.current_task()
 
@@ -73,7 +81,7 @@ async def watch(
     namespaces = [scope for scope in scopes if scope is not None]
     await kopf.operator(
         registry=registry,
-        settings=_kopf_settings(settings),
+        settings=_kopf_settings(settings, kinds),
         standalone=True,
         clusterwide=not namespaces,
         namespaces=namespaces,
@@ -99,7 +107,7 @@ def _register(registry: kopf.OperatorRegistry, kind: Kind, feed: EventSink) -> N
         feed.event(kind, event["type"], event["object"])
 
 
-def _kopf_settings(settings: WatchSettings) -> kopf.OperatorSettings:
+def _kopf_settings(settings: WatchSettings, kinds: Sequence[Kind]) -> kopf.OperatorSettings:
     made = kopf.OperatorSettings()
     made.posting.enabled = False
     made.persistence.diffbase_storage = _NoEssence()
@@ -115,7 +123,7 @@ def _kopf_settings(settings: WatchSettings) -> kopf.OperatorSettings:
     made.watching.server_timeout = settings.server_timeout
     made.watching.inactivity_timeout = settings.inactivity_timeout
     made.watching.chunk_size = settings.page_size
-    for kind in KINDS:
+    for kind in kinds:
         if kind.label_selector:
             made.watching.label_selectors[kind.group, kind.version, kind.plural] = kind.label_selector
     return made

@@ -14,7 +14,7 @@ import aiohttp
 from coxswain.kernel.api.connection import Connection
 from coxswain.kernel.api.errors import retry_after_seconds
 from coxswain.kernel.api.transport import USER_AGENT
-from coxswain.kernel.objects.kinds import KINDS
+from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.watching.event_bridge import Activity, EventSink
 from coxswain.settings import WatchSettings
 
@@ -33,10 +33,14 @@ class Endless:
 
 
 def session(
-    connection: Connection, scopes: Sequence[str | None], settings: WatchSettings, feed: EventSink
+    connection: Connection,
+    kinds: Sequence[Kind],
+    scopes: Sequence[str | None],
+    settings: WatchSettings,
+    feed: EventSink,
 ) -> aiohttp.ClientSession:
     """Return a session that tells the feed how the watches fare."""
-    collections = {kind.path(scope): (kind, scope) for kind in KINDS for scope in scopes}
+    collections = {kind.path(scope): (kind, scope) for kind in kinds for scope in scopes}
     listed: set[str] = set()
     pace = _Pace(settings.reopen_interval)
 

@@ -3,9 +3,10 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from coxswain.kernel.api.client import Client
+from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.watching.event_bridge import EventSink
 from coxswain.settings import WatchSettings
 
@@ -24,12 +25,14 @@ class Supervisor:
     def __init__(
         self,
         client: Client,
+        kinds: Sequence[Kind],
         watches: Watches,
         settings: WatchSettings,
         new_feed: Callable[[], EventSink],
     ) -> None:
-        """Ask discovery through `client`; start `watches` with a feed of its own each time."""
+        """Ask discovery through `client` for these kinds; start `watches` with a feed of its own each time."""
         self._client = client
+        self._kinds = kinds
         self._watches = watches
         self._settings = settings
         self._new_feed = new_feed
@@ -73,7 +76,7 @@ class Supervisor:
         delay = self._settings.restart_backoff
         while not self._stopping.is_set():
             try:
-                missing = await self._client.missing_kinds()
+                missing = await self._client.missing(self._kinds)
             # Whatever it is, such as a credentials plugin that prints nonsense, must not end the operator.
             except Exception as error:  # noqa: BLE001
                 self.obstacle = f"discovery failed: {str(error) or repr(error)}"

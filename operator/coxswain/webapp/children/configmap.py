@@ -1,15 +1,26 @@
 """The ConfigMap with `config` and `files`: immutable, named after its content.
 
-Pods of the old revision keep the ConfigMap they started with, and a change of the content is a rollout.
+Pods of the old revision keep the ConfigMap that they started with, and a change of the content is a rollout. The cache
+holds hashes instead of the data.
 """
 
+import hashlib
 import re
+from collections.abc import Mapping
+from typing import Any
 
+from coxswain.kernel.conflicts.immutable import Obstacle, Remedy
+from coxswain.kernel.objects.field_paths import Fields
+from coxswain.kernel.objects.manifests import Manifest
+from coxswain.kernel.objects.projection import Rules, whole
+from coxswain.kernel.workload import ChildType, Desired, Removal, World
 from coxswain.webapp.content import data
 from coxswain.webapp.identity import metadata
-from coxswain.webapp.spec import Manifest, WebApp
+from coxswain.webapp.kinds import CONFIG_MAP
+from coxswain.webapp.spec import WebApp
 
-CONFIG_HASH = re.compile(r"-[0-9a-f]{10}$")
+_MANY_KEYS = 1024
+_HASH = re.compile(r"-[0-9a-f]{10}$")
 """The end of a ConfigMap's name, after the WebApp's."""
 
 
@@ -30,3 +41,56 @@ def config_map(webapp: WebApp) -> Manifest | None:
 def config_map_name(webapp: WebApp) -> str:
     """Return the name, which carries a hash of the content."""
     return f"{webapp.name}-{webapp.content_hash}"
+
+
+def hashed(config_map: Mapping[str, Any]) -> Manifest:
+    """Return a ConfigMap with hashes in the place of its values."""
+    fields = {
+        field: {key: hashlib.sha256(value.encode()).hexdigest() for key, value in (config_map.get(field) or {}).items()}
+        for field in ("data", "binaryData")
+        if field == "data" or field in config_map
+    }
+    return {**config_map, **fields}
+
+
+def _desired(webapp: WebApp, _: World) -> Desired | None:
+    manifest = config_map(webapp)
+    return None if manifest is None else Desired(manifest)
+
+
+def _bounded(config_map: Mapping[str, Any], owned: Fields | None) -> Mapping[str, Any]:
+    """Return a ConfigMap with a bounded number of keys: of many those that we own.
+
+    A WebApp has at most 320, while a hostile one of 1 MB has 100,000, whose hashes would take several MB.
+    """
+    cut = dict(config_map)
+    for field in ("data", "binaryData"):
+        entries = config_map.get(field) or {}
+        if len(entries) > _MANY_KEYS:
+            ours = (owned or {}).get(f"f:{field}") or {}
+            kept = [key for key in entries if f"f:{key}" in ours][:_MANY_KEYS]
+            cut[field] = {key: entries[key] for key in kept}
+    return cut
+
+
+def _has_data(wanted: Manifest, live: Mapping[str, Any]) -> bool:
+    return all(live.get("data", {}).get(key) == value for key, value in wanted.get("data", {}).items())
+
+
+def _obstacle(wanted: Manifest, live: Mapping[str, Any], adopting: bool) -> Obstacle | None:
+    """Return the data if someone else has made an immutable ConfigMap with another content under our name."""
+    if not live.get("immutable") or _has_data(wanted, live):
+        return None
+    # Pods read it when they start, and wait for it.
+    return Obstacle("data", Remedy.BY_HAND if adopting else Remedy.REPLACE)
+
+
+TYPE = ChildType(
+    CONFIG_MAP,
+    _desired,
+    comparable=hashed,
+    obstacle=_obstacle,
+    is_usable=_has_data,
+    removal=Removal.WHEN_UNUSED,
+)
+RULES = Rules(lambda raw: hashed(whole(CONFIG_MAP)(raw)), trim=_bounded, namesake=lambda name: _HASH.sub("", name))

@@ -1,10 +1,11 @@
 """The container of a pod, and the volume that its files come from."""
 
+from coxswain.kernel.objects.manifests import Manifest
+from coxswain.kernel.objects.quantity import canonical
 from coxswain.webapp.canonical import quantities, without_empty
 from coxswain.webapp.children.configmap import config_map_name
 from coxswain.webapp.content import file_key
-from coxswain.webapp.quantity import canonical
-from coxswain.webapp.spec import EnvironmentVariable, Manifest, Probe, ReadinessProbe, WebApp
+from coxswain.webapp.spec import EnvironmentVariable, Probe, ReadinessProbe, WebApp
 
 CONTAINER = "app"
 FILES_VOLUME = "files"

@@ -1,11 +1,23 @@
 """The Deployment."""
 
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from coxswain.kernel.conflicts.immutable import Obstacle, Remedy
+from coxswain.kernel.objects.manifests import Manifest
+from coxswain.kernel.objects.projection import Projection
+from coxswain.kernel.status.health import Health
+from coxswain.kernel.workload import ChildType, Desired, Explanation, World
 from coxswain.webapp.canonical import without_empty
 from coxswain.webapp.children.container import container, files_volume
+from coxswain.webapp.children.deployment_health import deployment_health
 from coxswain.webapp.children.serviceaccount import service_account_name
 from coxswain.webapp.identity import REPLICAS_ANNOTATION, labels, metadata, selector
-from coxswain.webapp.scaling import Scaling
-from coxswain.webapp.spec import Manifest, WebApp
+from coxswain.webapp.kinds import CONFIG_MAP, DEPLOYMENT, POD, REPLICA_SET, SERVICE_ACCOUNT
+from coxswain.webapp.pods import diagnosis, explained
+from coxswain.webapp.replicas import REPLICAS, Scaling, scaling_of, way_to_scale
+from coxswain.webapp.spec import WebApp
 
 DEFAULT_MAX_SURGE = "25%"
 DEFAULT_MAX_UNAVAILABLE = 0
@@ -87,3 +99,67 @@ def _spread(webapp: WebApp) -> list[Manifest]:
     counted = {"labelSelector": {"matchLabels": selector(webapp.name)}}
     constraints = webapp.spec.get("topologySpreadConstraints")
     return [{**constraint, **counted} for constraint in ([default] if constraints is None else constraints)]
+
+
+def _desired(webapp: WebApp, world: World) -> Desired:
+    scaling = scaling_of(webapp, world)
+    return Desired(deployment(webapp, scaling), enforced=("spec.replicas",) if scaling.comes_back else ())
+
+
+def _obstacle(wanted: Manifest, live: Mapping[str, Any], adopting: bool) -> Obstacle | None:
+    spec, template = live.get("spec", {}), live.get("spec", {}).get("template", {})
+    if wanted["spec"]["selector"] != spec.get("selector"):
+        field = "spec.selector"
+    elif adopting and not _names(wanted["spec"]["template"]) & _names(template):
+        # Containers merge by name: the pods would have both.
+        field = "spec.template.spec.containers"
+    else:
+        return None
+    labels = template.get("metadata", {}).get("labels", {})
+    kept = _selects(wanted, labels) and _all_of_one_template(live)
+    return Obstacle(field, Remedy.REPLACE_AROUND_PODS if kept else Remedy.BY_HAND)
+
+
+def _selects(wanted: Manifest, labels: Mapping[str, str]) -> bool:
+    return all(labels.get(key) == value for key, value in wanted["spec"]["selector"]["matchLabels"].items())
+
+
+def _all_of_one_template(live: Mapping[str, Any]) -> bool:
+    """Tell whether all pods have the labels of the present template, by which a new Deployment finds them."""
+    status = live.get("status", {})
+    observed = status.get("observedGeneration", 0) >= live["metadata"].get("generation", 0)
+    return bool(observed and status.get("updatedReplicas", 0) == status.get("replicas", 0))
+
+
+def _names(template: Mapping[str, Any]) -> set[str]:
+    return {container.get("name", "") for container in template.get("spec", {}).get("containers", [])}
+
+
+def _explain(_: WebApp, live: Projection, health: Health, world: World, now: datetime) -> Explanation:
+    """Find the cause in the pods of the newest revision."""
+    replica_sets = [
+        found.content
+        for found in world.related(REPLICA_SET)
+        if found.controller is not None and found.controller.uid == live.uid
+    ]
+    pods = [found.content for found in world.related(POD) if not found.going]
+    found = diagnosis(live.content, replica_sets, pods, now)
+    return Explanation(explained(health, live.content, found), found.again)
+
+
+def _advice(webapp: WebApp, fields: Sequence[str]) -> str:
+    return way_to_scale(webapp) if "spec.replicas" in fields else ""
+
+
+TYPE = ChildType(
+    DEPLOYMENT,
+    _desired,
+    health=deployment_health,
+    explain=_explain,
+    obstacle=_obstacle,
+    identity=("spec.selector",),
+    notes=(REPLICAS_ANNOTATION,),
+    kept=(REPLICAS,),
+    needs=(SERVICE_ACCOUNT, CONFIG_MAP),
+    advice=_advice,
+)

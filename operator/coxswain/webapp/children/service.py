@@ -1,9 +1,24 @@
 """The Service in front of the pods."""
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from coxswain.kernel.conflicts.immutable import Obstacle, Remedy
+from coxswain.kernel.objects.field_paths import Fields, Path, at, element_of, spelling
+from coxswain.kernel.objects.manifests import Manifest, condition
+from coxswain.kernel.objects.projection import Projection
+from coxswain.kernel.status.health import Level
+from coxswain.kernel.workload import ChildType, Desired, Removal, World
 from coxswain.webapp.canonical import without_empty
+from coxswain.webapp.children.deployment_health import deployment_health
 from coxswain.webapp.identity import metadata, selector
-from coxswain.webapp.immutable import HEADLESS
-from coxswain.webapp.spec import IntOrString, Manifest, Port, ServicePort, WebApp
+from coxswain.webapp.kinds import DEPLOYMENT, SERVICE
+from coxswain.webapp.spec import IntOrString, Port, ServicePort, WebApp
+
+HEADLESS = "None"
+"""The clusterIP of a Service without one."""
+
+_PORTS = ("f:spec", "f:ports")
 
 
 def service(webapp: WebApp) -> Manifest | None:
@@ -73,3 +88,75 @@ def _derived(port: Port) -> Manifest:
             "appProtocol": port.get("appProtocol"),
         }
     )
+
+
+def _desired(webapp: WebApp, _: World) -> Desired | None:
+    manifest = service(webapp)
+    return None if manifest is None else Desired(manifest)
+
+
+def _is_headless(service: Mapping[str, Any]) -> bool:
+    return bool(service.get("spec", {}).get("clusterIP") == HEADLESS)
+
+
+def _obstacle(wanted: Manifest, live: Mapping[str, Any], _: bool) -> Obstacle | None:
+    """Return the clusterIP: left out, the server keeps `None` silently; the other way round it refuses."""
+    if _is_headless(wanted) == _is_headless(live):
+        return None
+    return Obstacle("spec.clusterIP", Remedy.BY_HAND, alone=True)
+
+
+def _in_place(wanted: Manifest, live: Mapping[str, Any]) -> Manifest:
+    """Return a Service without its clusterIP if that cannot be changed: it goes on serving as it is."""
+    if _is_headless(wanted) == _is_headless(live):
+        return wanted
+    return {**wanted, "spec": {key: value for key, value in wanted["spec"].items() if key != "clusterIP"}}
+
+
+def _adoptable_when(webapp: WebApp, live: Projection, world: World) -> str | None:
+    """Return what the Service must wait for before it is adopted: the pods that it will route to."""
+    deployment = world.live(DEPLOYMENT, webapp.name)
+    if deployment is None or not deployment.is_child_of(webapp):
+        return f"Deployment {webapp.name} is the WebApp's"
+    content = deployment.content
+    if condition(content, "Available").get("status") != "True":
+        return f"Deployment {webapp.name} is available"
+    selector = live.content.get("spec", {}).get("selector", {})
+    labels = content.get("spec", {}).get("template", {}).get("metadata", {}).get("labels", {})
+    if selector and selector.items() <= labels.items() and deployment_health(content).level is not Level.HEALTHY:
+        # It routes to the new pods either way, while the old ones may lack the ports that it will name.
+        return f"Deployment {webapp.name} is rolled out"
+    return None
+
+
+def _former(wanted: Manifest, live: Mapping[str, Any], entries: Sequence[Fields]) -> Sequence[Path]:
+    return _undesired_ports(wanted, live, spelling([at(fields, _PORTS) or {} for fields in entries]))
+
+
+def _undesired_ports(wanted: Mapping[str, Any], live: Mapping[str, Any], known: Sequence[str]) -> tuple[Path, ...]:
+    """Return the ports of a live Service that nobody desires any more once it is adopted.
+
+    They would lead to the new pods, which need not listen there. One without a name can't even stay beside another: the
+    API server asks for names (422 'spec.ports[0].name: Required value').
+
+    Args:
+        wanted: the desired Service.
+        live: the live one.
+        known: the elements of its ports as managedFields spell them.
+    """
+    spelled = known or ['k:{"port":0,"protocol":""}']
+    ours = [element_of(port, spelled) for port in wanted.get("spec", {}).get("ports", [])]
+    found = [element_of(port, spelled) for port in live.get("spec", {}).get("ports", [])]
+    return tuple((*_PORTS, element) for element in found if element not in ours)
+
+
+TYPE = ChildType(
+    SERVICE,
+    _desired,
+    obstacle=_obstacle,
+    in_place=_in_place,
+    identity=("spec.selector",),
+    removal=Removal.AT_ONCE,
+    adoptable_when=_adoptable_when,
+    former=_former,
+)

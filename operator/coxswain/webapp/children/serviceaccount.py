@@ -1,7 +1,10 @@
 """The ServiceAccount of the pods."""
 
+from coxswain.kernel.objects.manifests import Manifest
+from coxswain.kernel.workload import ChildType, Desired, Removal, World
 from coxswain.webapp.identity import metadata
-from coxswain.webapp.spec import Manifest, WebApp
+from coxswain.webapp.kinds import SERVICE_ACCOUNT
+from coxswain.webapp.spec import WebApp
 
 
 def service_account(webapp: WebApp) -> Manifest | None:
@@ -24,3 +27,11 @@ def service_account_name(webapp: WebApp) -> str:
     """
     account = webapp.spec.get("serviceAccount", {})
     return webapp.name if account.get("create", True) else account.get("name", "default")
+
+
+def _desired(webapp: WebApp, _: World) -> Desired | None:
+    manifest = service_account(webapp)
+    return None if manifest is None else Desired(manifest)
+
+
+TYPE = ChildType(SERVICE_ACCOUNT, _desired, removal=Removal.WHEN_UNUSED)

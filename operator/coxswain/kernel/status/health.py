@@ -1,17 +1,12 @@
-"""Observed children to their health.
+"""The health of one child."""
 
-A Deployment's health follows `kubectl rollout status` and kstatus
-(https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md); others are healthy by being there.
-"""
-
-import re
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import Any
 
-from coxswain.webapp.identity import ADOPT_ANNOTATION, MANAGED_BY
-from coxswain.webapp.quote import MESSAGE_LIMIT, abridged, reason
+from coxswain.kernel.objects.quote import MESSAGE_LIMIT, abridged, reason
+
+OPERATOR = "coxswain"
+"""The name of the operator in messages."""
 
 UNNAMED = "Failed"
 """The reason if others give one that is no word."""
@@ -70,17 +65,11 @@ class Child:
 
 
 DIFFERS = "Differs"
-ROLLING_OUT = "rolling out: "
-DELETED_AGAIN = f"deleted as often as {MANAGED_BY} creates it"
+DELETED_AGAIN = f"deleted as often as {OPERATOR} creates it"
 
 HEALTHY = Health(Level.HEALTHY)
 MISSING = Health(Level.MISSING, "Missing", "is not there yet")
 TERMINATING = Health(Level.TERMINATING, "Terminating", "is being deleted and will be made anew")
-
-
-def health(live: Mapping[str, Any]) -> Health:
-    """Return the health of a child that exists and is as desired."""
-    return _deployment(live) if live["kind"] == "Deployment" else HEALTHY
 
 
 def differs(fields: str) -> Health:
@@ -95,18 +84,17 @@ def held(state: Health, fields: str) -> Health:
     return replace(state, message=f"an admission policy of the cluster holds {fields} at another value")
 
 
-def name_taken(owner: str | None, adopt: str = "", *, allowed: bool = False) -> Health:
+def name_taken(owner: str | None, adopt: str = "", *, annotation: str = "") -> Health:
     """Return the health of a child whose name a foreign object bears; `owner` is that object's controller.
 
-    `adopt` is the command that would let it be adopted, if that helps; `allowed` tells that its annotation does so in
-    vain.
+    `adopt` is the command that allows its adoption, if that helps; `annotation` allows it already, but in vain.
     """
     whose = f"that {owner} controls" if owner else "that is not this WebApp's"
     message = f"the name is taken by an object {whose}; rename the WebApp, or delete that object"
     if adopt:
         message += f", or let it be adopted: {adopt}"
-    elif allowed:
-        message += f"; {ADOPT_ANNOTATION} doesn't help while it has a controller"
+    elif annotation:
+        message += f"; {annotation} doesn't help while it has a controller"
     return Health(Level.FOREIGN, "NameTaken", message, stalled=True)
 
 
@@ -183,42 +171,3 @@ def not_listed(message: str) -> Health:
 def held_back(needed: str, *, there: bool) -> Health:
     """Return the health of a child that waits for another one; it may be there, as it was before."""
     return Health(Level.PROGRESSING if there else Level.MISSING, "HeldBack", f"waits for the {needed}")
-
-
-def condition(live: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """Return a condition of an observed object; an empty one if it has none of that type."""
-    conditions = live.get("status", {}).get("conditions", [])
-    return next((found for found in conditions if found.get("type") == name), {})
-
-
-def _deployment(live: Mapping[str, Any]) -> Health:
-    status = live.get("status", {})
-    wanted = live.get("spec", {}).get("replicas", 1)
-    # In a rollout there are old and new ones side by side: not "3 of 2".
-    message = f"{ROLLING_OUT}{min(status.get('readyReplicas', 0), wanted)} of {wanted} pods ready"
-    if status.get("observedGeneration", 0) < live["metadata"].get("generation", 0):
-        return Health(Level.PROGRESSING, "RollingOut", message, unobserved=True, uncounted=True)
-    progress, failure = condition(live, "Progressing"), condition(live, "ReplicaFailure")
-    if progress.get("reason") == "ProgressDeadlineExceeded":
-        message = str(progress.get("message", ""))
-        return Health(Level.DEGRADED, "ProgressDeadlineExceeded", message, stalled=True, for_pods=True)
-    if failure.get("status") == "True":
-        why = str(failure.get("reason", "ReplicaFailure"))
-        return Health(Level.DEGRADED, why, _of_no_pod(str(failure.get("message", ""))), for_pods=True)
-    if is_complete(live):
-        return HEALTHY
-    uncounted = status.get("updatedReplicas", 0) == 0 < wanted
-    return Health(Level.PROGRESSING, "RollingOut", message, for_pods=True, uncounted=uncounted)
-
-
-def is_complete(deployment: Mapping[str, Any]) -> bool:
-    """Tell whether all pods of a Deployment are of its newest revision and available, as far as they are counted."""
-    status = deployment.get("status", {})
-    wanted = deployment.get("spec", {}).get("replicas", 1)
-    counts = [status.get(name, 0) for name in ("updatedReplicas", "replicas", "availableReplicas")]
-    return all(count == wanted for count in counts)
-
-
-def _of_no_pod(message: str) -> str:
-    """Return why a pod can't be made without its name, which is another one at each try."""
-    return re.sub(r'^pods "[^"]*" is forbidden: ', "a pod is forbidden: ", message)

@@ -9,15 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from coxswain.webapp.policy import Policy
-from coxswain.webapp.quote import clean
-from coxswain.webapp.spec import ConflictStatus, DriftStatus, Status
-
-UNKNOWN = "unknown"
-"""The manager of a change of which managedFields say nothing."""
-
-ANOTHER_COXSWAIN = "another coxswain"
-"""The manager of a change that was written under our own name, but not by this process."""
+from coxswain.kernel.conflicts.managed_fields import UNKNOWN
+from coxswain.kernel.conflicts.policy import Policy
+from coxswain.kernel.objects.quote import clean
+from coxswain.kernel.objects.status_fields import ConflictStatus, DriftStatus, Status
 
 COUNT_LIMIT = 100
 """Where the count of a ledger's entry stays: so often, or oftener."""

@@ -1,0 +1,48 @@
+"""The cache as seen from one parent."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from coxswain.kernel.cache.store import Key, Store
+from coxswain.kernel.objects.kinds import Kind
+from coxswain.kernel.objects.projection import Named, Projection
+from coxswain.kernel.reconciling.adoption import is_watched
+from coxswain.kernel.reconciling.memory import Memory
+from coxswain.kernel.workload import Predecessor
+
+
+@dataclass(frozen=True)
+class CacheView:
+    """A view of the cache, and of what is remembered about one parent."""
+
+    store: Store
+    parent: Named
+    memory: Memory
+    doubtful: Callable[[Kind, str], bool]
+    """Whether the cache may lack objects of a decisive kind in a namespace."""
+
+    @property
+    def key(self) -> Key:
+        """The key of the parent."""
+        return Key(self.parent.namespace, self.parent.name)
+
+    def live(self, kind: Kind, name: str) -> Projection | None:
+        """Return the object that has the name of a child: from the store, or else as last read."""
+        found = self.store.get(kind, Key(self.parent.namespace, name))
+        if found is not None and is_watched(self.parent, found):
+            return found
+        holder = self.memory.child(f"{kind.kind}/{name}").name_holder
+        return None if holder is None else holder.observed
+
+    def related(self, kind: Kind) -> Sequence[Projection]:
+        """Return the objects of a related kind that concern the parent."""
+        return self.store.objects_of(self.key, kind)
+
+    def is_doubtful(self, kind: Kind) -> bool:
+        """Tell whether the cache may lack objects of a decisive kind."""
+        return self.doubtful(kind, self.parent.namespace)
+
+    def predecessor(self, kind: Kind, name: str) -> Predecessor | None:
+        """Return the deleted object that a child replaces, until it is created."""
+        deletion = self.memory.child(f"{kind.kind}/{name}").deletion
+        return None if deletion is None else Predecessor(deletion.observed.content, deletion.manifest)

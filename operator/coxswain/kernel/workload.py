@@ -1,0 +1,199 @@
+"""The seam between kernel and workload: everything that a workload tells the kernel.
+
+The kernel reconciles any custom resource. A workload names the kinds, derives the desired children from a parent,
+judges the health of live children, and computes the status. It is pure: the kernel reads, writes and remembers.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from typing import Any, Generic, Protocol, TypeVar
+
+from coxswain.kernel.conflicts.diff import Difference
+from coxswain.kernel.conflicts.immutable import Obstacle
+from coxswain.kernel.conflicts.policy import Policies
+from coxswain.kernel.objects.event_record import EventRecord
+from coxswain.kernel.objects.field_paths import Fields, Path
+from coxswain.kernel.objects.kinds import Kind
+from coxswain.kernel.objects.manifests import Manifest
+from coxswain.kernel.objects.projection import Named, Projection, Projector
+from coxswain.kernel.objects.status_fields import Status
+from coxswain.kernel.status.conflict_report import Conflict, Repair
+from coxswain.kernel.status.health import HEALTHY, Child, Health
+from coxswain.kernel.status.urgency import Pace, StatusRules
+
+
+class Parent(Named, Protocol):
+    """A custom resource as desired."""
+
+    @property
+    def generation(self) -> int:
+        """Its generation."""
+
+    @property
+    def paused(self) -> bool:
+        """Whether nothing but the status may be written."""
+
+    @property
+    def policies(self) -> Policies:
+        """Its policies for fields of other managers."""
+
+
+P = TypeVar("P", bound=Parent)
+
+
+@dataclass(frozen=True)
+class Predecessor:
+    """An object that was deleted in order to create it again."""
+
+    live: Mapping[str, Any]
+    """Its content."""
+    desired: Manifest
+    """Its desired state at that time."""
+
+
+class World(Protocol):
+    """The cluster as seen from one parent: a view of the cache."""
+
+    def live(self, kind: Kind, name: str) -> Projection | None:
+        """Return the object that has the name of a child, whoever owns it."""
+
+    def related(self, kind: Kind) -> Sequence[Projection]:
+        """Return the objects of a related kind that concern the parent."""
+
+    def is_doubtful(self, kind: Kind) -> bool:
+        """Tell whether the cache may lack objects of a decisive kind."""
+
+    def predecessor(self, kind: Kind, name: str) -> Predecessor | None:
+        """Return the deleted object that a child replaces, until it is created."""
+
+
+@dataclass(frozen=True)
+class Desired:
+    """The desired state of one child."""
+
+    manifest: Manifest
+    enforced: tuple[str, ...] = ()
+    """Fields that are enforced whatever the policies say."""
+
+
+class Removal(Enum):
+    """The time at which a child that is no longer desired is deleted."""
+
+    NEVER = "never"
+    AT_ONCE = "at once"
+    WHEN_UNUSED = "when all children are healthy: until then, pods may need it"
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A health with its cause."""
+
+    health: Health
+    until: datetime | None = None
+    """The time at which it may change without any event."""
+
+
+def _same(manifest: Manifest) -> Manifest:
+    return manifest
+
+
+@dataclass(frozen=True)
+class ChildType(Generic[P]):
+    """One kind of child."""
+
+    kind: Kind
+    desired: Callable[[P, World], Desired | None]
+    """The desired state of the child, given the live object that has its name; None if there should be none."""
+    health: Callable[[Mapping[str, Any]], Health] = lambda _: HEALTHY
+    """The health of a live child without differences."""
+    explain: Callable[[P, Projection, Health, World, datetime], Explanation] | None = None
+    """Finds the cause of a health that other objects explain."""
+    comparable: Callable[[Manifest], Manifest] = _same
+    """A manifest in the form of projections."""
+    obstacle: Callable[[Manifest, Mapping[str, Any], bool], Obstacle | None] = lambda *_: None
+    """The field that a live object cannot take; takes the comparable manifest, the live content, and whether the
+    object is being adopted."""
+    in_place: Callable[[Manifest, Mapping[str, Any]], Manifest] = lambda manifest, _: manifest
+    """A manifest without a field that cannot be changed in place while all others can."""
+    identity: tuple[str, ...] = ()
+    """Fields that make the child what it is, besides labels and owner reference: enforced under every policy."""
+    notes: tuple[str, ...] = ()
+    """Annotations in which the operator itself keeps a note: enforced under every policy, and never drift."""
+    kept: tuple[Path, ...] = ()
+    """Fields whose live value stays when the manifest begins to leave them out."""
+    needs: tuple[Kind, ...] = ()
+    """Children that must be usable before this one is written."""
+    is_usable: Callable[[Manifest, Mapping[str, Any]], bool] = lambda *_: True
+    """Whether a live child serves those that need it, although it is not as desired."""
+    removal: Removal = Removal.NEVER
+    adoptable_when: Callable[[P, Projection, World], str | None] = lambda *_: None
+    """What an object must wait for before it is adopted; None if it may be adopted now."""
+    advice: Callable[[P, Sequence[str]], str] = lambda *_: ""
+    """The end of an Event about corrected drift in some fields: how a user reaches the change."""
+    former: Callable[[Manifest, Mapping[str, Any], Sequence[Fields]], Sequence[Path]] = lambda *_: ()
+    """Items that an adopted object must lose; takes the manifest, the live content and the entries of managedFields."""
+
+
+@dataclass(frozen=True)
+class ChildReport:
+    """The state of one child after a reconcile."""
+
+    child: Child
+    live: Projection | None = None
+    """The child, if it exists and belongs to the parent."""
+    created: bool = False
+    corrected: tuple[Difference, ...] = ()
+    """Differences that an apply corrected."""
+
+
+@dataclass(frozen=True)
+class Observations:
+    """The state of a parent's children after a reconcile."""
+
+    children: Sequence[ChildReport]
+    conflicts: Sequence[Conflict] = ()
+    """Desired fields that other managers hold."""
+    repairs: Sequence[Repair] = ()
+    """Corrected drift that no status reports yet."""
+
+    def live(self, kind: Kind) -> Projection | None:
+        """Return the live child of a kind."""
+        return next((report.live for report in self.children if report.child.kind == kind.kind and report.live), None)
+
+
+class Workload(Protocol[P]):
+    """A custom resource and its children."""
+
+    @property
+    def name(self) -> str:
+        """Name of the controller in Events: a domain and a word, such as example.com/operator."""
+
+    @property
+    def projector(self) -> Projector:
+        """Reads objects; knows the kinds, and our field manager."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Labels that make an object a child: enforced under every policy."""
+
+    @property
+    def children(self) -> Sequence[ChildType[P]]:
+        """The kinds of children, in the order in which they are written."""
+
+    @property
+    def status_rules(self) -> StatusRules:
+        """The parts of the status."""
+
+    def parse(self, observed: Projection) -> P:
+        """Return a parent as desired."""
+
+    def status(self, parent: P, found: Observations, previous: Status, now: str) -> Status:
+        """Return the status of a parent; `now` is the time of day in the form of RFC 3339 with seconds."""
+
+    def pace(self, parent: P, found: Observations) -> Pace:
+        """Return what the urgency of a status depends on."""
+
+    def events(self, parent: P, found: Observations, previous: Status, present: Status) -> list[EventRecord]:
+        """Return the Events of this workload, besides those that the kernel derives for every workload."""

@@ -1,0 +1,138 @@
+"""The WebApp's workload, as tests call it: manifests, projections and health without a cache."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from coxswain.kernel.conflicts.immutable import Obstacle
+from coxswain.kernel.conflicts.policy import Policy
+from coxswain.kernel.conflicts.write_plan import Plan, plan
+from coxswain.kernel.objects.kinds import Kind
+from coxswain.kernel.objects.manifests import Manifest
+from coxswain.kernel.objects.projection import Projection
+from coxswain.kernel.objects.status_fields import Status
+from coxswain.kernel.reconciling.ownership import ownership
+from coxswain.kernel.status.conflict_report import Conflict, Repair
+from coxswain.kernel.status.health import Child, Health
+from coxswain.kernel.status.urgency import Urgency
+from coxswain.kernel.workload import ChildReport, ChildType, Desired, Observations, Predecessor
+from coxswain.webapp.kinds import DEPLOYMENT
+from coxswain.webapp.spec import WebApp
+from coxswain.webapp.workload import WORKLOAD
+
+FIELD_MANAGER = WORKLOAD.projector.manager
+
+
+class Empty:
+    """A world without any object."""
+
+    def live(self, kind: Kind, name: str) -> Projection | None:  # noqa: ARG002
+        return None
+
+    def related(self, kind: Kind) -> Sequence[Projection]:  # noqa: ARG002
+        return ()
+
+    def is_doubtful(self, kind: Kind) -> bool:  # noqa: ARG002
+        return False
+
+    def predecessor(self, kind: Kind, name: str) -> Predecessor | None:  # noqa: ARG002
+        return None
+
+
+def desired(webapp: WebApp) -> list[Manifest]:
+    """Return the manifests of a WebApp's children that do not exist yet, in the order of writing."""
+    found = [child_type.desired(webapp, Empty()) for child_type in WORKLOAD.children]
+    return [each.manifest for each in found if each is not None]
+
+
+def observe(kind: Kind, raw: Mapping[str, Any]) -> Projection:
+    """Return the projection of an object."""
+    return WORKLOAD.projector.observe(kind, raw)
+
+
+def kind_of(manifest: Manifest) -> Kind:
+    """Return the kind of a child's manifest."""
+    return WORKLOAD.projector.kinds.of(manifest)
+
+
+def webapp_of(observed: Projection) -> WebApp:
+    """Return the WebApp that was observed."""
+    return WORKLOAD.parse(observed)
+
+
+def type_of(manifest: Manifest) -> ChildType[WebApp]:
+    """Return the type of a child."""
+    return next(child_type for child_type in WORKLOAD.children if child_type.kind.kind == manifest["kind"])
+
+
+def comparable(manifest: Manifest) -> Manifest:
+    """Return a manifest in the form of projections."""
+    return type_of(manifest).comparable(manifest)
+
+
+def health(live: Mapping[str, Any]) -> Health:
+    """Return the health of a child that is as desired."""
+    return type_of(dict(live)).health(live)
+
+
+def obstacle(wanted: Manifest, live: Mapping[str, Any], *, adopting: bool = False) -> Obstacle | None:
+    """Return the field of a live object that cannot become as desired in place."""
+    return type_of(wanted).obstacle(wanted, live, adopting)
+
+
+def in_place(wanted: Manifest, live: Mapping[str, Any]) -> Manifest:
+    """Return a manifest without a field that cannot be changed while all others can."""
+    return type_of(wanted).in_place(wanted, live)
+
+
+def policy_of(webapp: WebApp, kind: str, field: str) -> Policy:
+    """Return the policy for a field of a child."""
+    child_type = next(each for each in WORKLOAD.children if each.kind.kind == kind)
+    manifest: Manifest = {"kind": kind, "metadata": {"name": webapp.name}}
+    policy = ownership(WORKLOAD, child_type, webapp, Desired(manifest)).policy_of
+    return Policy.ENFORCE if policy is None else policy(field)
+
+
+def observations(
+    children: Sequence[Child],
+    deployment: Mapping[str, Any] | None = None,
+    *,
+    held: Sequence[Conflict] = (),
+    repairs: Sequence[Repair] = (),
+) -> Observations:
+    """Return the state of some children; the first Deployment among them is live with this content."""
+    live = None if deployment is None else Projection(DEPLOYMENT, "shop", "web", "uid", 1, False, deployment)
+    first = next((child for child in children if child.kind == DEPLOYMENT.kind), None)
+    reports = [ChildReport(child, live if child is first else None) for child in children]
+    return Observations(reports, held, repairs)
+
+
+def urgency(previous: Status, wanted: Status, replicas: int) -> Urgency:
+    """Return how soon a status of a WebApp must be written."""
+    return WORKLOAD.status_rules.urgency(previous, wanted, replicas)
+
+
+def fingerprint(status: Status) -> str:
+    """Return a digest of what a status of a WebApp says."""
+    return WORKLOAD.status_rules.fingerprint(status)
+
+
+def is_identity(kind: str, field: str) -> bool:
+    """Tell whether a field makes a child of a WebApp what it is."""
+    child_type = next(each for each in WORKLOAD.children if each.kind.kind == kind)
+    app = WebApp("shop", "web", "uid-1", 1, {"image": "web"})
+    return ownership(WORKLOAD, child_type, app, Desired({"kind": kind, "metadata": {}})).is_identity(field)
+
+
+def plan_of(
+    manifest: Manifest,
+    observed: Projection,
+    policy_of: Callable[[str], Policy] | None = None,
+    contested: Sequence[str] = (),
+    *,
+    adopting: bool = False,
+) -> Plan:
+    """Return the write plan for a child of a WebApp under some policies."""
+    app = WebApp("shop", "web", "uid-1", 1, {"image": "web"})
+    rules = replace(ownership(WORKLOAD, type_of(manifest), app, Desired(manifest)), policy_of=policy_of)
+    return plan(manifest, observed, rules, contested, adopting=adopting)
