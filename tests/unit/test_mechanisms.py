@@ -72,7 +72,7 @@ def test_the_letters_of_the_forms_stand_for_files_that_exist() -> None:
     letters = dict(re.findall(r"\*\*([A-Z])\*\*\s+`(test_\w+\.py)`", TEXT))
     assert len(letters) == 3
     assert [name for name in letters.values() if not (ROOT / "tests" / "integration" / name).exists()] == []
-    section = TEXT.partition("## What each form of it does")[2]
+    section = TEXT.partition("## The forms of resourceVersion")[2]
     forms = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in section.splitlines() if "| " in line][
         1:
     ]
