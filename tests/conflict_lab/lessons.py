@@ -1,4 +1,4 @@
-"""What each way teaches, in one sentence with the figures of a run, and whether the run bears it out. Pure."""
+"""The result for each write method, with the figures of a run, and whether the run bears it out. Pure."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ SHARED, OWN = Workload.SHARED, Workload.OWN
 
 @dataclass(frozen=True)
 class Lesson:
-    """A sentence, and the claim in it that a run may refute."""
+    """A text, and its claim, which a run may refute."""
 
     sentence: Callable[[Results], str]
     holds: Callable[[Results], bool]
@@ -53,70 +53,70 @@ def _verdict(results: Results, way: str, case: Case, verdict: Verdict) -> bool:
 def _put_version(results: Results) -> str:
     shared, own = results.most("put-version", SHARED), results.most("put-version", OWN)
     return (
-        "Nothing is lost, and the price is a 409, a read and another try for whatever came between, also where it"
-        f" concerned another field: with {shared.writers} writers an acknowledged update cost {shared.cost:.0f}"
-        f" requests on the shared field, and {own.cost:.0f} on entries that nobody else touched."
+        "No update is lost. Any write in between costs a 409, a read and a retry, even if it changed another field:"
+        f" with {shared.writers} writers an acknowledged update cost {shared.cost:.0f} requests on the shared field,"
+        f" and {own.cost:.0f} on own entries."
     )
 
 
 def _put(results: Results) -> str:
     shared, own = results.most("put", SHARED), results.most("put", OWN)
     return (
-        "The last one wins with all that it has seen: of acknowledged updates"
-        f" {_share(shared)} of the shared field's and {_share(own)} of the own entries' were lost with {own.writers}"
-        " writers, and every answer was 200."
+        "The last writer wins and overwrites the whole object with its old copy. With"
+        f" {own.writers} writers {_share(shared)} of the acknowledged updates of the shared field and {_share(own)} of"
+        " those of own entries were lost, and every answer was 200."
     )
 
 
 def _json_patch(results: Results) -> str:
     shared, own = results.most("json-patch", SHARED), results.most("json-patch", OWN)
     return (
-        "It says only what changes, so own entries need neither a read nor a retry of the client's"
-        f" ({own.acknowledged} updates, {own.lost} lost); but it writes blindly to a shared field ({_share(shared)}"
-        " lost), and to a list by index: once the list had moved, a third one's entry was overwritten."
+        "The patch holds only the change, so own entries need neither a read nor a retry by the client"
+        f" ({own.acknowledged} updates, {own.lost} lost). It overwrites a shared field blindly ({_share(shared)} lost)."
+        " It addresses a list by index: after the list had moved, it overwrote the entry of a third writer."
     )
 
 
 def _json_patch_version(results: Results) -> str:
     shared = results.most("json-patch-version", SHARED)
     return (
-        "A `test` of resourceVersion makes it as safe as a PUT with one, but the refusal is 422 `Invalid` and not 409"
-        f" ({shared.unprocessable} of {shared.writes} writes with {shared.writers} writers), which a"
-        " retry-on-conflict does not recognise."
+        "A `test` of resourceVersion makes the patch as safe as a PUT with resourceVersion. The refusal is 422"
+        f" `Invalid` instead of 409 ({shared.unprocessable} of {shared.writes} writes with {shared.writers} writers)."
+        " A retry-on-conflict helper does not recognise it."
     )
 
 
 def _json_patch_value(results: Results) -> str:
     shared, own = results.most("json-patch-value", SHARED), results.most("json-patch-value", OWN)
     return (
-        "A `test` of the old value guards just what the decision was about: nothing is lost, the shared field is"
-        f" refused with 422 ({shared.unprocessable} of {shared.writes} writes), own entries are not"
-        f" ({own.unprocessable} of {own.writes}), and an index that has moved is noticed."
+        "A `test` of the old value guards exactly the changed value. Nothing is lost: writes to the shared field are"
+        f" refused with 422 ({shared.unprocessable} of {shared.writes}), writes to own entries are not"
+        f" ({own.unprocessable} of {own.writes}), and a moved index is detected."
     )
 
 
 def _merge_patch(results: Results) -> str:
     shared, own = results.most("merge-patch", SHARED), results.most("merge-patch", OWN)
     return (
-        "It merges maps and replaces lists: with a shared field"
-        f" {_share(shared)} of the acknowledged updates were lost, and of entries of a list, which"
-        f" it can only send as a whole, {_share(own)}."
+        "It merges maps and replaces lists."
+        f" {_share(shared)} of the acknowledged updates of a shared field were lost. It can send a list only as a"
+        f" whole, and {_share(own)} of the acknowledged updates of list entries were lost."
     )
 
 
 def _merge_patch_version(results: Results) -> str:
     own = results.most("merge-patch-version", OWN)
     return (
-        "With metadata.resourceVersion in its body it is a small PUT: nothing is lost, a stale one gets 409, and the"
-        f" list is still sent as a whole ({own.cost:.0f} requests for an own entry with {own.writers} writers)."
+        "With metadata.resourceVersion in its body it behaves like a small PUT: nothing is lost, and a stale patch gets"
+        f" 409. A list is still sent as a whole ({own.cost:.0f} requests for an own entry with {own.writers} writers)."
     )
 
 
 def _strategic(results: Results) -> str:
     shared, own = results.most("strategic", SHARED), results.most("strategic", OWN)
     return (
-        "It finds entries by their merge key, so each writer sends only its own and nothing of the others is lost"
-        f" ({own.acknowledged} updates, {own.lost} lost), also when the list has moved; a shared field it overwrites"
+        "It finds list entries by merge key. Each writer sends only its own entry, and nothing is lost"
+        f" ({own.acknowledged} updates, {own.lost} lost), even after the list has moved. It overwrites a shared field"
         f" like any patch without a precondition ({_share(shared)} lost)."
     )
 
@@ -125,27 +125,28 @@ def _apply(results: Results) -> str:
     shared, own = results.most("apply", SHARED), results.most("apply", OWN)
     return (
         "Own entries are merged by key without a conflict"
-        f" ({own.acknowledged} updates, {own.lost} lost), and a field of another manager is refused with a 409 that"
-        f" names field and manager ({shared.with_causes} of {shared.conflicts}), where trying again is no remedy"
-        f" ({shared.writes} writes, increments kept: {shared.kept}); equal values are no conflict but make all their"
-        f" writers owners, of whom then none can change it ({shared.lost} of the accepted increments lost)."
+        f" ({own.acknowledged} updates, {own.lost} lost). A write to a field of another manager gets a 409 with the"
+        f" name of the field and its manager ({shared.with_causes} of {shared.conflicts}), and a retry does not help"
+        f" ({shared.writes} writes, increments kept: {shared.kept}). Equal values cause no conflict and make all their"
+        f" writers owners; after that, none of them can change the field ({shared.lost} of the accepted increments"
+        " lost)."
     )
 
 
 def _apply_force(results: Results) -> str:
     shared, own = results.most("apply-force", SHARED), results.most("apply-force", OWN)
     return (
-        f"Force takes the field and says nothing: {_share(shared)} of the acknowledged updates of the shared field"
-        f" were lost, as by a patch without a precondition; own entries lost {own.lost} of {own.acknowledged}."
+        f"Force takes the field silently: {_share(shared)} of the acknowledged updates of the shared field were lost,"
+        f" as with a patch without a precondition. Own entries lost {own.lost} of {own.acknowledged}."
     )
 
 
 def _apply_force_version(results: Results) -> str:
     shared = results.most("apply-force-version", SHARED)
     return (
-        "Force with the resourceVersion that was looked at takes only what was decided upon: nothing is lost, the 409"
-        f" has no causes ({shared.with_causes} of {shared.conflicts} have) and means look again; this is how Coxswain"
-        " writes."
+        "Force with the observed resourceVersion takes a field only in its observed state. Nothing is lost. The 409"
+        f" has no causes ({shared.with_causes} of {shared.conflicts} have) and requires another read. Coxswain"
+        " enforces fields this way."
     )
 
 
