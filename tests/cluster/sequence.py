@@ -137,7 +137,7 @@ def _news(actor: Actor, before: Sequence[Step]) -> Step | None:
 
 def table(found: Sequence[Step]) -> list[str]:
     """Return the steps as the lines of a table."""
-    lines = ["| # | ms | who | asks the API server for | answer | after news of |", "|---|---|---|---|---|---|"]
+    lines = ["| # | ms | client | request | answer | triggered by |", "|---|---|---|---|---|---|"]
     numbers = {id(step): number for number, step in enumerate(found, start=1)}
     for number, step in enumerate(found, start=1):
         news = f"{step.woken_by.thing} ({numbers[id(step.woken_by)]})" if step.woken_by else ""
