@@ -28,7 +28,7 @@ def _cpu(one: Measured) -> float | None:
 
 
 MEASURES = (
-    Measure("B1: seconds until all is true", lambda one: one.figures.get("seconds")),
+    Measure("B1: seconds to convergence", lambda one: one.figures.get("seconds")),
     Measure("B1: operator's peak memory, MB", lambda one: one.figures.get("operator peak MB")),
     Measure("B1: requests of the operator", lambda one: float(sum(one.requests.values()))),
     Measure("B1: CPU seconds, operator and servers", _cpu),

@@ -4,13 +4,13 @@ from bench.aims import verdicts
 from bench.results import Machine, Measured, Results
 from bench.tables import number, requests, rows_of, table, waves
 
-ABOUT = """The rig: etcd with fsync, one API server with priority and fairness, the controller manager at 500 requests a
-second, KWOK for the pods, the audit log as the only counter of requests; all on the {cores} cores of one machine,
-servers, load and peer together. Each run of a peer has a cluster of its own; the peers take turns, and another one
-begins each round. Figures are of up to {rounds} rounds: median (minimum to maximum), or the one number of a single
-round; compare the ratios, not the seconds.
-A run whose end was not what was asked for (O1), or in whose quiet window the peer wrote (O3), is void and counts for
-nothing: {void} of {all} runs."""
+ABOUT = """The test rig has etcd with fsync, one API server with priority and fairness, the controller manager with a
+limit of 500 requests a second, and KWOK for the pods. Only the audit log counts requests. Servers, load and peer share
+the {cores} cores of one machine. Each run of a peer has its own cluster. The peers take turns, and each round starts
+with another peer. Figures come from up to {rounds} rounds: median (minimum to maximum), or a single number for a single
+round. Compare the ratios, not the seconds.
+A run is void if its final state was wrong (O1) or if the peer wrote in its quiet window (O3). Void runs are excluded:
+{void} of {all} runs."""
 
 
 def page(results: Results) -> str:
@@ -20,40 +20,40 @@ def page(results: Results) -> str:
     about = ABOUT.format(cores=results.machine.cores, rounds=rounds, void=len(void), all=len(results.measured))
     parts = [
         f"{_machine(results.machine)}{_commits(results)}\n\n{about}",
-        f"## What was aimed at\n\n{verdicts(results)}",
+        f"## Targets\n\n{verdicts(results)}",
         (
-            "## B1: until all is true\n\nN WebApps are created, 16 at a time, by another process, which watches from"
-            " outside: T is from its first request until each is Ready at its generation and its Deployment, with"
-            " that image, is available. p50 and p99 are of single WebApps, in seconds.\n\n"
+            "## B1: time to convergence\n\nAnother process creates N WebApps, 16 at a time, and watches them. T is the"
+            " time from its first request until each WebApp is Ready at its generation and its Deployment is available"
+            " with that image. p50 and p99 are for single WebApps, in seconds.\n\n"
             f"{waves(results, 'B1')}\n\n![How things grow](benchmarks.svg)"
         ),
         (
-            "## B2: requests for each WebApp\n\nFrom the audit log, by the peer's user.\n\n### Create\n\n"
+            "## B2: requests for each WebApp\n\nCounted in the audit log by the user of the peer.\n\n### Create\n\n"
             f"{requests(results, 'B1')}\n\n### A changed image\n\n{requests(results, 'B5')}\n\n### Delete\n\n"
             f"{requests(results, 'B2 delete')}"
         ),
-        f"## B5: another image for all\n\n{waves(results, 'B5')}",
-        "## B0: bare writes\n\nFour children and a status for each, with nothing else, so many requests at a time.\n\n"
+        f"## B5: a new image for all WebApps\n\n{waves(results, 'B5')}",
+        "## B0: bare writes\n\nOnly the writes of four children and a status for each WebApp, by concurrency.\n\n"
         + rows_of(results, "B0", ("writes per second", "p50", "p99", "API server CPU", "etcd CPU")),
-        "## B3: nothing changes\n\n" + rows_of(results, "B3", _B3, label="WebApps"),
-        "## B4: a foreign edit or delete each second\n\nSeconds until it is as it should be.\n\n"
+        "## B3: idle\n\n" + rows_of(results, "B3", _B3, label="WebApps"),
+        "## B4: a foreign edit or delete each second\n\nSeconds until the drift is corrected.\n\n"
         + rows_of(results, "B4", ("edits", "p50", "p99", "slowest", "unhealed"), label="WebApps"),
         "## B6: killed and started again\n\n" + rows_of(results, "B6", _B6, label="WebApps"),
-        "## B7: memory\n\nResident, of the operator; the peak is that of creating all at once.\n\n"
+        "## B7: memory\n\nResident memory of the operator. The peak occurs while all WebApps are created at once.\n\n"
         + rows_of(results, "B7", ("MB without WebApps", "MB", "peak MB"), label="WebApps"),
         (
-            "## B9: a storm on one WebApp\n\nSo many write to one WebApp without a pause, for 20 s, while one of 99"
-            " quiet ones gets another image every 0.25 s. Aside, the same writers write to an object of another group,"
-            " with the WebApp's schema and rules, that no operator looks at: that is what they cost the servers.\n\n"
-            + rows_of(results, "B9", _B9)
+            "## B9: a storm on one WebApp\n\nA number of writers write to one WebApp without a pause for 20 s. Every"
+            " 0.25 s one of 99 quiet WebApps gets another image. In the cases named aside, the same writers write to an"
+            " object of another API group with the schema and rules of the WebApp. No operator watches it, so these"
+            " cases show the cost of the writers to the servers.\n\n" + rows_of(results, "B9", _B9)
         ),
         (
-            "## B10: the API server away\n\nKilled, or a proxy that refuses everything, with five edits meanwhile; the"
-            " seconds are from its return. The requests are those after it. Where it was killed, the controller manager"
-            " and the nodes were cut off too, and have to come back before anything is Ready.\n\n"
+            "## B10: outage of the API server\n\nThe API server is killed, or a proxy refuses all requests. Five edits"
+            " happen during the outage. Seconds and requests count from the return of the API server. After a kill, the"
+            " controller manager and the nodes must reconnect before any WebApp is Ready.\n\n"
             + rows_of(results, "B10", _B10)
         ),
-        f"## Where the time goes\n\n{_profile(results)}",
+        f"## CPU profile\n\n{_profile(results)}",
     ]
     if void:
         parts.append("## Void\n\n" + "\n".join(f"- {_void(each)}" for each in void))
@@ -91,7 +91,7 @@ def _profile(results: Results) -> str:
     rows = [[part, *(number(found.get(part, 0.0)) for found in results.profile.values())] for part in parts]
     used = [sum(value for part, value in found.items() if part != "waiting") for found in results.profile.values()]
     rows.append(["**all but waiting**", *(number(round(value, 2)) for value in used)])
-    return "Seconds of the operator.\n\n" + table(["", *results.profile], rows)
+    return "Seconds of the operator in each part.\n\n" + table(["", *results.profile], rows)
 
 
 def _void(one: Measured) -> str:

@@ -11,7 +11,7 @@ RESULTS = DOCS / "benchmarks.json"
 PAGE = DOCS / "benchmarks.md"
 CHART = DOCS / "benchmarks.svg"
 BEGIN = "<!-- measured: written by make bench -->"
-END = "<!-- end of what was measured -->"
+END = "<!-- end of the measurements -->"
 
 
 def render() -> None:
