@@ -1,8 +1,7 @@
-"""docs/faults.md: what was tried, what was survived, and on which broken operator each test was seen to fail.
+"""docs/faults.md: the tests, their results, and the broken operator on which each test failed.
 
-`python -m faults.render` writes the page anew, from what `make faults` and `make faults-proof` left. Each row says at
-which commit and on which day it was measured. Results of tests that are no more, or name another break by now, are left
-out.
+`python -m faults.render` writes the page from the results of `make faults` and `make faults-proof`. Each row names its
+commit and date. Results of deleted tests, and of tests that now name another break, are omitted.
 """
 
 import contextlib
@@ -24,8 +23,8 @@ BEGIN = "<!-- results: written by make faults -->"
 END = "<!-- end of results -->"
 
 NOT_TRIED = {
-    "F18": "it waits for more than one replica, with a Lease",
-    "F21": "there is no earlier release to upgrade from",
+    "F18": "requires more than one replica, with a Lease",
+    "F21": "requires an earlier release as the start of an upgrade",
 }
 """Faults of the table that wait for parts that come later; never counted."""
 
@@ -79,26 +78,26 @@ def render(survived: Sequence[Result], proved: Sequence[Result]) -> str:
     scales = ", ".join(sorted({f"{result.scale:g}" for result in tried}))
     lines = [
         f"{len(tried)} tests, {runs} runs, at a time scale of {scales}:",
-        f"{len(passed)} survived, {len(tried) - len(passed)} not.",
-        f"On an operator broken on purpose {len(caught)} of {len(proved)} failed as they must.",
+        f"{len(passed)} passed, {len(tried) - len(passed)} failed.",
+        f"On a deliberately broken operator, {len(caught)} of {len(proved)} tests failed as required.",
         "",
-        f"Survival was measured at {_measured(tried)}; the proofs at {_measured(proved)}.",
+        f"Tests measured at {_measured(tried)}; proofs at {_measured(proved)}.",
         "",
-        "| fault | tried | runs | judged by | survived | slowest recovery, s | waits, s (in the table) | measured at |",
+        "| fault | test | runs | judged by | passed | slowest recovery, s | waits, s (in the table) | measured at |",
         "|---|---|---|---|---|---|---|---|",
         *(_row(together) for together in _grouped(tried)),
         "",
-        "### Not tried",
+        "### Not tested",
         "",
         *(f"- {fault}: {why}." for fault, why in NOT_TRIED.items()),
         "",
-        "### Seen to fail",
+        "### Proof of failure",
         "",
-        "Each test ran once more on each operator that lacks what it is about; of many parameters one was taken. That",
-        "operator survived the same script without its faults before (or what the break names in its place), and its",
-        "process lived. *Named* is the oracle that had to find it; `test` is an assertion of the test itself.",
+        "Each test ran once more on each operator without the tested mechanism, with one of its parameters. Before,",
+        "this operator survived the script without its faults (or the script named by the break), and its process",
+        "stayed alive. *Named* is the oracle that must reject the run; `test` is an assertion of the test itself.",
         "",
-        "| fault | test | the operator was broken so | named | caught | found | measured at |",
+        "| fault | test | broken operator | named | caught | found | measured at |",
         "|---|---|---|---|---|---|---|",
         *(_proof(result) for result in sorted(proved, key=_order)),
     ]
