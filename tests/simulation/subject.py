@@ -1,6 +1,6 @@
 """The operator under simulation: its life, and the few private parts of it that invariants need.
 
-Nothing else in this package knows the operator from inside; all else speaks HTTP and `Feed`.
+Nothing else in this package knows the operator from inside; all else speaks HTTP and `EventSink`.
 """
 
 import asyncio
