@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from cluster.control_plane import ControlPlane
 from cluster.kubectl import KubectlError
-from cluster.operator_process import OperatorProcess
+from cluster.operator_process import LogTail, OperatorProcess
 from cluster.samples import NAMESPACE, POLL_SECONDS, ROOT, apply_samples, draw, say
 
 QUIET_SECONDS = 2.0
@@ -131,10 +131,10 @@ def _stay(cluster: ControlPlane, operator: OperatorProcess) -> None:
     say(f'  export KUBECONFIG={cluster.kubeconfig} PATH="{cluster.directory / "bin"}:$PATH"')
     _propose()
     say("\nWhat the operator logs shows here; Ctrl-C ends it all.")
-    log = _Log(operator)
+    log = LogTail(operator.log)
     try:
         while True:
-            log.show()
+            _show(log)
             _check(cluster, operator)
             time.sleep(POLL_SECONDS)
     except KeyboardInterrupt:
@@ -142,7 +142,7 @@ def _stay(cluster: ControlPlane, operator: OperatorProcess) -> None:
 
 
 def _try(cluster: ControlPlane, operator: OperatorProcess) -> None:
-    log = _Log(operator)
+    log = LogTail(operator.log)
     for trial in TRIALS:
         say(f"\n$ {trial.command}\n# {trial.shows}")
         try:
@@ -151,7 +151,7 @@ def _try(cluster: ControlPlane, operator: OperatorProcess) -> None:
             say(error.stderr.rstrip())
         quiet_since = time.monotonic()
         while time.monotonic() - quiet_since < QUIET_SECONDS:
-            if log.show():
+            if _show(log):
                 quiet_since = time.monotonic()
             _check(cluster, operator)
             time.sleep(POLL_SECONDS)
@@ -159,21 +159,12 @@ def _try(cluster: ControlPlane, operator: OperatorProcess) -> None:
     draw(cluster.kubectl)
 
 
-class _Log:
-    """The operator's log from now on."""
-
-    def __init__(self, operator: OperatorProcess) -> None:
-        self._operator = operator
-        self._shown = len(operator.logged())
-
-    def show(self) -> bool:
-        """Print the lines that have come since; tell whether there were any."""
-        text = self._operator.logged()
-        new = text[self._shown : text.rfind("\n") + 1]
-        self._shown += len(new)
-        for line in new.splitlines():
-            say(f"  operator: {line}")
-        return bool(new)
+def _show(log: LogTail) -> bool:
+    """Print the new lines of the operator's log; tell whether there were any."""
+    lines = log.lines()
+    for line in lines:
+        say(f"  operator: {line}")
+    return bool(lines)
 
 
 def _check(cluster: ControlPlane, operator: OperatorProcess) -> None:

@@ -78,3 +78,23 @@ class OperatorProcess:
         if not self.log.exists():
             return ""
         return self.log.read_bytes()[self._offset :].decode(errors="replace")
+
+
+class LogTail:
+    """The lines that a log file gets from now on."""
+
+    def __init__(self, log: Path) -> None:
+        """Begin at the present end of the file, which need not exist yet."""
+        self._log = log
+        self._offset = log.stat().st_size if log.exists() else 0
+
+    def lines(self) -> list[str]:
+        """Return the complete lines since the last call."""
+        if not self._log.exists():
+            return []
+        with self._log.open("rb") as log:
+            log.seek(self._offset)
+            new = log.read()
+        complete = new[: new.rfind(b"\n") + 1]
+        self._offset += len(complete)
+        return complete.decode(errors="replace").splitlines()

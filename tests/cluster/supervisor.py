@@ -75,6 +75,11 @@ class Folder:
         except FileNotFoundError:
             return None
 
+    def is_up(self) -> bool:
+        """Whether a cluster runs here and is ready."""
+        state = self.read()
+        return state is not None and state.alive() and state.ready
+
     def write(self, state: State) -> None:
         partial = self.root / ".state.json.partial"
         partial.write_text(json.dumps(asdict(state)), encoding="utf-8")
@@ -106,10 +111,9 @@ def up(root: Path, options: Sequence[str], progress: Progress) -> str:
     programs = find_programs(progress)
     root.mkdir(parents=True, exist_ok=True)
     with folder.locked():
-        state = folder.read()
-        if state is not None and state.alive() and state.ready:
+        if folder.is_up():
             return "it is up already\n" + usage(folder)
-        _end(state)
+        _end(folder.read())
         folder.clear()
         folder.kubectl.symlink_to(programs["kubectl"].path)
         _start(folder, options, progress)
