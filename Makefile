@@ -1,20 +1,15 @@
-# `make` alone lists the targets. Python and Go are all that they need.
+# `make` prints the targets. They need Python and Go; those of kind need Docker.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Test files run so many at a time, each on a Kubernetes of its own (about 700 MB).
+# The number of test files that run at a time. Each starts its own Kubernetes, of about 700 MB.
 JOBS ?= 2
-# The fault suite's waits (and the operator's timeouts with them), in parts of what docs/faults.md says.
+# The factor for the waits of the fault suite and the timeouts of its operator. 1 is as in docs/faults.md.
 SCALE ?= 0.1
 export PYTHONPATH := operator:tests
 FAULTS := $(BIN)/pytest tests/faults --timeout 1500 --numprocesses $(JOBS) --dist loadfile --time-scale $(SCALE)
 
 .DEFAULT_GOAL := help
-.PHONY: help check format golden test figures unit demo cluster-up cluster-down programs constraints clean sequence
-.PHONY: simulate simulate-proof bench bench-quick mutants conflict-lab semantics faults faults-proof faults-ci replay docker-engine image manifests kind-up kind-down kind-demo kind-test
-
-help: ## list the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 $(VENV)/.ready: pyproject.toml constraints.txt
 	@echo "making the environment in $(VENV) (from pyproject.toml and constraints.txt)"
@@ -23,105 +18,159 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 	@$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	@touch $@
 
-check: $(VENV)/.ready ## formatting, lint, types, layers
+##@ Development
+
+.PHONY: help
+help: ## Print this list.
+	@awk 'BEGIN {FS = ":.*## "; print "Usage: make TARGET [VARIABLE=value]"} \
+		/^##@ / {printf "\n%s\n", substr($$0, 5)} \
+		/^[a-z-]+:.*## / {printf "  %-16s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: check
+check: $(VENV)/.ready ## Check formatting, lint, types, import layers and the links of the docs.
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/mypy tests/conftest.py tests/unit tests/integration tests/kind tests/faults
 	$(BIN)/lint-imports
+	$(BIN)/mkdocs build --strict
 
-format: $(VENV)/.ready ## format the code, sort its imports
+.PHONY: format
+format: $(VENV)/.ready ## Format the code and sort its imports.
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-unit: $(VENV)/.ready ## the tests that need no Kubernetes
+.PHONY: dev
+dev: $(VENV)/.ready ## Run the operator on a throwaway cluster, and restart it after each change. ARGS="--log-level debug"
+	@$(BIN)/python -m cluster.dev $(if $(ARGS),-- $(ARGS))
+
+.PHONY: demo
+demo: $(VENV)/.ready ## Show the operator and two WebApps on a throwaway cluster.
+	@$(BIN)/python -m cluster.demo
+
+.PHONY: cluster-up
+cluster-up: $(VENV)/.ready ## Start a throwaway cluster and leave it running.
+	@$(BIN)/python -m cluster up
+
+.PHONY: cluster-down
+cluster-down: $(VENV)/.ready ## Stop that cluster and remove its data.
+	@$(BIN)/python -m cluster down
+
+.PHONY: programs
+programs: $(VENV)/.ready ## Find, download or build the programs of the throwaway cluster.
+	@$(BIN)/python -m cluster programs
+
+.PHONY: image
+image: $(VENV)/.ready ## Build the image of the operator with Docker.
+	@$(BIN)/python -m cluster.kind image
+
+.PHONY: manifests
+manifests: $(VENV)/.ready ## Render manifests/coxswain.yaml.
+	@$(BIN)/python -m cluster.render
+
+.PHONY: constraints
+constraints: $(VENV)/.ready ## Pin the installed packages in constraints.txt.
+	@{ head -n 1 constraints.txt; $(BIN)/pip freeze --exclude-editable; } > $(VENV)/constraints.txt
+	@mv $(VENV)/constraints.txt constraints.txt
+
+.PHONY: clean
+clean: ## Remove the environment, the caches of the tools and build/. The cache of programs stays.
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+##@ Tests
+
+.PHONY: unit
+unit: $(VENV)/.ready ## Run the unit tests. They need no Kubernetes.
 	$(BIN)/pytest tests/unit
 
-golden: $(VENV)/.ready ## write the golden files anew, for `git diff` to judge
-	UPDATE_GOLDEN=1 $(BIN)/pytest -q tests/unit/test_children.py -k golden
-
-test: $(VENV)/.ready programs ## pure parts, a real API server, the quick ones of the fault suite
+.PHONY: test
+test: $(VENV)/.ready programs ## Run unit and integration tests, the quick fault tests and a short simulation.
 	$(BIN)/pytest --numprocesses $(JOBS) --dist loadfile -m "not semantics and not large"
 	$(FAULTS) -m quick
 	$(BIN)/python -m simulation --seeds 400 --floor 3
 
-semantics: $(VENV)/.ready programs ## what the API server does with versions, watches and concurrent writes; large objects
+.PHONY: golden
+golden: $(VENV)/.ready ## Write the golden files again. Review the change with git diff.
+	UPDATE_GOLDEN=1 $(BIN)/pytest -q tests/unit/test_children.py -k golden
+
+.PHONY: semantics
+semantics: $(VENV)/.ready programs ## Test how the API server treats versions, watches and concurrent writes; test large objects.
 	$(BIN)/pytest tests/integration --numprocesses $(JOBS) --dist loadfile -m "semantics or large"
 
-faults: $(VENV)/.ready programs ## all faults; ONLY=words chooses, SCALE=1 waits as long as the table says; docs/faults.md
+.PHONY: faults
+faults: $(VENV)/.ready programs ## Run the fault suite. ONLY="F7", SCALE=1 for the waits of docs/faults.md.
 	$(FAULTS) $(if $(ONLY),-k "$(ONLY)") --results .faults/survived.json
 	$(BIN)/python -m faults.render
 
-faults-proof: $(VENV)/.ready programs ## all faults on operators broken on purpose: each must be caught; docs/faults.md
+.PHONY: faults-proof
+faults-proof: $(VENV)/.ready programs ## Run the fault suite on operators broken on purpose. Each test must fail. ONLY="F7"
 	$(FAULTS) $(if $(ONLY),-k "$(ONLY)") --prove --results .faults/proved.json
 	$(BIN)/python -m faults.render
 
-faults-ci: $(VENV)/.ready programs ## what .ci/run tries of them: about ten minutes
+.PHONY: faults-ci
+faults-ci: $(VENV)/.ready programs ## Run the fault tests of CI, which take about ten minutes.
 	$(FAULTS) -m "ci and not quick"
 
-replay: $(VENV)/.ready programs ## play the script of a failed run again: SCRIPT=.faults/NAME/script.json ORACLES=O1,O3
+.PHONY: replay
+replay: $(VENV)/.ready programs ## Replay the script of a failed fault test. SCRIPT=.faults/NAME/script.json ORACLES=O1,O3 RESYNC=1
 	$(BIN)/python -m faults.replay $(SCRIPT) $(if $(ORACLES),--oracles $(ORACLES)) $(if $(RESYNC),--resync) --time-scale $(SCALE)
 
-mutants: $(VENV)/.ready ## small changes to the kernel, one at a time: each must be noticed by a test; ONLY=words chooses
-	$(BIN)/python -m mutation $(ONLY)
-
-simulate: $(VENV)/.ready ## a minute of random scripts in virtual time; SECONDS=600, SEEDS=n, SEED=n or SCRIPT=file; docs/simulation.md
+.PHONY: simulate
+simulate: $(VENV)/.ready ## Run random scripts in virtual time for a minute. SECONDS=600, SEEDS=950, SEED=7 or SCRIPT=file.json
 	$(BIN)/python -m simulation $(if $(SEED),--seed $(SEED)) $(if $(SCRIPT),--script $(SCRIPT)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEEDS),--seeds $(SEEDS))
 
-simulate-proof: $(VENV)/.ready ## operators with known defects: how many seeds until each is found; ONLY="K1 K33"; docs/simulation.md
+.PHONY: simulate-proof
+simulate-proof: $(VENV)/.ready ## Run the simulation on operators with known defects. ONLY="K1 K33"
 	$(BIN)/python -m simulation.prove $(ONLY)
 
-conflict-lab: $(VENV)/.ready programs ## what is lost when many write to one object, by each way of writing; docs/conflicts.md
-	$(BIN)/python -m conflict_lab
+.PHONY: mutants
+mutants: $(VENV)/.ready ## Make small changes to the kernel, one at a time. A test must notice each. ONLY=words
+	$(BIN)/python -m mutation $(ONLY)
 
-bench: $(VENV)/.ready programs ## hours: beside what users would pick instead; BENCH="--only B6 --rounds 1"; docs/benchmarks.md
-	$(BIN)/python -m bench $(BENCH)
+##@ Kind
 
-bench-quick: $(VENV)/.ready programs ## what a change of the loop did, in two minutes: 50 WebApps, beside the bare writer
-	$(BIN)/python -m bench --quick
-
-figures: $(VENV)/.ready programs ## what things cost, in requests, measured now
-	$(BIN)/pytest --capture=no --quiet tests/integration/test_requests.py tests/integration/test_restart.py
-
-programs: $(VENV)/.ready ## find, download or build what the throwaway Kubernetes consists of
-	@$(BIN)/python -m cluster programs
-
-cluster-up: $(VENV)/.ready ## start a throwaway Kubernetes and leave it running
-	@$(BIN)/python -m cluster up
-
-cluster-down: $(VENV)/.ready ## stop it again
-	@$(BIN)/python -m cluster down
-
-demo: $(VENV)/.ready ## a Kubernetes, the operator and a WebApp, in one command
-	@$(BIN)/python -m cluster.demo
-
-sequence: $(VENV)/.ready ## docs/sequence.md anew: from kubectl apply to Ready, drawn from an audit log
-	@$(BIN)/python -m cluster.sequence_page
-
-image: $(VENV)/.ready ## the operator's image, in Docker
-	@$(BIN)/python -m cluster.kind image
-
-manifests: $(VENV)/.ready ## render manifests/coxswain.yaml anew
-	@$(BIN)/python -m cluster.render
-
-docker-engine: $(VENV)/.ready ## a running Docker engine: on Debian, as root, one is installed and started
-	@$(BIN)/python -m cluster.kind engine
-
-kind-up: $(VENV)/.ready ## a kind cluster of three nodes, left running
+.PHONY: kind-up
+kind-up: $(VENV)/.ready ## Start a kind cluster of three nodes and leave it running.
 	@$(BIN)/python -m cluster.kind up
 
-kind-down: $(VENV)/.ready ## delete it
+.PHONY: kind-down
+kind-down: $(VENV)/.ready ## Delete that cluster.
 	@$(BIN)/python -m cluster.kind down
 
-kind-demo: $(VENV)/.ready ## the operator's image and the samples on that cluster
+.PHONY: kind-demo
+kind-demo: $(VENV)/.ready ## Install the operator and the samples on that cluster.
 	@$(BIN)/python -m kind.demo
 
-kind-test: $(VENV)/.ready ## the operator as users install it, on real nodes: rollouts, drains, crashes
+.PHONY: kind-test
+kind-test: $(VENV)/.ready ## Test the image and the manifests on a kind cluster: rollouts, drains, crashes. About ten minutes.
 	$(BIN)/pytest tests/kind
 
-constraints: $(VENV)/.ready ## pin what is installed now
-	@{ head -n 1 constraints.txt; $(BIN)/pip freeze --exclude-editable; } > $(VENV)/constraints.txt
-	@mv $(VENV)/constraints.txt constraints.txt
+.PHONY: docker-engine
+docker-engine: $(VENV)/.ready ## Install and start Docker. On Debian, as root.
+	@$(BIN)/python -m cluster.kind engine
 
-clean: ## remove the environment and the caches of the tools (not the per-user cache of programs)
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+##@ Benchmarks and documentation
+
+.PHONY: bench
+bench: $(VENV)/.ready programs ## Run the benchmarks next to other operators, for hours. BENCH="--only B6 --rounds 1"
+	$(BIN)/python -m bench $(BENCH)
+
+.PHONY: bench-quick
+bench-quick: $(VENV)/.ready programs ## Compare 50 WebApps with a bare writer, in two minutes.
+	$(BIN)/python -m bench --quick
+
+.PHONY: figures
+figures: $(VENV)/.ready programs ## Count the requests of the operator, for the README.
+	$(BIN)/pytest --capture=no --quiet tests/integration/test_requests.py tests/integration/test_restart.py
+
+.PHONY: conflict-lab
+conflict-lab: $(VENV)/.ready programs ## Compare ways of concurrent writing, for docs/conflicts.md.
+	$(BIN)/python -m conflict_lab
+
+.PHONY: sequence
+sequence: $(VENV)/.ready ## Draw docs/sequence.md from the audit log of one WebApp.
+	@$(BIN)/python -m cluster.sequence_page
+
+.PHONY: docs
+docs: $(VENV)/.ready ## Build the docs as a website in build/docs.
+	$(BIN)/mkdocs build --strict

@@ -1,5 +1,6 @@
 """Rules of the tree that no tool checks."""
 
+import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -18,3 +19,13 @@ def test_files_are_short() -> None:
         if (lines := len(path.read_text().splitlines())) > 350
     }
     assert long == {}
+
+
+def test_make_help_lists_each_target_and_none_of_them_is_a_file() -> None:
+    """`docs` is a folder too: without .PHONY make would take it for built."""
+    text = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z-]+):", text, re.MULTILINE))
+    assert {"check", "test", "dev", "docs"} <= targets
+    assert set(re.findall(r"^\.PHONY: ([a-z-]+)$", text, re.MULTILINE)) == targets
+    assert set(re.findall(r"^([a-z-]+):.* ## \S", text, re.MULTILINE)) == targets
+    assert text.index("##@ ") < min(text.index(f"\n{target}:") for target in targets)
