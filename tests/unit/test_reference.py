@@ -13,19 +13,19 @@ from typing import Any
 import pytest
 
 from coxswain.__main__ import settings
-from coxswain.kernel.objects import projection
+from coxswain.kernel.status.health import HEALTHY, Level
 from coxswain.settings import VARIABLES, Settings
 from coxswain.webapp import identity
-from coxswain.webapp.conditions import POD_SECURITY_VIOLATED, TYPES
-from coxswain.webapp.health import HEALTHY, Level
 from coxswain.webapp.spec import GROUP
+from coxswain.webapp.status import POD_SECURITY_VIOLATED, RULES
+from coxswain.webapp.workload import WORKLOAD
 
 ROOT = Path(__file__).parents[2]
 CODE = ROOT / "operator" / "coxswain"
 TEXT = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
 
 REASON = re.compile(r"[A-Z][A-Za-z]+")
-CONDITIONS = {"_Finding": 1}
+CONDITIONS = {"ConditionState": 1}
 """Calls with the reason of a condition, and the position of that argument."""
 CHILDREN = {"Health": 1, "Cause": 1, "not_written": 0}
 EVENTS = {"EventRecord": 0}
@@ -161,7 +161,7 @@ def test_every_constructor_is_found() -> None:
 
 
 def test_condition_types() -> None:
-    assert listed("Conditions") == {*TYPES, POD_SECURITY_VIOLATED}
+    assert listed("Conditions") == {*RULES.types[:-1], POD_SECURITY_VIOLATED}
 
 
 def test_reasons_of_conditions() -> None:
@@ -273,5 +273,5 @@ def test_labels_and_annotations() -> None:
 
 
 def test_field_managers() -> None:
-    found = {value for name, value in vars(projection).items() if name.endswith("_MANAGER")}
+    found = {WORKLOAD.projector.manager, WORKLOAD.projector.keeper}
     assert listed("Field managers") == found

@@ -91,7 +91,7 @@ def test_forgetting_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_lie_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     from coxswain.kernel.status import conditions  # noqa: PLC0415
 
-    finding = conditions.Finding("True", "Ready", "")
+    finding = conditions.ConditionState("True", "Ready", "")
     monkeypatch.setattr(conditions, "_ready", lambda *_: finding)
     broken(play(script(replace(CREATE, parameters={**CREATE.parameters, "image": "app:crash"}))), "honesty")
 

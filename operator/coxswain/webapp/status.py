@@ -15,7 +15,7 @@ from coxswain.kernel.status.conditions import (
     PROGRESSING,
     READY,
     STALLED,
-    Finding,
+    ConditionState,
     conditions,
     listed,
     standard_fields,
@@ -119,19 +119,19 @@ def _manager(place: Path, deployment: Projection) -> str:
     return UNKNOWN
 
 
-def _available(deployment: Mapping[str, Any]) -> Finding:
+def _available(deployment: Mapping[str, Any]) -> ConditionState:
     if condition(deployment, "Available").get("status") == "True":
-        return Finding("True", "MinimumReplicasAvailable", "enough pods serve")
-    return Finding("False", "MinimumReplicasUnavailable", "too few pods serve")
+        return ConditionState("True", "MinimumReplicasAvailable", "enough pods serve")
+    return ConditionState("False", "MinimumReplicasUnavailable", "too few pods serve")
 
 
-def _insecure(webapp: WebApp, insecure: list[Violation]) -> Finding:
+def _insecure(webapp: WebApp, insecure: list[Violation]) -> ConditionState:
     fields = listed([f"{each.field} is set by {each.manager}" for each in insecure])
     message = (
         f"the pods of Deployment {webapp.name} fail Pod Security 'restricted': {fields}. {MANAGED_BY} does not write"
         " fields that the WebApp does not set. Remove them from the Deployment, or have these managers remove them"
     )
-    return Finding("True", "NotRestricted", message)
+    return ConditionState("True", "NotRestricted", message)
 
 
 def _condition(found: Status, name: str) -> Mapping[str, Any]:

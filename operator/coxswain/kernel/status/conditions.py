@@ -30,7 +30,7 @@ _TWO_OPERATORS = f"a second {OPERATOR} operator that serves this namespace: leav
 
 
 @dataclass(frozen=True)
-class Finding:
+class ConditionState:
     """The content of a condition."""
 
     status: Literal["True", "False", "Unknown"]
@@ -40,7 +40,7 @@ class Finding:
 
 def standard_findings(
     children: Sequence[Child], held: Sequence[Conflict], previous: Status, *, paused: bool, unknown_policies: str
-) -> dict[str, Finding]:
+) -> dict[str, ConditionState]:
     """Return the conditions that every workload has, by type.
 
     Args:
@@ -59,7 +59,7 @@ def standard_findings(
     }
 
 
-def conditions(findings: Mapping[str, Finding], generation: int, previous: Status, now: str) -> list[Condition]:
+def conditions(findings: Mapping[str, ConditionState], generation: int, previous: Status, now: str) -> list[Condition]:
     """Return conditions; each has the time of its last change of status."""
     return [_condition(name, finding, generation, previous, now) for name, finding in findings.items()]
 
@@ -89,45 +89,45 @@ def listed(sentences: Sequence[str]) -> str:
     return "; ".join(sentences[:_NAMED]) + more
 
 
-def _ready(children: Sequence[Child]) -> Finding:
+def _ready(children: Sequence[Child]) -> ConditionState:
     found = worst(children)
     if found is None:
-        return Finding("True", HEALTHY.reason, "everything runs as the spec says")
-    return Finding("False", found.health.reason, _sentence(found))
+        return ConditionState("True", HEALTHY.reason, "everything runs as the spec says")
+    return ConditionState("False", found.health.reason, _sentence(found))
 
 
-def _progressing(children: Sequence[Child], *, paused: bool) -> Finding:
+def _progressing(children: Sequence[Child], *, paused: bool) -> ConditionState:
     if paused:
-        return Finding("False", "Paused", "spec.paused is true: nothing is written but this status")
+        return ConditionState("False", "Paused", "spec.paused is true: nothing is written but this status")
     stalled = next((child for child in children if child.health.stalled), None)
     if stalled is not None:
-        return Finding("False", stalled.health.reason, _sentence(stalled))
+        return ConditionState("False", stalled.health.reason, _sentence(stalled))
     found = worst(children)
     if found is None:
-        return Finding("False", "Complete", "nothing is left to do")
-    return Finding("True", found.health.reason, _sentence(found))
+        return ConditionState("False", "Complete", "nothing is left to do")
+    return ConditionState("True", found.health.reason, _sentence(found))
 
 
-def _stalled(children: Sequence[Child]) -> Finding:
+def _stalled(children: Sequence[Child]) -> ConditionState:
     stalled = next((child for child in children if child.health.stalled), None)
     if stalled is None:
-        return Finding("False", "NotStalled", "nothing is in the way")
-    return Finding("True", stalled.health.reason, _sentence(stalled))
+        return ConditionState("False", "NotStalled", "nothing is in the way")
+    return ConditionState("True", stalled.health.reason, _sentence(stalled))
 
 
-def _conflicted(conflicted: Sequence[ConflictStatus], unknown: str) -> Finding:
+def _conflicted(conflicted: Sequence[ConflictStatus], unknown: str) -> ConditionState:
     more = f"; {unknown}" if unknown else ""
     if not conflicted:
-        return Finding("False", "NoConflict", "no other manager holds a field of the spec" + more)
+        return ConditionState("False", "NoConflict", "no other manager holds a field of the spec" + more)
     reason = "Halted" if any(entry["policy"] == Policy.HALT for entry in conflicted) else "Yielded"
     sentences = [f"{entry['object']} {entry['field']} is held by {entry['manager']}" for entry in conflicted]
-    return Finding("True", reason, listed(sentences) + more)
+    return ConditionState("True", reason, listed(sentences) + more)
 
 
-def _contested(held: Sequence[Conflict]) -> Finding:
+def _contested(held: Sequence[Conflict]) -> ConditionState:
     fought = [conflict for conflict in held if conflict.contested]
     if not fought:
-        return Finding("False", "NotContested", "no field is taken again and again")
+        return ConditionState("False", "NotContested", "no field is taken again and again")
     sentences = [
         f"{conflict.object} {conflict.field} is set by {conflict.manager} as often as {OPERATOR} takes it back"
         if conflict.field
@@ -135,7 +135,7 @@ def _contested(held: Sequence[Conflict]) -> Finding:
         for conflict in fought
     ]
     managers = {conflict.manager for conflict in fought if conflict.field}
-    return Finding("True", "WriteWar", listed(sentences) + _cause(managers))
+    return ConditionState("True", "WriteWar", listed(sentences) + _cause(managers))
 
 
 def _cause(managers: Collection[str]) -> str:
@@ -149,7 +149,7 @@ def _sentence(child: Child) -> str:
     return f"{child.kind} {child.name}: {child.health.message}"
 
 
-def _condition(name: str, finding: Finding, generation: int, previous: Status, now: str) -> Condition:
+def _condition(name: str, finding: ConditionState, generation: int, previous: Status, now: str) -> Condition:
     before = next((found for found in previous.get("conditions", []) if found.get("type") == name), None)
     unchanged = before is not None and before.get("status") == finding.status
     return {
