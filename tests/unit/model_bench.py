@@ -1,0 +1,170 @@
+"""The kernel's decisions on the model API server: one WebApp and its children, without watches and queue."""
+
+import asyncio
+import itertools
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from coxswain.kernel.api.client import Client
+from coxswain.kernel.api.throttle import Throttle
+from coxswain.kernel.api.transport import Answer
+from coxswain.kernel.api.writer import Writer
+from coxswain.kernel.cache.store import Key, Store
+from coxswain.kernel.objects.kinds import Kind
+from coxswain.kernel.objects.projection import Projection
+from coxswain.kernel.reconciling.actions import Action
+from coxswain.kernel.reconciling.child import Children
+from coxswain.kernel.reconciling.decide import Target, decide
+from coxswain.kernel.reconciling.execute import Executor
+from coxswain.kernel.reconciling.generation_guard import GenerationGuard
+from coxswain.kernel.reconciling.memory import Memories
+from coxswain.kernel.reconciling.result import Result
+from coxswain.kernel.reconciling.world import CacheView
+from coxswain.settings import Settings
+from coxswain.webapp.kinds import CHILDREN, WEBAPP
+from coxswain.webapp.spec import WebApp
+from coxswain.webapp.workload import WORKLOAD
+from rendered import observe
+from simulation.model import APPLY, MERGE_PATCH, ApiServer, Response
+
+KEY = Key("shop", "web")
+SPEC: dict[str, Any] = {
+    "image": "registry.example/web:1",
+    "ports": [{"name": "http", "containerPort": 8080}],
+    "env": [{"name": "A", "value": "1"}],
+    "config": {"B": "2"},
+    "labels": {"team": "red"},
+}
+
+
+class ModelTransport:
+    """Sends each request to the model."""
+
+    def __init__(self, api: ApiServer) -> None:
+        self._api = api
+
+    async def send(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Sequence[tuple[str, str]],
+        headers: Mapping[str, str],
+        body: Any,
+        seconds: float,  # noqa: ARG002
+    ) -> Answer:
+        content_type = headers.get("Content-Type", "")
+        answer = self._api.request(method, path, query=dict(query), body=body, content_type=content_type)
+        return Answer(answer.status, json.dumps(answer.body).encode())
+
+    def doubt_credentials(self) -> None:
+        """Have none."""
+
+    async def close(self) -> None:
+        """Have no connection."""
+
+
+class ModelBench:
+    """One WebApp on the model; the cache sees each change before the next decision."""
+
+    def __init__(self, **spec: Any) -> None:
+        numbers = itertools.count(1)
+        self.now = 1000.0
+        time = datetime(2026, 1, 1, tzinfo=UTC)
+        self.api = ApiServer(now=lambda: time, new_uid=lambda: f"uid-{next(numbers)}")
+        self.post("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}})
+        metadata = {"name": "web", "namespace": "shop"}
+        made = {"apiVersion": "coxswain.dev/v1", "kind": "WebApp", "metadata": metadata, "spec": {**SPEC, **spec}}
+        self.post(WEBAPP.path("shop"), made)
+        self.store = Store(WEBAPP)
+        writer = Writer(
+            Client(ModelTransport(self.api), Throttle(in_flight=8), timeout=1, page_size=100), WORKLOAD.projector
+        )
+        guard = GenerationGuard(self.store, writer, WORKLOAD.projector.kinds)
+        executor = Executor(self.store, writer, guard, name_interval=60, clock=lambda: self.now)
+        self.children = Children(WORKLOAD, self.store, executor, Settings().status, clock=lambda: self.now)
+        self._memories = Memories(Settings().contest)
+        self.observe_all()
+
+    @property
+    def webapp(self) -> WebApp:
+        """The WebApp as desired."""
+        observed = self.store.parent(KEY)
+        assert observed is not None
+        return WORKLOAD.parse(observed)
+
+    @property
+    def world(self) -> CacheView:
+        """The cache as seen from the WebApp."""
+        webapp = self.webapp
+        return CacheView(self.store, webapp, self._memories.of(KEY, webapp.uid), lambda *_: False)
+
+    def request(self, method: str, path: str, body: Any, content_type: str, **query: str) -> Response:
+        """Send a request of another client."""
+        return self.api.request(
+            method, path, query=query, body=body, content_type=content_type, user_agent="kubectl-edit/1"
+        )
+
+    def post(self, path: str, body: Any) -> Response:
+        """Create an object as another client."""
+        answer = self.request("POST", path, body, "application/json")
+        assert answer.status == 201, answer.body
+        return answer
+
+    def patch(self, path: str, body: Any) -> Response:
+        """Change an object as another client, by Merge Patch."""
+        return self.request("PATCH", path, body, MERGE_PATCH)
+
+    def apply(self, path: str, body: Any) -> Response:
+        """Change an object as another client, by Server-Side Apply with force."""
+        return self.request("PATCH", path, body, APPLY, fieldManager="flux", force="true")
+
+    def delete(self, path: str) -> Response:
+        """Delete an object as another client."""
+        return self.request("DELETE", path, {}, "application/json")
+
+    def observe_all(self) -> None:
+        """Bring the cache up to date, as watches do: with objects that have our label."""
+        for kind in (WEBAPP, *CHILDREN):
+            present = self.request("GET", kind.path("shop"), None, "").body["items"]
+            listed = [observe(kind, item) for item in present]
+            watched = [each for each in listed if kind is WEBAPP or each.label is not None]
+            for each in watched:
+                self.store.observe(each)
+            relist = self.store.begin_sweep(kind, None)
+            self.store.end_sweep(relist, self.api.version, [Key(each.namespace, each.name) for each in watched])
+
+    def objects(self) -> dict[str, Any]:
+        """Every object on the server, without those of the cluster itself."""
+        return {
+            f"{kind}/{item['metadata']['name']}": item
+            for kind in CHILDREN
+            for item in self.request("GET", kind.path("shop"), None, "").body["items"]
+        }
+
+    def reconcile(self) -> list[Result]:
+        """Reconcile each child once, in order."""
+        self.observe_all()
+        results = []
+        for child_type in WORKLOAD.children:
+            found = asyncio.run(self.children.reconcile(child_type, self.webapp, self.world, patient=True))
+            if found is not None:
+                results.append(found[1])
+        self.observe_all()
+        return results
+
+    def targets(self) -> list[Target[WebApp]]:
+        """Each child as the next reconcile would decide on it."""
+        found = [self.children._target(child_type, self.webapp, self.world) for child_type in WORKLOAD.children]
+        return [target for target in found if target is not None]
+
+    def decisions(self) -> list[tuple[Target[WebApp], Action]]:
+        """The actions of the next reconcile."""
+        return [(target, decide(target)) for target in self.targets()]
+
+    @staticmethod
+    def project(kind: Kind, raw: Mapping[str, Any]) -> Projection:
+        """Return the projection of an object."""
+        return observe(kind, raw)
