@@ -16,9 +16,9 @@ from coxswain.kernel.api.throttle import Throttle
 from coxswain.kernel.api.transport import HttpTransport
 from coxswain.kernel.manager import Manager
 from coxswain.kernel.watching.kopf_thread import KopfThread
+from coxswain.kernel.workload import P, Workload
 from coxswain.probes import probes
 from coxswain.settings import Settings
-from coxswain.webapp.workload import WORKLOAD
 
 log = logging.getLogger(__name__)
 
@@ -27,8 +27,8 @@ _GARBAGE_THRESHOLDS = (5_000, 20, 20)
 looking for it cost 7 % of the CPU of a wave of changes."""
 
 
-async def run(settings: Settings) -> None:
-    """Run the operator until SIGTERM or SIGINT.
+async def run(workload: Workload[P], settings: Settings) -> None:
+    """Run an operator of a workload until SIGTERM or SIGINT.
 
     Raises:
         NoConnection: there is no way to the API server.
@@ -54,9 +54,9 @@ async def run(settings: Settings) -> None:
     client = Client(
         HttpTransport(access), throttle, timeout=settings.request_timeout, page_size=settings.watch.page_size
     )
-    watches = KopfThread(connect, WORKLOAD.projector.kinds.watched, settings.scopes, settings.watch)
+    watches = KopfThread(connect, workload.projector.kinds.watched, settings.scopes, settings.watch)
     try:
-        loop = Manager(WORKLOAD, settings, client, watches.run)
+        loop = Manager(workload, settings, client, watches.run)
         async with probes(settings.listen, lambda: loop.dead, lambda: loop.missing, lambda: loop.ready):
             where = ", ".join(settings.namespaces) or "the cluster"
             log.info("serving %s at %s", where, access.host)
@@ -66,13 +66,13 @@ async def run(settings: Settings) -> None:
     log.info("ended")
 
 
-def start(settings: Settings) -> int:
-    """Run the operator to its end; return the exit status: 1, and one line on standard error, if it can't start."""
+def start(workload: Workload[P], settings: Settings) -> int:
+    """Run an operator to its end; return the exit status: 1, and one line on standard error, if it can't start."""
     # What the imports brought stays to the end: most of all that a collection would look through.
     gc.freeze()
     gc.set_threshold(*_GARBAGE_THRESHOLDS)
     try:
-        event_loop.run(run(settings))
+        event_loop.run(run(workload, settings))
     except (NoConnection, OSError) as error:
         print(f"coxswain: {error}", file=sys.stderr)
         return 1

@@ -12,7 +12,8 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import coxswain.__main__ as program
+from coxswain import command_line
+from coxswain.__main__ import main as program
 from coxswain.settings import Settings
 from faults import breaks
 from faults.scale import Scale, scaled
@@ -52,20 +53,20 @@ def main() -> None:
     parser.add_argument("--never-resync", action="store_true")
     given, rest = parser.parse_known_args()
     sys.argv = [sys.argv[0], *rest]
-    read = program.settings
+    read = command_line.settings
 
-    def shortened(arguments: Sequence[str], environment: Mapping[str, str]) -> Settings:
-        found = scaled(read(arguments, environment), Scale(given.scale))
+    def shortened(arguments: Sequence[str], environment: Mapping[str, str], **named: str) -> Settings:
+        found = scaled(read(arguments, environment, **named), Scale(given.scale))
         return dataclasses.replace(found, resync_interval=NEVER_SECONDS) if given.never_resync else found
 
-    program.settings = shortened
+    command_line.settings = shortened
     if given.max_files:
         resource.setrlimit(resource.RLIMIT_NOFILE, (given.max_files, given.max_files))
     if given.clock:
         set_clock(given.clock)
     for name in given.broken:
         breaks.known()[name].apply()
-    program.main()
+    program()
 
 
 if __name__ == "__main__":

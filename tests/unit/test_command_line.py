@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from coxswain.__main__ import settings
+from coxswain.command_line import settings
 from coxswain.settings import VARIABLES
 
 OPERATOR = str(Path(__file__).parents[2] / "operator")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-import coxswain.__main__ as program
+import coxswain.command_line as program
 from cluster.audit import AuditEvent
 from coxswain.settings import Settings
 from faults import launch, test_co_writers, test_load, test_outages, test_unions, test_writes
@@ -167,7 +167,7 @@ def test_no_resync_mends_anything_unless_the_test_is_about_it(tmp_path: Path, mo
 
     monkeypatch.setattr("faults.stand.OperatorProcess", Process)
     monkeypatch.setattr(program, "settings", program.settings)
-    monkeypatch.setattr(program, "main", lambda: None)
+    monkeypatch.setattr(launch, "program", lambda: None)
     intervals = []
     for resync in (False, True):
         stand(tmp_path, resync=resync).launch("operator.log")

@@ -11,7 +11,7 @@ from kubernetes.aio.config.incluster_config import SERVICE_CERT_FILENAME, SERVIC
 
 from cluster.kind.operator_image import REPOSITORY
 from cluster.render import HEADER, OVERLAY, RENDERED
-from coxswain.__main__ import settings
+from coxswain.command_line import settings
 from coxswain.settings import Settings
 
 ROOT = Path(__file__).parents[2]

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from coxswain.kernel.api.errors import Refused, Unreachable
+from coxswain.kernel.cache.store import Key
 from coxswain.kernel.objects.field_paths import Entry
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Projection
@@ -69,6 +70,23 @@ def test_a_config_map_with_another_content_is_replaced_and_the_pods_wait(bench: 
     changed(bench, CONFIG_MAP, data={"A": "another"})
     bench.run()
     assert bench.writer.sent == ["remove ConfigMap", "status"]
+
+
+def test_a_replacement_within_one_reconcile_is_reported_too(bench: Bench) -> None:
+    """The DELETED event may arrive before the answer of the DELETE."""
+    bench.converge()
+    changed(bench, CONFIG_MAP, data={"A": "another"})
+    (config,) = bench.store.objects_of(WEB, CONFIG_MAP)
+
+    def gone() -> Projection:
+        bench.writer.version += 1000
+        bench.store.forget(CONFIG_MAP, Key(config.namespace, config.name), bench.writer.version)
+        return config
+
+    bench.writer.answers["remove ConfigMap"] = gone
+    bench.run()
+    assert bench.writer.sent[:2] == ["remove ConfigMap", "create ConfigMap"]
+    assert [record.reason for record in bench.events.told] == ["Replaced"]
 
 
 def test_a_service_is_never_deleted_and_all_else_is_applied(bench: Bench) -> None:

@@ -129,6 +129,7 @@ class Children(Generic[P]):
             _ours(target),
             created=progress.created,
             adopted=progress.adopted,
+            deleted_for=progress.deleted_for,
             replaced=progress.replaced,
             corrections=progress.corrections,
             after=_sooner(None, target.memory, target.now, looked=True),

@@ -9,7 +9,7 @@ from coxswain.kernel.objects.status_fields import Status
 from coxswain.kernel.reconciling.result import Correction, Result
 from coxswain.kernel.status.conditions import CONTESTED, READY, worst
 from coxswain.kernel.status.conflict_report import shown
-from coxswain.kernel.status.health import Level
+from coxswain.kernel.status.health import Level, replaced
 from coxswain.kernel.workload import P, Workload
 
 _NAMED_CORRECTIONS = 3
@@ -73,8 +73,11 @@ def _adopted(results: Sequence[Result]) -> EventRecord | None:
 
 
 def _replaced(results: Sequence[Result]) -> EventRecord | None:
-    replaced = [result.child for result in results if result.replaced and not result.created]
-    sentences = [f"{child.kind} {child.name} {child.health.message}" for child in replaced]
+    sentences = [
+        f"{result.child.kind} {result.child.name} {replaced(result.deleted_for).message}"
+        for result in results
+        if result.deleted_for is not None
+    ]
     return EventRecord("Replaced", "Replace", "; ".join(sentences)) if sentences else None
 
 

@@ -40,6 +40,7 @@ class Progress:
 
     created: bool = False
     adopted: bool = False
+    deleted_for: str | None = None
     replaced: bool = False
     corrections: tuple[Correction, ...] = ()
     planned: tuple[Correction, ...] | None = None
@@ -176,7 +177,7 @@ class Executor:
         )
         fields = [each.path for each in action.plan.differences if within(each.text, action.obstacle.field)]
         memory.wars.enforced(target.manifest, fields, self._clock())
-        progress.replaced = True
+        progress.deleted_for = action.obstacle.field
 
     async def _learn_from_conflict(
         self, target: Target[P], live: Projection, progress: Progress, error: Refused

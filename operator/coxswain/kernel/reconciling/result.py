@@ -93,8 +93,10 @@ class Result:
     """The child as it is now, if it is there and the WebApp's."""
     created: bool = False
     adopted: bool = False
+    deleted_for: str | None = None
+    """The field that it was deleted for in this reconcile, in order to create it again."""
     replaced: bool = False
-    """It was deleted to be made anew, or was made anew after that."""
+    """It was created after such a deletion."""
     corrections: tuple[Correction, ...] = ()
     left: tuple[Held, ...] = ()
     """What others hold, and keep for now."""
