@@ -5,6 +5,7 @@ import dataclasses
 from datetime import UTC, datetime
 from typing import Any
 
+from coxswain.kernel.api.events import RecentEvents
 from coxswain.kernel.cache.store import Key, Store
 from coxswain.kernel.objects.event_record import EventRecord
 from coxswain.kernel.objects.projection import Projection
@@ -33,11 +34,8 @@ class Recorded:
     def __init__(self) -> None:
         self.told: list[EventRecord] = []
 
-    async def record(self, _: Projection, occurrence: EventRecord) -> None:
-        self.told.append(occurrence)
-
-    def forget_old(self) -> None:
-        """Keep them for the test."""
+    async def record(self, _: Projection, record: EventRecord, __: RecentEvents) -> None:
+        self.told.append(record)
 
 
 class Bench:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from coxswain.kernel.api.client import Client
-from coxswain.kernel.api.events import Recorder
+from coxswain.kernel.api.events import QUIET_SECONDS, RECENT_LIMIT, RecentEvents, Recorder
 from coxswain.kernel.objects.event_record import EventRecord
 from coxswain.kernel.objects.kinds import Kind
 from unit.objects import observed_webapp
@@ -29,25 +29,36 @@ class Posts(Client):
 
 def test_the_same_is_told_once_in_five_minutes() -> None:
     posts, now = Posts(), 0.0
-    recorder = Recorder(posts, "coxswain.dev/operator", lambda: now)
+    recorder, recent = Recorder(posts, "coxswain.dev/operator", lambda: now), RecentEvents()
 
-    def tell(note: str, uid: str = "uid-1") -> int:
-        asyncio.run(recorder.record(observed_webapp(uid=uid), EventRecord("Reason", "Apply", note)))
+    def tell(note: str) -> int:
+        asyncio.run(recorder.record(observed_webapp(), EventRecord("Reason", "Apply", note), recent))
         return len(posts.posted)
 
-    assert [tell("a"), tell("a"), tell("b"), tell("a", "uid-2")] == [1, 1, 2, 3]
-    assert [tell("c; message: at 12:00"), tell("c; message: at 12:01")] == [4, 4], "but for numbers that are quoted"
+    assert [tell("a"), tell("a"), tell("b")] == [1, 1, 2]
+    assert [tell("c; message: at 12:00"), tell("c; message: at 12:01")] == [3, 3], "but for numbers that are quoted"
     now = 299.0
-    assert tell("a") == 4
+    assert tell("a") == 3
     now = 301.0
-    assert tell("a") == 5
+    assert tell("a") == 4
+
+
+def test_the_oldest_are_forgotten_first_and_all_in_time() -> None:
+    recent = RecentEvents()
+    for number in range(RECENT_LIMIT + 10):
+        assert recent.is_new(EventRecord(f"R{number}", "Apply", "a"), 0.0)
+    assert len(recent) == RECENT_LIMIT
+    assert not recent.is_new(EventRecord("R20", "Apply", "a"), 1.0)
+    assert recent.is_new(EventRecord("R0", "Apply", "a"), 1.0), "it may be posted again"
+    recent.forget_old(QUIET_SECONDS + 1.0)
+    assert len(recent) == 0
 
 
 def test_a_long_note_is_cut_to_what_the_api_takes() -> None:
     posts = Posts()
     asyncio.run(
         Recorder(posts, "coxswain.dev/operator", lambda: 0.0).record(
-            observed_webapp(), EventRecord("Reason", "Apply", "ä" * 2000)
+            observed_webapp(), EventRecord("Reason", "Apply", "ä" * 2000), RecentEvents()
         )
     )
     assert len(posts.posted[0]["note"].encode()) <= 1024
@@ -58,7 +69,7 @@ def test_one_that_cannot_be_posted_is_lost() -> None:
     posts.fails = True
     asyncio.run(
         Recorder(posts, "coxswain.dev/operator", lambda: 0.0).record(
-            observed_webapp(), EventRecord("Reason", "Apply", "a")
+            observed_webapp(), EventRecord("Reason", "Apply", "a"), RecentEvents()
         )
     )
     assert posts.posted == []

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from coxswain.kernel.api.events import Recorder
+from coxswain.kernel.reconciling.memory import Memories
 from coxswain.kernel.reconciling.reconciler import Outcome, Reconciler
 from coxswain.kernel.reconciling.workqueue import WorkQueue
 from simulation.bounds import Bounds
@@ -101,7 +101,7 @@ def test_too_many_writes_are_noticed() -> None:
 
 
 def test_memory_that_stays_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Recorder, "forget_old", lambda *_, **__: None)
+    monkeypatch.setattr(Memories, "forget", lambda *_: None)
     broken(play(script(CREATE, finale=True)), "memory is empty")
 
 

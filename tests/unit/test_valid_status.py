@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coxswain.kernel.api.errors import Refused
-from coxswain.kernel.api.events import Recorder
+from coxswain.kernel.api.events import RecentEvents, Recorder
 from coxswain.kernel.conflicts.policy import Policy
 from coxswain.kernel.objects.event_record import EventRecord
 from coxswain.kernel.objects.quote import clean
@@ -100,7 +100,7 @@ class Posted:
 def test_every_event_is_valid(reason: str, note: str) -> None:
     posted = Posted()
     recorder = Recorder(posted, "coxswain.dev/operator", lambda: 0.0)  # type: ignore[arg-type]
-    asyncio.run(recorder.record(observed_webapp(), EventRecord(reason, "Apply", note, "Warning")))
+    asyncio.run(recorder.record(observed_webapp(), EventRecord(reason, "Apply", note, "Warning"), RecentEvents()))
     (body,) = posted.bodies
     assert 1 <= len(body["reason"].encode()) <= 128
     assert len(body["note"].encode()) <= 1024

@@ -6,6 +6,7 @@ from typing import Any
 
 from coxswain import probes
 from coxswain.kernel.api.errors import RequestFailed
+from coxswain.kernel.api.events import RecentEvents
 from coxswain.kernel.api.writer import Writer
 from coxswain.kernel.cache.resync import Resync
 from coxswain.kernel.manager import Manager
@@ -34,7 +35,8 @@ def chatters() -> None:
     async def loudly(self: Reconciler[WebApp], observed: Projection, *rest: Any, **named: Any) -> Outcome:
         nonlocal number
         number += 1
-        await self._recorder.record(observed, EventRecord("Alive", "Reconcile", f"reconcile {'x' * number}"))
+        record = EventRecord("Alive", "Reconcile", f"reconcile {'x' * number}")
+        await self._recorder.record(observed, record, RecentEvents())
         outcome = await report(self, observed, *rest, **named)
         return Outcome(outcome.failed, outcome.again, min(outcome.after or 1.0, 1.0))
 

@@ -17,40 +17,58 @@ from coxswain.kernel.objects.quote import clean, reason, without_numbers
 log = logging.getLogger(__name__)
 
 QUIET_SECONDS = 300.0
-"""For which one object, reason and message are told of at most once."""
-TOLD_LIMIT = 20_000
-"""Events that are remembered at most, the latest: those of ten for each of 2000 WebApps in trouble."""
+"""Seconds in which an Event with the same object, reason and note is posted at most once."""
+RECENT_LIMIT = 32
+"""Events that are remembered for one object at most, the latest."""
 _NOTE_LIMIT = 1024  # of events.k8s.io/v1
 
 
+class RecentEvents:
+    """The latest Events of one object."""
+
+    def __init__(self) -> None:
+        self._posted: OrderedDict[tuple[str, str], float] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._posted)
+
+    def is_new(self, record: EventRecord, now: float) -> bool:
+        """Remember an Event; tell whether it was not posted lately. `now` is in monotonic seconds."""
+        self.forget_old(now)
+        key = (record.reason, without_numbers(record.note))
+        if key in self._posted:
+            return False
+        self._posted[key] = now
+        if len(self._posted) > RECENT_LIMIT:
+            self._posted.popitem(last=False)
+        return True
+
+    def forget_old(self, now: float) -> None:
+        """Forget Events older than `QUIET_SECONDS`."""
+        while self._posted and now - next(iter(self._posted.values())) >= QUIET_SECONDS:
+            self._posted.popitem(last=False)
+
+
 class Recorder:
-    """Posts Events of WebApps."""
+    """Posts Events of parents."""
 
     def __init__(self, client: Client, controller: str, clock: Callable[[], float]) -> None:
         """Post with `client` as the reporting `controller`; `clock` gives monotonic seconds."""
         self._controller = controller
         self._client = client
         self._clock = clock
-        self._told: OrderedDict[tuple[str, str, str], float] = OrderedDict()
 
-    async def record(self, webapp: Projection, occurrence: EventRecord) -> None:
-        """Post an Event unless the same was told lately. One that can't be posted is lost: it is news, not state."""
-        now = self._clock()
-        self.forget_old(limit=TOLD_LIMIT - 1)
-        key = (webapp.uid, occurrence.reason, without_numbers(occurrence.note))
-        if key in self._told:
+    async def record(self, parent: Projection, record: EventRecord, recent: RecentEvents) -> None:
+        """Post an Event unless the same was posted lately.
+
+        An Event that cannot be posted is lost: it is a notification, not state.
+        """
+        if not recent.is_new(record, self._clock()):
             return
-        self._told[key] = now
         try:
-            await self._client.create(EVENT, webapp.namespace, _event(webapp, occurrence, self._controller))
+            await self._client.create(EVENT, parent.namespace, _event(parent, record, self._controller))
         except RequestFailed as error:
             log.warning("an Event could not be posted: %s", error)
-
-    def forget_old(self, *, limit: int = TOLD_LIMIT) -> None:
-        """Forget Events older than `QUIET_SECONDS`, and the oldest beyond the limit."""
-        now = self._clock()
-        while self._told and (len(self._told) > limit or now - next(iter(self._told.values())) >= QUIET_SECONDS):
-            self._told.popitem(last=False)
 
 
 def _event(webapp: Projection, occurrence: EventRecord, controller: str) -> dict[str, object]:

@@ -6,6 +6,7 @@ Nothing of it is needed after a restart: the cluster says what is true.
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
+from coxswain.kernel.api.events import RecentEvents
 from coxswain.kernel.cache.store import Key
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.reconciling.attempts import Attempt
@@ -74,6 +75,7 @@ class Memory:
         self.written_status: str | None = None
         """Fingerprint of the status that this process wrote last."""
         self.drift = DriftLedger()
+        self.events = RecentEvents()
         self.verified = False
         """Whether a GET confirmed the WebApp of the store, or this process was the first to work on it."""
         self.doubted_since: int | None = None
@@ -94,6 +96,7 @@ class Memory:
         self.namespace_terminating = False
         self.removal.deleted.clear()
         self.status_wars.forget_quiet(now)
+        self.events.forget_old(now)
         for memory in self._children.values():
             memory.wars.forget_quiet(now)
             memory.name_holder = None

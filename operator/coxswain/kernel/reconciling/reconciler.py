@@ -103,7 +103,6 @@ class Reconciler(Generic[P]):
         """Forget whatever a resync should try again, such as refused writes."""
         self._memories.resynced(self._clock())
         self._status_writer.resynced()
-        self._recorder.forget_old()
 
     def doubt(self) -> None:
         """Read each parent before the next write for it: a watch has a gap, and that of the parents may lag behind."""
@@ -214,7 +213,7 @@ class Reconciler(Generic[P]):
                 present = self._store.parent(world.key)
                 records += status_written(memory, rules, observed, present, self._clock())
             for record in records:
-                await self._recorder.record(observed, record)
+                await self._recorder.record(observed, record, memory.events)
         # Children that waited for an adoption cannot wait for an event of that object: there may be none.
         adopted = any(result.adopted for result in results)
         return Outcome(

@@ -1,0 +1,74 @@
+"""The example operator: its manifests, and the tutorial that quotes it."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from coxswain.kernel.objects.manifests import Manifest
+from coxswain.kernel.workload import Observations
+from example.scheduled_task import WORKLOAD, Task, cron_job_health
+from rendered import Empty
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "operator" / "example"
+TUTORIAL = (ROOT / "docs" / "your-own-operator.md").read_text(encoding="utf-8")
+SPEC: dict[str, Any] = yaml.safe_load((EXAMPLE / "backup.yaml").read_text(encoding="utf-8"))["spec"]
+
+
+def task(**spec: Any) -> Task:
+    return Task("tasks", "backup", "uid-1", 1, {**SPEC, **spec})
+
+
+def desired(parent: Task) -> list[Manifest]:
+    found = [child_type.desired(parent, Empty()) for child_type in WORKLOAD.children]
+    return [each.manifest for each in found if each is not None]
+
+
+@pytest.mark.parametrize("block", re.findall(r"```python\n(.*?)```", TUTORIAL, re.DOTALL))
+def test_the_tutorial_quotes_the_example(block: str) -> None:
+    code = "".join(path.read_text(encoding="utf-8") for path in EXAMPLE.glob("*.py"))
+    assert block in code
+
+
+def test_it_stays_small() -> None:
+    lines = (EXAMPLE / "scheduled_task.py").read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= 160
+
+
+def test_its_children() -> None:
+    config_map, cron_job = desired(task())
+    assert config_map["data"] == {"GREETING": "hello"}
+    assert cron_job["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"][0]["args"] == SPEC["args"]
+    assert {manifest["metadata"]["labels"]["example.coxswain.dev/task"] for manifest in (config_map, cron_job)} == {
+        "backup"
+    }
+
+
+def test_without_config_there_is_no_config_map() -> None:
+    (cron_job,) = desired(task(config={}))
+    container = cron_job["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"][0]
+    assert "envFrom" not in container
+
+
+def test_every_field_of_the_schema_has_an_effect_or_is_the_kernels() -> None:
+    crd = yaml.safe_load((EXAMPLE / "crd.yaml").read_text(encoding="utf-8"))
+    fields = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+    changed = {"schedule": "0 * * * *", "image": "other", "args": ["x"], "config": {"A": "b"}}
+    for name, value in changed.items():
+        assert desired(task(**{name: value})) != desired(task()), name
+    assert fields.keys() - changed.keys() == {"paused", "conflicts"}
+
+
+def test_its_status() -> None:
+    made = WORKLOAD.status(task(), Observations([]), {}, "2026-01-01T00:00:00Z")
+    assert {found["type"]: found["status"] for found in made["conditions"]}["Ready"] == "True"
+    paused = WORKLOAD.status(task(paused=True), Observations([]), made, "2026-01-02T00:00:00Z")
+    assert [found["reason"] for found in paused["conditions"] if found["type"] == "Progressing"] == ["Paused"]
+
+
+def test_the_last_run_is_reported() -> None:
+    assert cron_job_health({}).message == ""
+    assert "2026-01-01" in cron_job_health({"status": {"lastScheduleTime": "2026-01-01T00:00:00Z"}}).message
