@@ -1,4 +1,4 @@
-"""Events, through events.k8s.io: what a person should hear of, once."""
+"""Post Events through events.k8s.io, deduplicated."""
 
 import logging
 import os
@@ -17,24 +17,27 @@ from coxswain.kernel.objects.quote import clean, reason, without_numbers
 log = logging.getLogger(__name__)
 
 QUIET_SECONDS = 300.0
-"""For which one object, reason and message are told of at most once."""
+"""Seconds during which an Event with the same object, reason and message is posted only once."""
 TOLD_LIMIT = 20_000
-"""Events that are remembered at most, the latest: those of ten for each of 2000 WebApps in trouble."""
+"""Maximum remembered Events: ten for each of 2000 failing WebApps."""
 _NOTE_LIMIT = 1024  # of events.k8s.io/v1
 
 
 class Recorder:
-    """Posts Events of WebApps."""
+    """Posts Events about WebApps."""
 
     def __init__(self, client: Client, controller: str, clock: Callable[[], float]) -> None:
-        """Post with `client` as the reporting `controller`; `clock` gives monotonic seconds."""
+        """Post with `client` as the reporting `controller`; `clock` returns monotonic seconds."""
         self._controller = controller
         self._client = client
         self._clock = clock
         self._told: OrderedDict[tuple[str, str, str], float] = OrderedDict()
 
     async def record(self, webapp: Projection, occurrence: EventRecord) -> None:
-        """Post an Event unless the same was told lately. One that can't be posted is lost: it is news, not state."""
+        """Post an Event unless the same one was posted within `QUIET_SECONDS`.
+
+        A failed post is only logged: Events are best-effort, the status holds the state.
+        """
         now = self._clock()
         self.forget_old(limit=TOLD_LIMIT - 1)
         key = (webapp.uid, occurrence.reason, without_numbers(occurrence.note))
@@ -47,7 +50,7 @@ class Recorder:
             log.warning("an Event could not be posted: %s", error)
 
     def forget_old(self, *, limit: int = TOLD_LIMIT) -> None:
-        """Forget Events older than `QUIET_SECONDS`, and the oldest beyond the limit."""
+        """Forget the Events older than `QUIET_SECONDS`, and the oldest ones beyond the limit."""
         now = self._clock()
         while self._told and (len(self._told) > limit or now - next(iter(self._told.values())) >= QUIET_SECONDS):
             self._told.popitem(last=False)

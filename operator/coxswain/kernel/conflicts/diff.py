@@ -1,11 +1,12 @@
-"""Whether a live object is as desired, and where it is not.
+"""Compare the desired manifest of a child with its live object.
 
-Equal means: each desired value is the live one; our Apply entry in managedFields owns exactly the desired fields; items
-of ours in a keyed list stand in the desired order, whatever stands between them. So an injected sidecar, a foreign
-label or a default of the server is no difference, while a field that is no longer desired is one as long as we own it.
+They are equal if each desired value equals the live value, if our Apply entry in managedFields owns exactly the desired
+fields, and if our items in a keyed list have the desired order, regardless of other items between them. An injected
+sidecar, a foreign label or a server default is therefore no difference. A field no longer desired is a difference as
+long as we own it.
 
-Merge keys and atomic parts need no schema here: the entries spell them, ours or another manager's
-(https://kubernetes.io/docs/reference/using-api/server-side-apply/#fieldsv1).
+The comparison needs no schema: the entries in managedFields, ours or another manager's, contain the merge keys and show
+the atomic fields (https://kubernetes.io/docs/reference/using-api/server-side-apply/#fieldsv1).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,40 +33,47 @@ _ABSENT: Mapping[str, Any] = {}
 
 @dataclass(frozen=True)
 class Difference:
-    """One place where the live object is not as desired."""
+    """One difference between the desired and the live object."""
 
     path: Path
     wanted: Any
-    """The desired value; None if the field should go."""
+    """The desired value; None to remove the field."""
     found: Any
-    """The live value; None if there is none."""
+    """The live value; None if the field is not set."""
     order: bool = False
-    """Only the order of items is another."""
+    """Whether only the order of the items differs."""
     rivals: tuple[Path, ...] = ()
-    """Live places that can't be there beside the desired value: another member of a union, an item with its name."""
+    """Live paths excluded by the desired value: another member of a union, or an item with the same name."""
 
     @property
     def text(self) -> str:
-        """The place as a person writes it: spec.containers[name=app].image."""
+        """The path in readable form: spec.containers[name=app].image."""
         return text(self.path)
 
 
 def differences(
     desired: Manifest, live: Mapping[str, Any], owned: Fields | None, others: Sequence[Entry] = ()
 ) -> list[Difference]:
-    """Return where `live` is not as `desired`, given the fields that our Apply entry owns, and those of others."""
+    """Return the differences between `desired` and `live`.
+
+    Args:
+        desired: the manifest of the child.
+        live: the content of the live object.
+        owned: the fields owned by our Apply entry; None without such an entry.
+        others: the managedFields entries of other managers.
+    """
     return _differences(desired, live, owned or _ABSENT, [owned or _ABSENT, *(entry.fields for entry in others)])
 
 
 def places(
     desired: Manifest, live: Mapping[str, Any], owned: Fields | None, others: Sequence[Entry] = ()
 ) -> list[Difference]:
-    """Return every desired place with its live value, equal or not, as if we owned none of them."""
+    """Return each desired path with its live value, equal or not, as if our manager owned no field."""
     return _differences(desired, live, _ABSENT, [owned or _ABSENT, *(entry.fields for entry in others)])
 
 
 def managers(difference: Difference, others: Sequence[Entry]) -> list[str]:
-    """Return the managers, other than us, that own the place of a difference, or what can't be there beside it."""
+    """Return the other managers that own the path of a difference, or one of its rivals."""
     if difference.order:
         return []
     paths = (difference.path, *difference.rivals)
@@ -77,14 +85,22 @@ def _differences(desired: Manifest, live: Mapping[str, Any], owned: Fields, spel
 
 
 def _applied(desired: Manifest) -> Manifest:
-    """Return what managedFields speaks of: all but the object's identity."""
+    """Return the part of a manifest covered by managedFields: all except the object's identity."""
     metadata = {key: value for key, value in desired["metadata"].items() if key not in ("name", "namespace")}
     rest = {key: value for key, value in desired.items() if key not in ("apiVersion", "kind", "metadata")}
     return {"metadata": metadata, **rest}
 
 
 def _compare(path: Path, wanted: Any, live: Any, owned: Fields | None, spelled: list[Fields]) -> Iterator[Difference]:
-    """Compare at a place; `owned` is None where nothing is ours, and `spelled` is what all managers' entries say."""
+    """Compare the values at a path.
+
+    Args:
+        path: the path.
+        wanted: the desired value.
+        live: the live value.
+        owned: our fields below the path; None if our manager does not own the path.
+        spelled: the fields of all managers below the path.
+    """
     if isinstance(wanted, str | int | float | None):
         if owned is None or wanted != live:
             yield Difference(path, wanted, live)
@@ -141,7 +157,7 @@ def _compare_list(
 
 
 def _compare_item(path: Path, item: Any, found: Any, owned: Fields, spelled: list[Fields]) -> Iterator[Difference]:
-    """Compare an item of a list: its merge keys are what it is, so they differ only if the item as a whole does."""
+    """Compare a list item. Its merge keys identify it, so they differ only if the whole item does."""
     if found is None or not isinstance(item, Mapping):
         if found != item or path[-1] not in owned:
             yield Difference(path, item, found)

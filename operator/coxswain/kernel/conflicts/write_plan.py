@@ -1,6 +1,7 @@
-"""What to apply to a child, given who owns its fields: decided before writing, from managedFields as observed.
+"""Plan the write of a child, given the ownership of its fields in managedFields.
 
-An apply carries the resourceVersion of what was observed, so it meets the very managedFields that it was decided on.
+The plan is made before the write. The apply carries the observed resourceVersion, so the API server rejects it if
+managedFields have changed since.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -18,7 +19,7 @@ from coxswain.kernel.objects.projection import Projection
 
 @dataclass(frozen=True)
 class Held:
-    """A desired place that another manager holds, or that someone takes again and again."""
+    """A desired field held by another manager, or contested in a write war."""
 
     difference: Difference
     manager: str
@@ -27,42 +28,45 @@ class Held:
 
     @property
     def differs(self) -> bool:
-        """Whether the place has another value than desired, rather than merely another holder."""
+        """Whether the value differs from the desired one, rather than only its owner."""
         return differs(self.difference)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What to do about one child."""
+    """The planned write of one child."""
 
     manifest: Manifest
-    """What to apply: the desired one without what is left to others."""
+    """The manifest to apply, without the fields left to other managers."""
     differences: tuple[Difference, ...]
-    """What that puts right."""
+    """The differences resolved by the apply."""
     force: bool = False
-    """Whether it takes fields from others."""
+    """Whether the apply takes fields over from other managers."""
     rivals: tuple[Path, ...] = ()
-    """Places of others that must become ours first, so that the apply removes them."""
+    """Paths to take over before the apply, so that the apply removes them."""
     left: tuple[Held, ...] = ()
-    """What is left to others."""
+    """The fields left to other managers."""
     halted: tuple[Held, ...] = ()
-    """What forbids to write at all."""
+    """The fields with a Halt policy; nothing is written if there are any."""
 
 
 @dataclass(frozen=True)
 class Ownership:
-    """Rules about who owns the fields of one child."""
+    """The ownership rules of one child."""
 
     managers: frozenset[str]
     """Our own field managers."""
     policy_of: Callable[[str], Policy] | None = None
-    """The policy for a field, by its text; None if every field is enforced."""
+    """Returns the policy for a field in readable form; None if all fields are enforced."""
     is_identity: Callable[[str], bool] = lambda _: False
-    """Whether a field makes the child what it is."""
+    """Reports whether a field is part of the child's identity."""
     comparable: Callable[[Manifest], Manifest] = lambda manifest: manifest
-    """A manifest in the form of projections."""
+    """Converts a manifest to the form of projections."""
     former: Callable[[Manifest, Mapping[str, Any], Sequence[Fields]], Sequence[Path]] = lambda *_: ()
-    """Items that an adopted object must lose, given the manifest, the live content and the entries of managedFields."""
+    """Returns the items to remove from an adopted object.
+
+    The arguments are the manifest, the live content and the field sets in managedFields.
+    """
 
 
 def plan(
@@ -73,18 +77,19 @@ def plan(
     *,
     adopting: bool = False,
 ) -> Plan:
-    """Decide what to apply to a child of ours, or to an object that becomes one.
+    """Plan the apply of a child, or of an object to be adopted.
 
     Args:
-        manifest: the child as desired.
-        observed: the child as observed.
-        ownership: who owns the fields.
-        contested: fields that are not enforced now.
-        adopting: whether it is not a child yet.
+        manifest: the desired child.
+        observed: the observed child.
+        ownership: the ownership rules.
+        contested: fields not enforced for now.
+        adopting: whether the object is still to be adopted.
     """
     held = _held(manifest, observed, ownership, contested)
     left = [found for found in held if found.contested or found.policy is Policy.YIELD]
-    # Without identity no child could be found or owned: where that is contested, it alone is no reason to write.
+    # The identity fields are always applied: without them the child could not be found or owned. If one of them is
+    # contested, its difference alone does not cause a write.
     fought = [each.difference.path for each in left if ownership.is_identity(each.difference.text)]
     reduced = _reduced(manifest, observed, [each for each in left if each.difference.path not in fought])
     kept = [path for each in left for path in (each.difference.path, *each.difference.rivals)]
@@ -110,7 +115,7 @@ def plan(
 
 
 def _former(manifest: Manifest, observed: Projection, ownership: Ownership) -> Sequence[Path]:
-    """Return the items of an object to be adopted that must go, unless a policy leaves them to others."""
+    """Return the items to remove from an object to be adopted, unless a policy leaves them to other managers."""
     entries = [entry.fields for entry in observed.others]
     policy_of = ownership.policy_of
     items = ownership.former(manifest, observed.content, entries)
@@ -118,25 +123,25 @@ def _former(manifest: Manifest, observed: Projection, ownership: Ownership) -> S
 
 
 def _is_kept(difference: Difference, kept: Sequence[Path]) -> bool:
-    """Tell whether a member of a union that nothing desires any more is there since that was left to others."""
+    """Report whether an undesired union member is live because its union was left to another manager."""
     return difference.wanted is None and any(_overlap(path, rival) for rival in difference.rivals for path in kept)
 
 
 def _overlap(one: Path, other: Path) -> bool:
-    """Tell whether two places are the same, or one is inside the other."""
+    """Report whether two paths are equal or one is below the other."""
     return one[: len(other)] == other or other[: len(one)] == one
 
 
 def _is_ours_alone(place: Path, observed: Projection) -> bool:
-    """Tell whether the next apply removes a place by not naming it: it was taken over before."""
+    """Report whether our manager is the only owner of a path, so that the next apply removes it by omission."""
     theirs = any(owns(entry.fields, place) for entry in observed.others)
     return not theirs and owns(observed.owned or {}, place)
 
 
 def _taken(difference: Difference, observed: Projection) -> bool:
-    """Tell whether an apply takes this place from another manager.
+    """Report whether an apply takes a path over from another manager.
 
-    Where managedFields were stripped, the API server lets one own all that is there before it looks at the apply.
+    If managedFields were cleared, the API server first assigns all live fields to `before-first-apply`.
     """
     wanted = difference.wanted is not None or bool(difference.rivals)
     stripped = observed.owned is None and not observed.others
@@ -144,14 +149,14 @@ def _taken(difference: Difference, observed: Projection) -> bool:
 
 
 def differs(difference: Difference) -> bool:
-    """Tell a place with another value than desired from one that merely isn't ours alone."""
+    """Report whether the value differs from the desired one, rather than only its owner."""
     return bool(difference.wanted != difference.found or difference.rivals)
 
 
 def foreign_manager(difference: Difference, observed: Projection, ours: Collection[str]) -> str | None:
-    """Return the manager that owns the place of a difference, if it is none of ours.
+    """Return the first foreign manager that owns the path of a difference; None if there is none.
 
-    The API server lets `before-first-apply` own fields without a known owner.
+    `before-first-apply` does not count: the API server assigns it the fields without a known owner.
     """
     return next(
         (name for name in managers(difference, observed.others) if name not in ours and name != BEFORE_FIRST_APPLY),
@@ -160,7 +165,7 @@ def foreign_manager(difference: Difference, observed: Projection, ours: Collecti
 
 
 def _held(manifest: Manifest, observed: Projection, ownership: Ownership, contested: Sequence[str]) -> list[Held]:
-    """Return what others hold and may keep, or what forbids to write."""
+    """Return the desired fields held by other managers or contested, with their policies."""
     policy_of, ours = ownership.policy_of, ownership.managers
     if not contested and (policy_of is None or not observed.others):
         return []
@@ -190,10 +195,10 @@ def _is_fought(difference: Difference, contested: Sequence[str]) -> bool:
 
 
 def _reduced(manifest: Manifest, observed: Projection, left: Sequence[Held]) -> Manifest:
-    """Return a manifest without what is left to others.
+    """Return a manifest without the fields left to other managers.
 
-    A contested place that our own entry owns keeps its live value instead: an apply without it would remove it. Of a
-    ConfigMap's data only hashes are known.
+    A contested field owned by our entry keeps its live value: an apply without the field would remove it. The data of a
+    ConfigMap is known only by its hashes, so its live value cannot be kept.
     """
     owned = observed.owned or {}
     for each in left:

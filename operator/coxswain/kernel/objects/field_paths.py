@@ -1,6 +1,6 @@
-"""`fieldsV1`, the language of managedFields: which fields, items and atomic parts of an object an entry owns.
+"""Work with `fieldsV1`, the field sets in managedFields.
 
-Elements are f:<field>, k:<merge keys of an item>, v:<item of a set>, and `.` for the thing itself
+A path element is f:<field>, k:<merge keys of a list item>, v:<value in a set>, or `.` for the object itself
 (https://kubernetes.io/docs/reference/using-api/server-side-apply/#fieldsv1).
 """
 
@@ -10,14 +10,14 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 Fields = Mapping[str, Any]
-"""A `fieldsV1`."""
+"""A field set in `fieldsV1` form."""
 
 Path = tuple[str, ...]
-"""A place in an object, in elements of `fieldsV1`."""
+"""A field path: a sequence of `fieldsV1` elements."""
 
 
 class Entry(NamedTuple):
-    """An entry of managedFields."""
+    """An entry of managedFields: a field manager, its fields and its operation."""
 
     manager: str
     fields: Fields
@@ -25,22 +25,22 @@ class Entry(NamedTuple):
 
 
 def text(path: Path) -> str:
-    """Return the place as a person writes it: spec.containers[name=app].image."""
+    """Format a path for people: spec.containers[name=app].image."""
     return "".join(_shown(element) for element in path).removeprefix(".")
 
 
 def inner(spelled: Iterable[Fields], element: str) -> list[Fields]:
-    """Return what these fields say below an element."""
+    """Return the subfields below an element, one for each of the field sets with this element."""
     return [fields[element] for fields in spelled if element in fields]
 
 
 def spelling(spelled: Iterable[Fields]) -> list[str]:
-    """Return the elements of all these fields, each once."""
+    """Return the distinct elements at the top level of some field sets."""
     return list(dict.fromkeys(element for fields in spelled for element in fields if element != "."))
 
 
 def matches(element: str, item: Any) -> bool:
-    """Tell whether an element means this item of a list."""
+    """Report whether a path element selects this list item."""
     kind, _, spelled = element.partition(":")
     if kind not in ("k", "v"):
         return False
@@ -51,13 +51,13 @@ def matches(element: str, item: Any) -> bool:
 
 
 def is_key(element: str, place: Path) -> bool:
-    """Tell whether a place inside an item is one of the merge keys that its element names."""
+    """Report whether a path within a list item is one of the merge keys in its element."""
     kind, _, spelled = element.partition(":")
     return kind == "k" and len(place) == 1 and place[0].removeprefix("f:") in _spelled(spelled)
 
 
 def element_of(item: Any, known: Sequence[str]) -> str:
-    """Return the element of an item, after the keys of items that are known."""
+    """Return the path element of an item, in the form (keys or value) of the known elements."""
     kind, _, spelled = known[0].partition(":")
     if kind == "k" and isinstance(item, Mapping):
         return "k:" + json.dumps({key: item.get(key) for key in _spelled(spelled)}, separators=(",", ":"))
@@ -65,16 +65,16 @@ def element_of(item: Any, known: Sequence[str]) -> str:
 
 
 def owns(fields: Fields, path: Path) -> bool:
-    """Tell whether fields hold the place, or something in it.
+    """Report whether a field set contains this path or a path below it.
 
-    A map or an item that is held without anything in it is not what is in it: `f:annotations: {}` is all that is left
-    to a manager whose annotation was taken. No place leads into what is atomic.
+    An empty map or item does not count as ownership of its content: `f:annotations: {}` remains in a manager's entry
+    after its only annotation was taken over. Atomic fields have no paths below them.
     """
     return at(fields, path) is not None
 
 
 def minus(fields: Fields, taken: Fields) -> dict[str, Any]:
-    """Return `fields` without those that `taken` holds too; what is emptied by it goes as well."""
+    """Return `fields` without the fields in `taken`; parents left empty are removed as well."""
     left: dict[str, Any] = {}
     for element, below in fields.items():
         if element not in taken:
@@ -85,7 +85,7 @@ def minus(fields: Fields, taken: Fields) -> dict[str, Any]:
 
 
 def minus_place(fields: Fields, path: Path) -> dict[str, Any]:
-    """Return `fields` without a place and all that is in it."""
+    """Return `fields` without a path and everything below it."""
     if not path or at(fields, path) is None:
         return dict(fields) if path else {}
     rest = {element: below for element, below in fields.items() if element != path[0]}
@@ -95,7 +95,7 @@ def minus_place(fields: Fields, path: Path) -> dict[str, Any]:
 
 
 def at(fields: Fields, path: Path) -> Fields | None:
-    """Return what these fields hold at a place and in it; None if nothing."""
+    """Return the field set below a path; None if `fields` does not contain the path."""
     for element in path:
         if element not in fields:
             return None
@@ -104,7 +104,7 @@ def at(fields: Fields, path: Path) -> Fields | None:
 
 
 def plus(fields: Fields, path: Path, held: Fields) -> dict[str, Any]:
-    """Return `fields` with what is held at a place added."""
+    """Return `fields` with the field set `held` added at a path."""
     if not path:
         return _merged(fields, held)
     return {**fields, path[0]: plus(fields.get(path[0], {}), path[1:], held)}
@@ -117,7 +117,7 @@ def _merged(one: Fields, other: Fields) -> dict[str, Any]:
 
 @lru_cache(maxsize=4096)
 def _spelled(text: str) -> Any:
-    """Return the keys or the value that an element spells: few elements, each asked for at every comparison."""
+    """Parse the keys or the value of an element. Cached, because each comparison parses the same few elements."""
     return json.loads(text)
 
 
