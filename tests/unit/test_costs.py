@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from coxswain.kernel.api import events
-from coxswain.kernel.api.events import QUIET_SECONDS, TOLD_LIMIT, Recorder
+from coxswain.kernel.api.events import QUIET_SECONDS, REMEMBERED_LIMIT, Recorder
 from coxswain.kernel.objects.event_record import EventRecord
 from rendered import desired
 from unit.objects import observed_webapp, webapp
@@ -84,15 +84,15 @@ class Counting(OrderedDict[Any, float]):
 
 def test_an_event_costs_the_same_however_many_were_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """K20: the table was built anew at each Event."""
-    monkeypatch.setattr(events, "TOLD_LIMIT", 1000)
+    monkeypatch.setattr(events, "REMEMBERED_LIMIT", 1000)
     recorder = Recorder(Posted(), "coxswain.dev/operator", lambda: 0.0)  # type: ignore[arg-type]
-    recorder._told = told = Counting()
+    recorder._posted = told = Counting()
     asyncio.run(_record(recorder, range(1500)))
     assert told.looks <= 1500
-    assert recorder._told is told, "it is the same table still"
+    assert recorder._posted is told, "it is the same table still"
 
 
 def test_events_told_are_bounded() -> None:
     recorder = Recorder(Posted(), "coxswain.dev/operator", lambda: 0.0)  # type: ignore[arg-type]
-    asyncio.run(_record(recorder, range(TOLD_LIMIT + 100)))
-    assert len(recorder._told) == TOLD_LIMIT
+    asyncio.run(_record(recorder, range(REMEMBERED_LIMIT + 100)))
+    assert len(recorder._posted) == REMEMBERED_LIMIT

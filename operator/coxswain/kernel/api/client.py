@@ -35,7 +35,7 @@ class Client:
         self._throttle = throttle
         self._timeout = timeout
         self._page_size = page_size
-        self._limits: dict[str, int] = {}
+        self._page_limits: dict[str, int] = {}
         """The `limit` of the next LIST page, by collection path."""
 
     async def close(self) -> None:
@@ -60,19 +60,19 @@ class Client:
         """
         path = kind.path(namespace)
         query = [("labelSelector", kind.label_selector)] if kind.label_selector else []
-        limit, token = self._limits.get(path, min(_FIRST_PAGE, self._page_size)), ""
+        limit, token = self._page_limits.get(path, min(_FIRST_PAGE, self._page_size)), ""
         while True:
-            present = [("limit", str(limit)), *query, *([("continue", token)] if token else [])]
+            page_query = [("limit", str(limit)), *query, *([("continue", token)] if token else [])]
             try:
-                page, size = await self._sized_request("GET", path, query=present)
+                page, size = await self._sized_request("GET", path, query=page_query)
             except RequestFailed as error:
-                if limit == 1 or not _was_too_much(error):
+                if limit == 1 or not _is_page_too_large(error):
                     raise
-                limit = self._limits[path] = limit // 2
+                limit = self._page_limits[path] = limit // 2
                 continue
             items = page.get("items")
             if isinstance(items, list) and items:
-                limit = self._limits[path] = next_limit(limit, len(items), size, self._page_size)
+                limit = self._page_limits[path] = next_limit(limit, len(items), size, self._page_size)
             yield page
             token = page["metadata"].get("continue", "")
             # Release the memory of this page before the next one is decoded.
@@ -141,8 +141,8 @@ class Client:
         return [kind for kind in kinds if kind.plural not in served[kind.group_path]]
 
     async def _request(self, method: str, path: str, **request: Any) -> dict[str, Any]:
-        answer, _ = await self._sized_request(method, path, **request)
-        return answer
+        response, _ = await self._sized_request(method, path, **request)
+        return response
 
     async def _sized_request(
         self,
@@ -157,15 +157,15 @@ class Client:
         headers = {"Accept": _JSON, **({"Content-Type": content_type} if content_type else {})}
         writing = method != "GET"
         async with self._throttle.turn(writing=writing):
-            answer = await self._transport.send(
+            response = await self._transport.send(
                 method, path, query=query, headers=headers, body=body, seconds=self._timeout
             )
         try:
-            return _decoded(answer.status, answer.payload, answer.retry_after), len(answer.payload)
+            return _decode(response.status, response.payload, response.retry_after), len(response.payload)
         except Refused as error:
             self._throttle.refused(error, writing=writing)
             if error.status == 401:
-                self._transport.doubt_credentials()
+                self._transport.invalidate_credentials()
             raise
 
 
@@ -178,18 +178,18 @@ def next_limit(limit: int, count: int, size: int, largest: int) -> int:
     return max(1, min(fitting, 4 * limit, largest))
 
 
-def _was_too_much(error: RequestFailed) -> bool:
+def _is_page_too_large(error: RequestFailed) -> bool:
     return isinstance(error, TooLarge) or isinstance(error.__cause__, TimeoutError)
 
 
-def _decoded(status: int, payload: bytes, retry_after: str | None) -> dict[str, Any]:
+def _decode(status: int, payload: bytes, retry_after: str | None) -> dict[str, Any]:
     try:
         body = json.loads(payload)
     except ValueError:
         body = None
     if status >= 400:
-        told = body if isinstance(body, dict) else {"message": payload[:500].decode(errors="replace")}
-        raise Refused(status, told, retry_after=retry_after)
+        error_body = body if isinstance(body, dict) else {"message": payload[:500].decode(errors="replace")}
+        raise Refused(status, error_body, retry_after=retry_after)
     if not isinstance(body, dict):
         raise Undecodable(f"an answer with status {status} is no JSON object: {payload[:80]!r}")
     return body

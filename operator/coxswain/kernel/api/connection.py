@@ -40,15 +40,15 @@ async def connection(kubeconfig: Path | None, context: str | None, *, token_inte
     """
     where = f"the kubeconfig {kubeconfig}" if kubeconfig else "a pod's ServiceAccount or kubectl's kubeconfig"
     try:
-        source, access = await _first(kubeconfig, context)
-        made = Connection(source, access, interval=token_interval)
-        made.check()
+        source, access = await _find_source(kubeconfig, context)
+        established = Connection(source, access, interval=token_interval)
+        established.check()
     except NoConnection:
         raise
     # A kubeconfig may have any content, and the library raises many types of errors for it.
     except Exception as error:
         raise NoConnection(f"no way to the API server by {where}: {one_line(error)}; check --kubeconfig") from error
-    return made
+    return established
 
 
 def plain(host: str) -> "Connection":
@@ -57,13 +57,13 @@ def plain(host: str) -> "Connection":
     return Connection(Fixed(access), access, interval=float("inf"))
 
 
-async def _first(kubeconfig: Path | None, context: str | None) -> tuple[Source, Access]:
+async def _find_source(kubeconfig: Path | None, context: str | None) -> tuple[Source, Access]:
     if kubeconfig is None and context is None:
         pod = InCluster()
         try:
             return pod, await pod.read()
         except ConfigException as error:
-            log.debug("not in a pod (%s); using kubectl's kubeconfig", one_line(error))
+            log.debug("not running in a pod (%s), using the default kubeconfig", one_line(error))
     source = Kubeconfig(kubeconfig, context)
     async with asyncio.timeout(_READ_SECONDS):
         return source, await source.read()
@@ -77,9 +77,9 @@ class Connection:
         self._source = source
         self._access = access
         self._interval = interval
-        self._due = _now() + interval
-        self._renewed = float("-inf")
-        self._renew = False
+        self._next_read = _now() + interval
+        self._last_renewal = float("-inf")
+        self._renewal_requested = False
 
     @property
     def host(self) -> str:
@@ -97,18 +97,18 @@ class Connection:
         Raises:
             ValueError, OSError: one of them is not valid.
         """
-        _context(self._access.tls)
+        _ssl_context(self._access.tls)
 
     async def authorization(self) -> str | None:
         """Return the current Authorization header, reloaded if it is due."""
-        if _now() >= self._due:
+        if _now() >= self._next_read:
             await self._refresh()
         return self._access.authorization
 
-    def doubt(self) -> None:
+    def invalidate(self) -> None:
         """Renew the credentials before the next request, after a 401 or a failed TLS handshake."""
-        self._renew = True
-        self._due = max(_now(), self._renewed + _RENEWAL_INTERVAL)
+        self._renewal_requested = True
+        self._next_read = max(_now(), self._last_renewal + _RENEWAL_INTERVAL)
 
     def session(
         self, user_agent: str, middlewares: Sequence[aiohttp.ClientMiddlewareType] = ()
@@ -125,7 +125,7 @@ class Connection:
             try:
                 return await send(request)
             except aiohttp.ClientSSLError:
-                self.doubt()
+                self.invalidate()
                 raise
 
         return aiohttp.ClientSession(
@@ -140,19 +140,19 @@ class Connection:
 
     async def _refresh(self) -> None:
         """Reload the credentials. The old ones stay in use until new ones can be read and are valid."""
-        renew, self._renew = self._renew, False
-        self._due = _now() + self._interval
+        renew, self._renewal_requested = self._renewal_requested, False
+        self._next_read = _now() + self._interval
         if renew:
-            self._renewed = _now()
+            self._last_renewal = _now()
         try:
             async with asyncio.timeout(_READ_SECONDS):
                 access = await self._source.read(renew=renew)
             if access.tls != self._access.tls:
-                _context(access.tls)
+                _ssl_context(access.tls)
         # Plugins, files and identity providers raise arbitrary errors. None of them may end a request's task or the
         # process.
         except Exception as error:  # noqa: BLE001
-            log.warning("the credentials cannot be read again, the old ones stay: %s", one_line(error))
+            log.warning("reading the credentials failed, keeping the old ones: %s", one_line(error))
             return
         before, self._access = (
             self._access,
@@ -194,7 +194,7 @@ class _Connector(aiohttp.TCPConnector):
             for old in self._pools:
                 asyncio.get_running_loop().call_later(_OLD_CONNECTION_SECONDS, self._retire, old)
             self._tls = self._connection.tls
-            self._pools.append(aiohttp.TCPConnector(limit=0, ssl=_context(self._tls)))
+            self._pools.append(aiohttp.TCPConnector(limit=0, ssl=_ssl_context(self._tls)))
         return self._pools[-1]
 
     def _retire(self, pool: aiohttp.TCPConnector) -> None:
@@ -204,7 +204,7 @@ class _Connector(aiohttp.TCPConnector):
             closing.add_done_callback(lambda done: done.cancelled() or done.exception())
 
 
-def _context(tls: Tls) -> ssl.SSLContext:
+def _ssl_context(tls: Tls) -> ssl.SSLContext:
     """Return the TLS context. A configured CA bundle replaces the system's CAs."""
     if tls.authority is not None and not tls.authority.strip():
         raise ValueError("the CA bundle is empty")

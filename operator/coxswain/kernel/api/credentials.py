@@ -105,7 +105,7 @@ class Kubeconfig:
         self._paths = str(path) if path else KUBE_CONFIG_DEFAULT_LOCATION
         self._context = context
         self._user: dict[str, Any] | None = None
-        self._login: _Plugin | _Login | None = None
+        self._provider: _ExecPlugin | _LibraryCredentials | None = None
 
     async def read(self, *, renew: bool = False) -> Access:
         """Read the kubeconfig, and run its exec plugin if the credential is about to expire.
@@ -116,12 +116,12 @@ class Kubeconfig:
         config = merged(self._paths)
         context = _context(config, self._context, self._paths)
         cluster = config["clusters"].get_with_name(context["cluster"])["cluster"]
-        named = config["users"].get_with_name(context["user"], safe=True) if context.safe_get("user") else None
-        user = named["user"] if named and named.safe_get("user") else ConfigNode("user", {}, config.path)
-        if self._login is None or user.value != self._user:
+        user_entry = config["users"].get_with_name(context["user"], safe=True) if context.safe_get("user") else None
+        user = user_entry["user"] if user_entry and user_entry.safe_get("user") else ConfigNode("user", {}, config.path)
+        if self._provider is None or user.value != self._user:
             self._user = user.value
-            self._login = _Plugin(user["exec"]) if "exec" in user else _Login(user)
-        authorization, certificate, key = await self._login.read(renew=renew)
+            self._provider = _ExecPlugin(user["exec"]) if "exec" in user else _LibraryCredentials(user)
+        authorization, certificate, key = await self._provider.read(renew=renew)
         tls = Tls(
             authority=_text(cluster, "certificate-authority"),
             certificate=certificate or _text(user, "client-certificate"),
@@ -132,7 +132,7 @@ class Kubeconfig:
         return Access(cluster["server"].rstrip("/"), authorization, tls, cluster.safe_get("proxy-url"))
 
 
-class _Login:
+class _LibraryCredentials:
     """Credentials read by the library: a token, a token file, an identity provider or a password."""
 
     def __init__(self, user: ConfigNode) -> None:
@@ -155,26 +155,26 @@ class _Login:
         return _header(configuration), None, None
 
 
-class _Plugin:
+class _ExecPlugin:
     """Credentials from an exec plugin.
 
-    Replaces the library's support: that ignores the expiry of certificates and hides failures.
+    The library's own support is not used, because it ignores the expiry of certificates and hides failures.
     """
 
     def __init__(self, command: ConfigNode) -> None:
         self._command = command
-        self._good_until: datetime | None = None
+        self._refresh_at: datetime | None = None
         self._credential: _Credential = (None, None, None)
 
     async def read(self, *, renew: bool) -> _Credential:
-        if renew or self._good_until is None or datetime.now(UTC) >= self._good_until:
+        if renew or self._refresh_at is None or datetime.now(UTC) >= self._refresh_at:
             status = await ExecProvider(self._command).run()
             token = status.get("token")
             pair = status.get("clientCertificateData"), status.get("clientKeyData")
             if not token and not all(pair):
                 raise ConfigException("exec: the plugin returned neither a token nor a client certificate with its key")
             self._credential = f"Bearer {token.strip()}" if token else None, *pair
-            self._good_until = _expiry(status.get("expirationTimestamp"))
+            self._refresh_at = _expiry(status.get("expirationTimestamp"))
         return self._credential
 
 
@@ -189,21 +189,21 @@ def merged(paths: str) -> ConfigNode:
         NoConnection: a file is missing, not readable, not YAML, or not a kubeconfig.
     """
     files = [Path(path).expanduser() for path in paths.split(ENV_KUBECONFIG_PATH_SEPARATOR) if path]
-    found = [file for file in files if file.exists()]
-    if not found:
+    existing = [file for file in files if file.exists()]
+    if not existing:
         raise NoConnection(f"the kubeconfig {paths} does not exist; set --kubeconfig or KUBECONFIG")
-    for file in found:
-        trouble = _trouble(file)
-        if trouble:
+    for file in existing:
+        defect = _defect(file)
+        if defect:
             raise NoConnection(
-                f"the kubeconfig {file} {trouble}; "
+                f"the kubeconfig {file} {defect}; "
                 f"set --kubeconfig or KUBECONFIG to a file that `kubectl config view` can read"
             )
-    config: ConfigNode = KubeConfigMerger(ENV_KUBECONFIG_PATH_SEPARATOR.join(map(str, found))).config
+    config: ConfigNode = KubeConfigMerger(ENV_KUBECONFIG_PATH_SEPARATOR.join(map(str, existing))).config
     return config
 
 
-def _trouble(file: Path) -> str | None:
+def _defect(file: Path) -> str | None:
     """Return the reason why a file is not a kubeconfig; None if it is one."""
     try:
         content = yaml.safe_load(file.read_text(encoding="utf-8"))
@@ -215,10 +215,10 @@ def _trouble(file: Path) -> str | None:
         mark = getattr(error, "problem_mark", None)
         where = f" at line {mark.line + 1}" if mark else ""
         return f"is not YAML: {getattr(error, 'problem', None) or 'it has a character that YAML forbids'}{where}"
-    return "is empty" if content is None else _misshapen(content)
+    return "is empty" if content is None else _shape_defect(content)
 
 
-def _misshapen(content: object) -> str | None:
+def _shape_defect(content: object) -> str | None:
     if not isinstance(content, dict):
         return "is not a mapping"
     for section in ("clusters", "contexts", "users"):
@@ -232,14 +232,14 @@ def _context(config: ConfigNode, name: str | None, paths: str) -> ConfigNode:
     names = [context.value["name"] for context in config.value["contexts"]]
     wanted = name or config.safe_get("current-context")
     if not wanted:
-        raise NoConnection(f"the kubeconfig {paths} has no current context; set --context{_choice(names)}")
+        raise NoConnection(f"the kubeconfig {paths} has no current context; set --context{_context_hint(names)}")
     if wanted not in names:
-        raise NoConnection(f"the kubeconfig {paths} has no context {wanted!r}; set --context{_choice(names)}")
+        raise NoConnection(f"the kubeconfig {paths} has no context {wanted!r}; set --context{_context_hint(names)}")
     context: ConfigNode = config["contexts"].get_with_name(wanted)["context"]
     return context
 
 
-def _choice(names: Sequence[str]) -> str:
+def _context_hint(names: Sequence[str]) -> str:
     return f" to one of {', '.join(names)}" if names else ", after one was added with `kubectl config set-context`"
 
 

@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Any
 
 
-class Sort(Enum):
+class ErrorClass(Enum):
     """The classes of errors, by the reaction to them."""
 
     TRANSIENT = "transient"
@@ -22,9 +22,9 @@ class RequestFailed(Exception):
     """A request failed."""
 
     @property
-    def sort(self) -> Sort:
+    def error_class(self) -> ErrorClass:
         """The class of the error."""
-        return Sort.TRANSIENT
+        return ErrorClass.TRANSIENT
 
 
 class Unreachable(RequestFailed):
@@ -47,9 +47,9 @@ class OutOfDate(RequestFailed):
     """The request was not sent because it was computed from stale state."""
 
     @property
-    def sort(self) -> Sort:
+    def error_class(self) -> ErrorClass:
         """A conflict: the current state is already cached, or its watch event is on the way."""
-        return Sort.CONFLICT
+        return ErrorClass.CONFLICT
 
 
 @dataclass(frozen=True)
@@ -87,9 +87,9 @@ class Refused(RequestFailed):
         super().__init__(f"{status} {self.reason}: {self.message}")
 
     @property
-    def sort(self) -> Sort:
+    def error_class(self) -> ErrorClass:
         """The class of this error."""
-        return sort_of(self)
+        return classify(self)
 
     @property
     def namespace_terminating(self) -> bool:
@@ -155,7 +155,7 @@ def retry_after_seconds(*values: object) -> float | None:
     return None
 
 
-def sort_of(error: Refused) -> Sort:
+def classify(error: Refused) -> ErrorClass:
     """Classify an error response.
 
     403 is transient, because RBAC rules and quotas change without a watch event. So do admission policies and webhooks:
@@ -163,11 +163,11 @@ def sort_of(error: Refused) -> Sort:
     merge keys) is terminal, because a retry cannot succeed.
     """
     if error.by_admission:
-        return Sort.TRANSIENT
+        return ErrorClass.TRANSIENT
     if error.status in (404, 409) or error.another_uid:
-        return Sort.CONFLICT
+        return ErrorClass.CONFLICT
     if error.status in (400, 405, 406, 413, 415, 422):
-        return Sort.TERMINAL
+        return ErrorClass.TERMINAL
     if error.status == 500 and "failed to create typed patch object" in error.message:
-        return Sort.TERMINAL
-    return Sort.TRANSIENT
+        return ErrorClass.TERMINAL
+    return ErrorClass.TRANSIENT

@@ -18,65 +18,65 @@ log = logging.getLogger(__name__)
 
 QUIET_SECONDS = 300.0
 """Seconds during which an Event with the same object, reason and message is posted only once."""
-TOLD_LIMIT = 20_000
+REMEMBERED_LIMIT = 20_000
 """Maximum remembered Events: ten for each of 2000 failing WebApps."""
 _NOTE_LIMIT = 1024  # of events.k8s.io/v1
 
 
 class Recorder:
-    """Posts Events about WebApps."""
+    """Posts Events about custom resources."""
 
     def __init__(self, client: Client, controller: str, clock: Callable[[], float]) -> None:
         """Post with `client` as the reporting `controller`; `clock` returns monotonic seconds."""
         self._controller = controller
         self._client = client
         self._clock = clock
-        self._told: OrderedDict[tuple[str, str, str], float] = OrderedDict()
+        self._posted: OrderedDict[tuple[str, str, str], float] = OrderedDict()
 
-    async def record(self, webapp: Projection, occurrence: EventRecord) -> None:
+    async def record(self, parent: Projection, event: EventRecord) -> None:
         """Post an Event unless the same one was posted within `QUIET_SECONDS`.
 
         A failed post is only logged: Events are best-effort, the status holds the state.
         """
         now = self._clock()
-        self.forget_old(limit=TOLD_LIMIT - 1)
-        key = (webapp.uid, occurrence.reason, without_numbers(occurrence.note))
-        if key in self._told:
+        self.forget_old(limit=REMEMBERED_LIMIT - 1)
+        key = (parent.uid, event.reason, without_numbers(event.note))
+        if key in self._posted:
             return
-        self._told[key] = now
+        self._posted[key] = now
         try:
-            await self._client.create(EVENT, webapp.namespace, _event(webapp, occurrence, self._controller))
+            await self._client.create(EVENT, parent.namespace, _event(parent, event, self._controller))
         except RequestFailed as error:
-            log.warning("an Event could not be posted: %s", error)
+            log.warning("posting an Event failed: %s", error)
 
-    def forget_old(self, *, limit: int = TOLD_LIMIT) -> None:
+    def forget_old(self, *, limit: int = REMEMBERED_LIMIT) -> None:
         """Forget the Events older than `QUIET_SECONDS`, and the oldest ones beyond the limit."""
         now = self._clock()
-        while self._told and (len(self._told) > limit or now - next(iter(self._told.values())) >= QUIET_SECONDS):
-            self._told.popitem(last=False)
+        while self._posted and (len(self._posted) > limit or now - next(iter(self._posted.values())) >= QUIET_SECONDS):
+            self._posted.popitem(last=False)
 
 
-def _event(webapp: Projection, occurrence: EventRecord, controller: str) -> dict[str, object]:
-    note = clean(occurrence.note)
+def _event(parent: Projection, event: EventRecord, controller: str) -> dict[str, object]:
+    note = clean(event.note)
     return {
         "apiVersion": EVENT.api_version,
         "kind": EVENT.kind,
-        "metadata": {"name": f"{webapp.name}.{uuid.uuid4().hex[:16]}", "namespace": webapp.namespace},
+        "metadata": {"name": f"{parent.name}.{uuid.uuid4().hex[:16]}", "namespace": parent.namespace},
         "eventTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
         "reportingController": controller,
         "reportingInstance": os.uname().nodename[:128],
-        "action": occurrence.action,
-        "reason": reason(occurrence.reason, "Other"),
+        "action": event.action,
+        "reason": reason(event.reason, "Other"),
         "note": note
         if len(note.encode()) <= _NOTE_LIMIT
         else note.encode()[: _NOTE_LIMIT - 4].decode(errors="ignore") + " ...",
-        "type": occurrence.type,
+        "type": event.type,
         "regarding": {
-            "apiVersion": webapp.kind.api_version,
-            "kind": webapp.kind.kind,
-            "name": webapp.name,
-            "namespace": webapp.namespace,
-            "uid": webapp.uid,
-            "resourceVersion": str(webapp.version),
+            "apiVersion": parent.kind.api_version,
+            "kind": parent.kind.kind,
+            "name": parent.name,
+            "namespace": parent.namespace,
+            "uid": parent.uid,
+            "resourceVersion": str(parent.version),
         },
     }

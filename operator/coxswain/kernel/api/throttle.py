@@ -16,10 +16,10 @@ class Throttle:
 
     def __init__(self, *, in_flight: int, chance: Callable[[], float] = random.random) -> None:
         """Allow `in_flight` concurrent requests; `chance` returns the jitter of a pause, 0 to 1."""
-        self._free = asyncio.Semaphore(in_flight)
+        self._slots = asyncio.Semaphore(in_flight)
         self._chance = chance
         self._pauses: dict[bool, tuple[float, float]] = {}
-        self._ended = asyncio.Event()
+        self._shutdown = asyncio.Event()
 
     @asynccontextmanager
     async def turn(self, *, writing: bool) -> AsyncIterator[None]:
@@ -28,20 +28,20 @@ class Throttle:
         Raises:
             Ending: the operator is shutting down.
         """
-        await self._paused(writing)
-        await self._free.acquire()
+        await self._wait_for_pause(writing)
+        await self._slots.acquire()
         # A pause may begin while a request waits for its slot. The request releases the slot during the pause, so that
         # requests without a pause (reads or writes) proceed.
-        while self._pauses_now(writing):
-            self._free.release()
-            await self._paused(writing)
-            await self._free.acquire()
+        while self._is_paused(writing):
+            self._slots.release()
+            await self._wait_for_pause(writing)
+            await self._slots.acquire()
         try:
-            if self._ended.is_set():
+            if self._shutdown.is_set():
                 raise Ending("the operator is ending")
             yield
         finally:
-            self._free.release()
+            self._slots.release()
 
     def refused(self, error: Refused, *, writing: bool) -> None:
         """Start a pause for reads or writes after a 429 with Retry-After.
@@ -56,20 +56,20 @@ class Throttle:
 
     def end(self) -> None:
         """Start no more requests; requests in flight complete."""
-        self._ended.set()
+        self._shutdown.set()
 
-    def _pauses_now(self, writing: bool) -> bool:
+    def _is_paused(self, writing: bool) -> bool:
         until, _ = self._pauses.get(writing, (0.0, 0.0))
-        return not self._ended.is_set() and until > asyncio.get_running_loop().time()
+        return not self._shutdown.is_set() and until > asyncio.get_running_loop().time()
 
-    async def _paused(self, writing: bool) -> None:
+    async def _wait_for_pause(self, writing: bool) -> None:
         clock = asyncio.get_running_loop().time
-        while not self._ended.is_set():
+        while not self._shutdown.is_set():
             until, seconds = self._pauses.get(writing, (0.0, 0.0))
             if until <= clock():
                 return
             try:
                 async with asyncio.timeout(until - clock() + seconds * _SPREAD * self._chance()):
-                    await self._ended.wait()
+                    await self._shutdown.wait()
             except TimeoutError:
                 continue

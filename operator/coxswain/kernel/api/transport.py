@@ -45,7 +45,7 @@ class Transport(Protocol):
             Unreachable: no response within `seconds`.
         """
 
-    def doubt_credentials(self) -> None:
+    def invalidate_credentials(self) -> None:
         """Reload the credentials before the next request, because they were rejected."""
 
     async def close(self) -> None:
@@ -96,9 +96,9 @@ class HttpTransport:
             raise Unreachable(f"{method} {path}: {str(error) or type(error).__name__}") from error
         return Answer(response.status, payload, response.getheader("Retry-After"))
 
-    def doubt_credentials(self) -> None:
+    def invalidate_credentials(self) -> None:
         """Reload the credentials before the next request."""
-        self._connection.doubt()
+        self._connection.invalidate()
 
     async def close(self) -> None:
         """Close the connections."""

@@ -63,8 +63,8 @@ class Writer:
         identity = {"apiVersion": observed.kind.api_version, "kind": observed.kind.kind, "metadata": metadata}
         manifest = with_value(identity, path, value)
         keeper = self._projector.keeper
-        answer = await self._client.apply(observed.kind, manifest, field_manager=keeper, force=False)
-        return self._projector.observe(observed.kind, answer)
+        response = await self._client.apply(observed.kind, manifest, field_manager=keeper, force=False)
+        return self._projector.observe(observed.kind, response)
 
     async def take_over(self, observed: Projection, places: Sequence[Path]) -> Projection:
         """Make our manager the only owner of these paths, so that the next apply removes the omitted ones.
@@ -75,7 +75,7 @@ class Writer:
         raw = await self._client.get(observed.kind, observed.namespace, observed.name)
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         entries = raw["metadata"].get("managedFields", [])
-        return await self._manage(
+        return await self._patch_managed_fields(
             observed,
             taken_over(entries, places, self._projector.manager, api_version=observed.kind.api_version, now=now),
         )
@@ -87,11 +87,11 @@ class Writer:
             Refused: with status 409 if the object has changed since.
         """
         raw = await self._client.get(observed.kind, observed.namespace, observed.name)
-        return await self._manage(
+        return await self._patch_managed_fields(
             observed, released(raw["metadata"].get("managedFields", []), is_released, self._projector.manager)
         )
 
-    async def _manage(self, observed: Projection, entries: Sequence[Mapping[str, Any]]) -> Projection:
+    async def _patch_managed_fields(self, observed: Projection, entries: Sequence[Mapping[str, Any]]) -> Projection:
         operations = patch(entries, str(observed.version))
         return self._projector.observe(
             observed.kind,
@@ -129,10 +129,10 @@ class Writer:
             },
             "status": status,
         }
-        answer = await self._client.apply(
+        response = await self._client.apply(
             parent.kind, manifest, field_manager=self._projector.manager, force=True, subresource="status"
         )
-        return self._projector.observe(parent.kind, answer)
+        return self._projector.observe(parent.kind, response)
 
     async def read(self, manifest: Manifest) -> Projection:
         """Return the live object with the kind and name of a child."""

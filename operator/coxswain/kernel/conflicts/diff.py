@@ -15,15 +15,15 @@ from typing import Any
 
 from coxswain.kernel.conflicts.unions import rivals_in_list, rivals_in_map
 from coxswain.kernel.objects.field_paths import (
-    Entry,
     Fields,
+    ManagedFieldsEntry,
     Path,
+    distinct_elements,
     element_of,
-    inner,
     is_key,
     matches,
     owns,
-    spelling,
+    subfields,
     text,
 )
 from coxswain.kernel.objects.manifests import Manifest
@@ -52,7 +52,7 @@ class Difference:
 
 
 def differences(
-    desired: Manifest, live: Mapping[str, Any], owned: Fields | None, others: Sequence[Entry] = ()
+    desired: Manifest, live: Mapping[str, Any], owned: Fields | None, others: Sequence[ManagedFieldsEntry] = ()
 ) -> list[Difference]:
     """Return the differences between `desired` and `live`.
 
@@ -66,13 +66,13 @@ def differences(
 
 
 def places(
-    desired: Manifest, live: Mapping[str, Any], owned: Fields | None, others: Sequence[Entry] = ()
+    desired: Manifest, live: Mapping[str, Any], owned: Fields | None, others: Sequence[ManagedFieldsEntry] = ()
 ) -> list[Difference]:
     """Return each desired path with its live value, equal or not, as if our manager owned no field."""
     return _differences(desired, live, _ABSENT, [owned or _ABSENT, *(entry.fields for entry in others)])
 
 
-def managers(difference: Difference, others: Sequence[Entry]) -> list[str]:
+def managers(difference: Difference, others: Sequence[ManagedFieldsEntry]) -> list[str]:
     """Return the other managers that own the path of a difference, or one of its rivals."""
     if difference.order:
         return []
@@ -80,18 +80,22 @@ def managers(difference: Difference, others: Sequence[Entry]) -> list[str]:
     return list(dict.fromkeys(entry.manager for entry in others if any(owns(entry.fields, path) for path in paths)))
 
 
-def _differences(desired: Manifest, live: Mapping[str, Any], owned: Fields, spelled: list[Fields]) -> list[Difference]:
-    return list(_compare_map((), _applied(desired), live, owned, spelled))
+def _differences(
+    desired: Manifest, live: Mapping[str, Any], owned: Fields, field_sets: list[Fields]
+) -> list[Difference]:
+    return list(_compare_map((), _managed_part(desired), live, owned, field_sets))
 
 
-def _applied(desired: Manifest) -> Manifest:
+def _managed_part(desired: Manifest) -> Manifest:
     """Return the part of a manifest covered by managedFields: all except the object's identity."""
     metadata = {key: value for key, value in desired["metadata"].items() if key not in ("name", "namespace")}
     rest = {key: value for key, value in desired.items() if key not in ("apiVersion", "kind", "metadata")}
     return {"metadata": metadata, **rest}
 
 
-def _compare(path: Path, wanted: Any, live: Any, owned: Fields | None, spelled: list[Fields]) -> Iterator[Difference]:
+def _compare(
+    path: Path, wanted: Any, live: Any, owned: Fields | None, field_sets: list[Fields]
+) -> Iterator[Difference]:
     """Compare the values at a path.
 
     Args:
@@ -99,29 +103,33 @@ def _compare(path: Path, wanted: Any, live: Any, owned: Fields | None, spelled: 
         wanted: the desired value.
         live: the live value.
         owned: our fields below the path; None if our manager does not own the path.
-        spelled: the fields of all managers below the path.
+        field_sets: the fields of all managers below the path.
     """
     if isinstance(wanted, str | int | float | None):
         if owned is None or wanted != live:
             yield Difference(path, wanted, live)
         return
-    granular = any(fields.keys() - {"."} for fields in spelled)
+    granular = any(fields.keys() - {"."} for fields in field_sets)
     if isinstance(wanted, Mapping) and granular and (wanted or owned is not None):
-        yield from _compare_map(path, wanted, live if isinstance(live, Mapping) else _ABSENT, owned or _ABSENT, spelled)
+        yield from _compare_map(
+            path, wanted, live if isinstance(live, Mapping) else _ABSENT, owned or _ABSENT, field_sets
+        )
     elif isinstance(wanted, list) and granular and (wanted or owned is not None):
-        yield from _compare_list(path, wanted, live if isinstance(live, list) else [], owned or _ABSENT, spelled)
+        yield from _compare_list(path, wanted, live if isinstance(live, list) else [], owned or _ABSENT, field_sets)
     elif owned is None or wanted != live:
         yield Difference(path, wanted, live)
 
 
 def _compare_map(
-    path: Path, wanted: Mapping[str, Any], live: Mapping[str, Any], owned: Fields, spelled: list[Fields]
+    path: Path, wanted: Mapping[str, Any], live: Mapping[str, Any], owned: Fields, field_sets: list[Fields]
 ) -> Iterator[Difference]:
     rivals = rivals_in_map(path, wanted, live)
     for key, value in wanted.items():
         element = f"f:{key}"
-        for found in _compare((*path, element), value, live.get(key), owned.get(element), inner(spelled, element)):
-            yield _against(found, rivals.get(key, ()))
+        for difference in _compare(
+            (*path, element), value, live.get(key), owned.get(element), subfields(field_sets, element)
+        ):
+            yield _with_rivals(difference, rivals.get(key, ()))
     for element in owned:
         if element != "." and element.removeprefix("f:") not in wanted:
             yield Difference((*path, element), None, live.get(element.removeprefix("f:")))
@@ -130,10 +138,10 @@ def _compare_map(
 
 
 def _compare_list(
-    path: Path, wanted: list[Any], live: list[Any], owned: Fields, spelled: list[Fields]
+    path: Path, wanted: list[Any], live: list[Any], owned: Fields, field_sets: list[Fields]
 ) -> Iterator[Difference]:
-    known = spelling(spelled)
-    positions = []
+    known = distinct_elements(field_sets)
+    live_positions = []
     seen = set()
     for item in wanted:
         element = next((element for element in known if matches(element, item)), None)
@@ -142,36 +150,38 @@ def _compare_list(
             yield Difference((*path, element_of(item, known)), item, None, rivals=rivals)
             continue
         seen.add(element)
-        position = next((index for index, found in enumerate(live) if matches(element, found)), None)
-        positions.append(position)
-        found = None if position is None else live[position]
-        for difference in _compare_item((*path, element), item, found, owned, inner(spelled, element)):
-            yield _against(difference, rivals)
+        position = next((index for index, candidate in enumerate(live) if matches(element, candidate)), None)
+        live_item = None if position is None else live[position]
+        if position is not None:
+            live_positions.append(position)
+        for difference in _compare_item((*path, element), item, live_item, owned, subfields(field_sets, element)):
+            yield _with_rivals(difference, rivals)
     for element in owned:
         if element == "." or element in seen:
             continue
-        yield Difference((*path, element), None, next((found for found in live if matches(element, found)), None))
-    known_positions = [position for position in positions if position is not None]
-    if known_positions != sorted(known_positions):
+        yield Difference((*path, element), None, next((item for item in live if matches(element, item)), None))
+    if live_positions != sorted(live_positions):
         yield Difference(path, wanted, live, order=True)
 
 
-def _compare_item(path: Path, item: Any, found: Any, owned: Fields, spelled: list[Fields]) -> Iterator[Difference]:
+def _compare_item(
+    path: Path, item: Any, live_item: Any, owned: Fields, field_sets: list[Fields]
+) -> Iterator[Difference]:
     """Compare a list item. Its merge keys identify it, so they differ only if the whole item does."""
-    if found is None or not isinstance(item, Mapping):
-        if found != item or path[-1] not in owned:
-            yield Difference(path, item, found)
+    if live_item is None or not isinstance(item, Mapping):
+        if live_item != item or path[-1] not in owned:
+            yield Difference(path, item, live_item)
         return
-    ours = owned.get(path[-1])
-    within = [
+    our_fields = owned.get(path[-1])
+    nested = [
         difference
-        for difference in _compare(path, item, found, ours, spelled)
+        for difference in _compare(path, item, live_item, our_fields, field_sets)
         if not is_key(path[-1], difference.path[len(path) :])
     ]
-    yield from within
-    if ours is None and not within:
-        yield Difference(path, item, found)
+    yield from nested
+    if our_fields is None and not nested:
+        yield Difference(path, item, live_item)
 
 
-def _against(difference: Difference, rivals: tuple[Path, ...]) -> Difference:
+def _with_rivals(difference: Difference, rivals: tuple[Path, ...]) -> Difference:
     return replace(difference, rivals=difference.rivals + rivals) if rivals else difference

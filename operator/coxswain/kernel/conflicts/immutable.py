@@ -13,7 +13,7 @@ class Remedy(Enum):
     REPLACE = "replace"
     """Delete and recreate it; the interruption is harmless."""
     REPLACE_AROUND_PODS = "replace around pods"
-    """Delete and recreate it with `--cascade=orphan`; the new object adopts the pods."""
+    """Delete it with propagationPolicy Orphan and recreate it; the new object adopts the pods."""
     BY_HAND = "by hand"
     """Wait for a person to delete it, because the deletion would disrupt the application."""
 

@@ -29,15 +29,17 @@ def taken_over(
 
     The next apply then removes or keeps the fields, regardless of their former owners.
     """
-    held: Fields = {}
+    combined: Fields = {}
     for path in paths:
         for entry in entries:
             below = at(entry.get("fieldsV1", {}), path)
-            held = plus(held, path, below if below is not None else {})
-    rest = [
-        _changed(entry, lambda fields: _minus_places(fields, paths)) for entry in entries if not _is_by(manager, entry)
+            combined = plus(combined, path, below if below is not None else {})
+    others = [
+        _changed(entry, lambda fields: _minus_places(fields, paths))
+        for entry in entries
+        if not _is_apply_entry_of(manager, entry)
     ]
-    ours = next((entry for entry in entries if _is_by(manager, entry)), None) or {
+    ours = next((entry for entry in entries if _is_apply_entry_of(manager, entry)), None) or {
         "manager": manager,
         "operation": "Apply",
         "apiVersion": api_version,
@@ -45,8 +47,8 @@ def taken_over(
         "fieldsType": "FieldsV1",
     }
     return [
-        *(entry for entry in rest if entry is not None),
-        {**ours, "fieldsV1": plus(ours.get("fieldsV1", {}), (), held)},
+        *(entry for entry in others if entry is not None),
+        {**ours, "fieldsV1": plus(ours.get("fieldsV1", {}), (), combined)},
     ]
 
 
@@ -61,10 +63,10 @@ def released(entries: Sequence[_Entry], is_released: Callable[[str, str], bool],
         is_released: reports whether a manager, by name and operation, is released.
         manager: our field manager.
     """
-    owned: Fields = next((entry["fieldsV1"] for entry in entries if _is_by(manager, entry)), {})
+    owned: Fields = next((entry["fieldsV1"] for entry in entries if _is_apply_entry_of(manager, entry)), {})
     changed = [
         _changed(entry, lambda fields: minus(fields, owned))
-        if _is_of_the_spec(entry) and is_released(str(entry.get("manager", "")), str(entry.get("operation", "")))
+        if _is_not_for_status(entry) and is_released(str(entry.get("manager", "")), str(entry.get("operation", "")))
         else entry
         for entry in entries
     ]
@@ -91,9 +93,9 @@ def _changed(entry: _Entry, change: Callable[[Fields], Fields]) -> _Entry | None
     return {**entry, "fieldsV1": fields} if fields else None
 
 
-def _is_by(manager: str, entry: _Entry) -> bool:
-    return (entry.get("manager"), entry.get("operation")) == (manager, "Apply") and _is_of_the_spec(entry)
+def _is_apply_entry_of(manager: str, entry: _Entry) -> bool:
+    return (entry.get("manager"), entry.get("operation")) == (manager, "Apply") and _is_not_for_status(entry)
 
 
-def _is_of_the_spec(entry: _Entry) -> bool:
+def _is_not_for_status(entry: _Entry) -> bool:
     return entry.get("subresource") != "status"

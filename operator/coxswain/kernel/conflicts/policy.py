@@ -45,7 +45,7 @@ class Policies:
     def of(self, kind: str, field: str) -> Policy:
         """Return the policy for a field of a child. The rule with the longest matching path wins."""
         rules = [rule for rule in self.rules if rule.kind == kind and within(field, rule.path)]
-        return _known(max(rules, key=lambda rule: len(rule.path)).policy if rules else self.default)
+        return _policy_or_halt(max(rules, key=lambda rule: len(rule.path)).policy if rules else self.default)
 
     def unknown(self) -> str:
         """Return a message about the policies unknown to this version; empty if all are known.
@@ -83,5 +83,5 @@ def is_part_of(field: str, identity: Sequence[str]) -> bool:
     return any(within(field, path) or within(path, field) for path in identity)
 
 
-def _known(policy: object) -> Policy:
+def _policy_or_halt(policy: object) -> Policy:
     return next((known for known in Policy if known == policy), Policy.HALT)

@@ -30,8 +30,8 @@ def rivals_in_map(path: Path, wanted: Mapping[str, Any], live: Mapping[str, Any]
     If no member of a union is desired, each live member is its own rival and has to be removed.
     """
     if path and path[-1] == "f:strategy":
-        alone = wanted.get("type") == "Recreate" and "rollingUpdate" in live
-        return {"type": ((*path, "f:rollingUpdate"),)} if alone else {}
+        has_rival = wanted.get("type") == "Recreate" and "rollingUpdate" in live
+        return {"type": ((*path, "f:rollingUpdate"),)} if has_rival else {}
     members = _members(path, wanted, live)
     if not members:
         return {}
@@ -50,9 +50,11 @@ def rivals_in_list(path: Path, item: Any, live: Sequence[Any], known: Sequence[s
     """
     if not path or path[-1] != "f:ports" or not isinstance(item, Mapping) or "name" not in item:
         return ()
-    ours = element_of(item, known)
-    namesakes = [found for found in live if found.get("name") == item["name"] and not matches(ours, found)]
-    return tuple((*path, element_of(found, known)) for found in namesakes)
+    our_element = element_of(item, known)
+    namesakes = [
+        live_item for live_item in live if live_item.get("name") == item["name"] and not matches(our_element, live_item)
+    ]
+    return tuple((*path, element_of(live_item, known)) for live_item in namesakes)
 
 
 def _members(path: Path, wanted: Mapping[str, Any], live: Mapping[str, Any]) -> frozenset[str]:

@@ -18,7 +18,7 @@ from coxswain.kernel.objects.projection import Projection
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldField:
     """A desired field held by another manager, or contested in a write war."""
 
     difference: Difference
@@ -44,9 +44,9 @@ class Plan:
     """Whether the apply takes fields over from other managers."""
     rivals: tuple[Path, ...] = ()
     """Paths to take over before the apply, so that the apply removes them."""
-    left: tuple[Held, ...] = ()
+    left: tuple[HeldField, ...] = ()
     """The fields left to other managers."""
-    halted: tuple[Held, ...] = ()
+    halted: tuple[HeldField, ...] = ()
     """The fields with a Halt policy; nothing is written if there are any."""
 
 
@@ -86,35 +86,41 @@ def plan(
         contested: fields not enforced for now.
         adopting: whether the object is still to be adopted.
     """
-    held = _held(manifest, observed, ownership, contested)
-    left = [found for found in held if found.contested or found.policy is Policy.YIELD]
+    held = _held_fields(manifest, observed, ownership, contested)
+    left = [field for field in held if field.contested or field.policy is Policy.YIELD]
     # The identity fields are always applied: without them the child could not be found or owned. If one of them is
     # contested, its difference alone does not cause a write.
-    fought = [each.difference.path for each in left if ownership.is_identity(each.difference.text)]
-    reduced = _reduced(manifest, observed, [each for each in left if each.difference.path not in fought])
-    kept = [path for each in left for path in (each.difference.path, *each.difference.rivals)]
-    found = [
+    contested_identity = [field.difference.path for field in left if ownership.is_identity(field.difference.text)]
+    reduced = _reduced(manifest, observed, [field for field in left if field.difference.path not in contested_identity])
+    left_paths = [path for field in left for path in (field.difference.path, *field.difference.rivals)]
+    unresolved = [
         difference
         for difference in differences(ownership.comparable(reduced), observed.content, observed.owned, observed.others)
-        if not _is_kept(difference, kept)
+        if not _is_left_with_rival(difference, left_paths)
     ]
-    if fought and all(any(_overlap(difference.path, path) for path in fought) for difference in found):
-        found = []
-    halted = [each for each in held if each.policy is Policy.HALT and not each.contested and differs(each.difference)]
-    rivals = [rival for difference in found for rival in difference.rivals if not _is_ours_alone(rival, observed)]
+    if contested_identity and all(
+        any(_overlap(difference.path, path) for path in contested_identity) for difference in unresolved
+    ):
+        unresolved = []
+    halted = [
+        field for field in held if field.policy is Policy.HALT and not field.contested and differs(field.difference)
+    ]
+    rivals = [
+        rival for difference in unresolved for rival in difference.rivals if not _is_owned_only_by_us(rival, observed)
+    ]
     if adopting:
-        rivals += _former(manifest, observed, ownership)
+        rivals += _items_to_remove(manifest, observed, ownership)
     return Plan(
         reduced,
-        tuple(found),
-        force=any(_taken(difference, observed) for difference in found),
+        tuple(unresolved),
+        force=any(_is_taken_over(difference, observed) for difference in unresolved),
         rivals=tuple(dict.fromkeys(rivals)),
         left=tuple(left),
         halted=tuple(halted),
     )
 
 
-def _former(manifest: Manifest, observed: Projection, ownership: Ownership) -> Sequence[Path]:
+def _items_to_remove(manifest: Manifest, observed: Projection, ownership: Ownership) -> Sequence[Path]:
     """Return the items to remove from an object to be adopted, unless a policy leaves them to other managers."""
     entries = [entry.fields for entry in observed.others]
     policy_of = ownership.policy_of
@@ -122,9 +128,11 @@ def _former(manifest: Manifest, observed: Projection, ownership: Ownership) -> S
     return [item for item in items if policy_of is None or policy_of(text(item)) is Policy.ENFORCE]
 
 
-def _is_kept(difference: Difference, kept: Sequence[Path]) -> bool:
+def _is_left_with_rival(difference: Difference, left_paths: Sequence[Path]) -> bool:
     """Report whether an undesired union member is live because its union was left to another manager."""
-    return difference.wanted is None and any(_overlap(path, rival) for rival in difference.rivals for path in kept)
+    return difference.wanted is None and any(
+        _overlap(path, rival) for rival in difference.rivals for path in left_paths
+    )
 
 
 def _overlap(one: Path, other: Path) -> bool:
@@ -132,13 +140,13 @@ def _overlap(one: Path, other: Path) -> bool:
     return one[: len(other)] == other or other[: len(one)] == one
 
 
-def _is_ours_alone(place: Path, observed: Projection) -> bool:
+def _is_owned_only_by_us(place: Path, observed: Projection) -> bool:
     """Report whether our manager is the only owner of a path, so that the next apply removes it by omission."""
     theirs = any(owns(entry.fields, place) for entry in observed.others)
     return not theirs and owns(observed.owned or {}, place)
 
 
-def _taken(difference: Difference, observed: Projection) -> bool:
+def _is_taken_over(difference: Difference, observed: Projection) -> bool:
     """Report whether an apply takes a path over from another manager.
 
     If managedFields were cleared, the API server first assigns all live fields to `before-first-apply`.
@@ -164,48 +172,52 @@ def foreign_manager(difference: Difference, observed: Projection, ours: Collecti
     )
 
 
-def _held(manifest: Manifest, observed: Projection, ownership: Ownership, contested: Sequence[str]) -> list[Held]:
+def _held_fields(
+    manifest: Manifest, observed: Projection, ownership: Ownership, contested: Sequence[str]
+) -> list[HeldField]:
     """Return the desired fields held by other managers or contested, with their policies."""
     policy_of, ours = ownership.policy_of, ownership.managers
     if not contested and (policy_of is None or not observed.others):
         return []
     held = [
-        Held(found, foreign_manager(found, observed, ours) or ANOTHER_COXSWAIN, Policy.ENFORCE, contested=True)
-        for found in differences(ownership.comparable(manifest), observed.content, observed.owned, observed.others)
-        if found.wanted is None and not found.rivals and _is_fought(found, contested)
+        HeldField(
+            difference, foreign_manager(difference, observed, ours) or ANOTHER_COXSWAIN, Policy.ENFORCE, contested=True
+        )
+        for difference in differences(ownership.comparable(manifest), observed.content, observed.owned, observed.others)
+        if difference.wanted is None and not difference.rivals and _is_contested(difference, contested)
     ]
-    for place in places(ownership.comparable(manifest), observed.content, observed.owned, observed.others):
-        manager = foreign_manager(place, observed, ours)
-        fought = _is_fought(place, contested)
-        if manager is None and not fought:
+    for difference in places(ownership.comparable(manifest), observed.content, observed.owned, observed.others):
+        manager = foreign_manager(difference, observed, ours)
+        is_contested = _is_contested(difference, contested)
+        if manager is None and not is_contested:
             continue
-        policy = Policy.ENFORCE if policy_of is None else policy_of(place.text)
-        if fought and (manager is None or policy is Policy.ENFORCE):
-            unknown = ANOTHER_COXSWAIN if owns(observed.owned or {}, place.path) else UNKNOWN
-            held.append(Held(place, manager or unknown, policy, contested=True))
+        policy = Policy.ENFORCE if policy_of is None else policy_of(difference.text)
+        if is_contested and (manager is None or policy is Policy.ENFORCE):
+            unknown = ANOTHER_COXSWAIN if owns(observed.owned or {}, difference.path) else UNKNOWN
+            held.append(HeldField(difference, manager or unknown, policy, contested=True))
         elif manager is not None:
-            held.append(Held(place, manager, policy))
+            held.append(HeldField(difference, manager, policy))
     return held
 
 
-def _is_fought(difference: Difference, contested: Sequence[str]) -> bool:
+def _is_contested(difference: Difference, contested: Sequence[str]) -> bool:
     if difference.order or not differs(difference):
         return False
     return any(within(difference.text, field) or within(field, difference.text) for field in contested)
 
 
-def _reduced(manifest: Manifest, observed: Projection, left: Sequence[Held]) -> Manifest:
+def _reduced(manifest: Manifest, observed: Projection, left: Sequence[HeldField]) -> Manifest:
     """Return a manifest without the fields left to other managers.
 
     A contested field owned by our entry keeps its live value: an apply without the field would remove it. The data of a
     ConfigMap is known only by its hashes, so its live value cannot be kept.
     """
     owned = observed.owned or {}
-    for each in left:
-        path = each.difference.path
-        ours = at(owned, path) if each.contested and path[0] != "f:data" else None
-        if ours is not None and each.difference.found is not None:
-            manifest = with_value(manifest, path, owned_part(each.difference.found, ours))
+    for held in left:
+        path = held.difference.path
+        ours = at(owned, path) if held.contested and path[0] != "f:data" else None
+        if ours is not None and held.difference.found is not None:
+            manifest = with_value(manifest, path, owned_part(held.difference.found, ours))
         else:
             manifest = without(manifest, path)
     return manifest

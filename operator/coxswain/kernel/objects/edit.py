@@ -25,8 +25,8 @@ def with_value(value: Any, path: Path, new: Any) -> Any:
         return new
     element, rest = path[0], path[1:]
     if element.startswith("f:"):
-        key, there = element.removeprefix("f:"), value or {}
-        return {**there, key: with_value(there.get(key), rest, new)}
+        key, mapping = element.removeprefix("f:"), value or {}
+        return {**mapping, key: with_value(mapping.get(key), rest, new)}
     items = list(value or [])
     index = next((index for index, item in enumerate(items) if matches(element, item)), None)
     if index is None:
@@ -43,9 +43,9 @@ def without(value: Mapping[str, Any], path: Path) -> dict[str, Any]:
         return dict(value)
     if not rest:
         return {name: item for name, item in value.items() if name != key}
-    inside = value[key]
-    left = _without_item(inside, rest) if isinstance(inside, list) else without(inside, rest)
-    return {name: left if name == key else item for name, item in value.items() if name != key or left}
+    child = value[key]
+    remaining = _without_item(child, rest) if isinstance(child, list) else without(child, rest)
+    return {name: remaining if name == key else item for name, item in value.items() if name != key or remaining}
 
 
 def owned_part(value: Any, fields: Fields) -> Any:
@@ -57,11 +57,11 @@ def owned_part(value: Any, fields: Fields) -> Any:
     if not elements and "." not in fields:
         return value
     if isinstance(value, Mapping):
-        names = {element.removeprefix("f:"): below for element, below in fields.items() if element != "."}
-        return {name: owned_part(value[name], below) for name, below in names.items() if name in value}
+        subfields = {element.removeprefix("f:"): below for element, below in fields.items() if element != "."}
+        return {name: owned_part(value[name], below) for name, below in subfields.items() if name in value}
     if isinstance(value, list):
-        found = [(element, item) for item in value for element in elements if matches(element, item)]
-        return [_owned_item(element, item, fields[element]) for element, item in found]
+        owned_items = [(element, item) for item in value for element in elements if matches(element, item)]
+        return [_owned_item(element, item, fields[element]) for element, item in owned_items]
     return value
 
 

@@ -16,7 +16,7 @@ Path = tuple[str, ...]
 """A field path: a sequence of `fieldsV1` elements."""
 
 
-class Entry(NamedTuple):
+class ManagedFieldsEntry(NamedTuple):
     """An entry of managedFields: a field manager, its fields and its operation."""
 
     manager: str
@@ -26,41 +26,41 @@ class Entry(NamedTuple):
 
 def text(path: Path) -> str:
     """Format a path for people: spec.containers[name=app].image."""
-    return "".join(_shown(element) for element in path).removeprefix(".")
+    return "".join(_readable(element) for element in path).removeprefix(".")
 
 
-def inner(spelled: Iterable[Fields], element: str) -> list[Fields]:
+def subfields(field_sets: Iterable[Fields], element: str) -> list[Fields]:
     """Return the subfields below an element, one for each of the field sets with this element."""
-    return [fields[element] for fields in spelled if element in fields]
+    return [fields[element] for fields in field_sets if element in fields]
 
 
-def spelling(spelled: Iterable[Fields]) -> list[str]:
+def distinct_elements(field_sets: Iterable[Fields]) -> list[str]:
     """Return the distinct elements at the top level of some field sets."""
-    return list(dict.fromkeys(element for fields in spelled for element in fields if element != "."))
+    return list(dict.fromkeys(element for fields in field_sets for element in fields if element != "."))
 
 
 def matches(element: str, item: Any) -> bool:
     """Report whether a path element selects this list item."""
-    kind, _, spelled = element.partition(":")
+    kind, _, literal = element.partition(":")
     if kind not in ("k", "v"):
         return False
-    value = _spelled(spelled)
+    value = _parsed(literal)
     if kind == "k":
         return isinstance(item, Mapping) and all(item.get(key) == part for key, part in value.items())
     return bool(item == value)
 
 
-def is_key(element: str, place: Path) -> bool:
+def is_key(element: str, path: Path) -> bool:
     """Report whether a path within a list item is one of the merge keys in its element."""
-    kind, _, spelled = element.partition(":")
-    return kind == "k" and len(place) == 1 and place[0].removeprefix("f:") in _spelled(spelled)
+    kind, _, literal = element.partition(":")
+    return kind == "k" and len(path) == 1 and path[0].removeprefix("f:") in _parsed(literal)
 
 
 def element_of(item: Any, known: Sequence[str]) -> str:
     """Return the path element of an item, in the form (keys or value) of the known elements."""
-    kind, _, spelled = known[0].partition(":")
+    kind, _, literal = known[0].partition(":")
     if kind == "k" and isinstance(item, Mapping):
-        return "k:" + json.dumps({key: item.get(key) for key in _spelled(spelled)}, separators=(",", ":"))
+        return "k:" + json.dumps({key: item.get(key) for key in _parsed(literal)}, separators=(",", ":"))
     return "v:" + json.dumps(item)
 
 
@@ -75,13 +75,13 @@ def owns(fields: Fields, path: Path) -> bool:
 
 def minus(fields: Fields, taken: Fields) -> dict[str, Any]:
     """Return `fields` without the fields in `taken`; parents left empty are removed as well."""
-    left: dict[str, Any] = {}
+    remaining: dict[str, Any] = {}
     for element, below in fields.items():
         if element not in taken:
-            left[element] = below
+            remaining[element] = below
         elif rest := minus(below, taken[element]):
-            left[element] = rest
-    return left if left.keys() - {"."} else {}
+            remaining[element] = rest
+    return remaining if remaining.keys() - {"."} else {}
 
 
 def minus_place(fields: Fields, path: Path) -> dict[str, Any]:
@@ -90,8 +90,8 @@ def minus_place(fields: Fields, path: Path) -> dict[str, Any]:
         return dict(fields) if path else {}
     rest = {element: below for element, below in fields.items() if element != path[0]}
     below = minus_place(fields[path[0]], path[1:])
-    left = {**rest, path[0]: below} if below else rest
-    return left if left.keys() - {"."} else {}
+    remaining = {**rest, path[0]: below} if below else rest
+    return remaining if remaining.keys() - {"."} else {}
 
 
 def at(fields: Fields, path: Path) -> Fields | None:
@@ -116,15 +116,15 @@ def _merged(one: Fields, other: Fields) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=4096)
-def _spelled(text: str) -> Any:
+def _parsed(text: str) -> Any:
     """Parse the keys or the value of an element. Cached, because each comparison parses the same few elements."""
     return json.loads(text)
 
 
-def _shown(element: str) -> str:
-    kind, _, spelled = element.partition(":")
+def _readable(element: str) -> str:
+    kind, _, literal = element.partition(":")
     if kind == "f":
-        return f"[{spelled}]" if "/" in spelled or "." in spelled else f".{spelled}"
+        return f"[{literal}]" if "/" in literal or "." in literal else f".{literal}"
     if kind == "k":
-        return "[" + ",".join(f"{key}={value}" for key, value in json.loads(spelled).items()) + "]"
-    return f"[{spelled}]"
+        return "[" + ",".join(f"{key}={value}" for key, value in json.loads(literal).items()) + "]"
+    return f"[{literal}]"

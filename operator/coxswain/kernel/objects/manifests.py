@@ -17,7 +17,7 @@ def child_key(manifest: Mapping[str, Any]) -> str:
     return "/".join(kind_and_name(manifest))
 
 
-def condition(live: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+def condition(live: Mapping[str, Any], type_: str) -> Mapping[str, Any]:
     """Return the condition of this type of a live object; an empty mapping if there is none."""
     conditions = live.get("status", {}).get("conditions", [])
-    return next((found for found in conditions if found.get("type") == name), {})
+    return next((candidate for candidate in conditions if candidate.get("type") == type_), {})

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from coxswain.kernel.objects.field_paths import Entry, Fields
+from coxswain.kernel.objects.field_paths import Fields, ManagedFieldsEntry
 from coxswain.kernel.objects.kinds import Kind, Kinds
 from coxswain.kernel.objects.manifests import Manifest
 
@@ -52,7 +52,7 @@ class Projection:
     """The resourceVersion. Versions of one resource compare as integers
     (https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions).
     """
-    going: bool
+    terminating: bool
     """Whether it has a deletionTimestamp."""
     content: Mapping[str, Any]
     """The kind, and the compared and reported parts of metadata, spec and status. Must not be mutated."""
@@ -61,7 +61,7 @@ class Projection:
     """The name of the parent in its label."""
     owned: Fields | None = None
     """The fields owned by our Apply entry; None without such an entry."""
-    others: tuple[Entry, ...] = ()
+    others: tuple[ManagedFieldsEntry, ...] = ()
     """The entries of other managers, except those for the status subresource."""
     adopter: str | None = None
     """The name of the parent in its adopt annotation. That parent may adopt it, or could have earlier."""
@@ -134,9 +134,9 @@ class Projector:
         """
         rules, is_child = self._rules[kind], kind in self.kinds.children
         managed = raw["metadata"].get("managedFields") or []
-        raw = _present({**raw, "metadata": {**raw["metadata"], "managedFields": None}}, rules.reads)
+        raw = _without_nulls({**raw, "metadata": {**raw["metadata"], "managedFields": None}}, rules.reads)
         metadata = raw["metadata"]
-        owned, others = self._managed(managed) if is_child else (None, ())
+        owned, others = self._field_owners(managed) if is_child else (None, ())
         controller = None if rules.targets else self._controller(metadata)
         label = None if rules.targets else metadata.get("labels", {}).get(self._label)
         adopter = metadata.get("annotations", {}).get(self.adopt_annotation) if is_child else None
@@ -151,7 +151,7 @@ class Projector:
             name=metadata["name"],
             uid=metadata["uid"],
             version=int(metadata["resourceVersion"]),
-            going="deletionTimestamp" in metadata,
+            terminating="deletionTimestamp" in metadata,
             content=content,
             controller=controller,
             label=label,
@@ -194,7 +194,7 @@ class Projector:
                 return Controller(kind, reference.get("name", ""), reference.get("uid", ""))
         return None
 
-    def _managed(self, entries: list[Mapping[str, Any]]) -> tuple[Fields | None, tuple[Entry, ...]]:
+    def _field_owners(self, entries: list[Mapping[str, Any]]) -> tuple[Fields | None, tuple[ManagedFieldsEntry, ...]]:
         owned = None
         others = []
         for entry in entries:
@@ -204,7 +204,7 @@ class Projector:
                 owned = entry.get("fieldsV1") or {}
             else:
                 manager, operation = (str(entry.get(name) or "") for name in ("manager", "operation"))
-                others.append(Entry(manager, entry.get("fieldsV1") or {}, operation))
+                others.append(ManagedFieldsEntry(manager, entry.get("fieldsV1") or {}, operation))
         return owned, tuple(others)
 
 
@@ -214,8 +214,8 @@ def whole(kind: Kind, *status: str) -> Callable[[Mapping[str, Any]], Manifest]:
     def content(raw: Mapping[str, Any]) -> Manifest:
         metadata = only(raw["metadata"], _METADATA)
         rest = {key: value for key, value in raw.items() if key not in ("apiVersion", "kind", "metadata", "status")}
-        kept: Manifest = {"kind": kind.kind, "metadata": metadata, **rest}
-        return {**kept, "status": only(raw.get("status", {}), status)} if status else kept
+        projected: Manifest = {"kind": kind.kind, "metadata": metadata, **rest}
+        return {**projected, "status": only(raw.get("status", {}), status)} if status else projected
 
     return content
 
@@ -230,14 +230,14 @@ def only(mapping: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
     return {name: mapping[name] for name in names if name in mapping}
 
 
-def _present(value: Any, names: tuple[str, ...] | None = None) -> Any:
+def _without_nulls(value: Any, names: tuple[str, ...] | None = None) -> Any:
     """Return a copy without nulls, limited to the top-level keys in `names`.
 
     Go marshals an empty time, list or map as null.
     """
     if isinstance(value, Mapping):
         kept = value if names is None else names
-        return {key: _present(item) for key, item in value.items() if item is not None and key in kept}
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None and key in kept}
     if isinstance(value, list):
-        return [_present(item) for item in value if item is not None]
+        return [_without_nulls(item) for item in value if item is not None]
     return value
