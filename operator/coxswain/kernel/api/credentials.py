@@ -149,7 +149,7 @@ class _LibraryCredentials:
             config_base_path=str(Path(user.path).parent) if user.path else "",
         )
 
-    async def read(self, *, renew: bool) -> _Credential:  # noqa: ARG002 - it has no cache that this could pass over
+    async def read(self, *, renew: bool) -> _Credential:  # noqa: ARG002 - it has no cache to bypass
         configuration = Configuration()
         await self._loader.load_and_set(configuration)
         return _header(configuration), None, None

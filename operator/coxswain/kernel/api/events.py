@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 QUIET_SECONDS = 300.0
 """Seconds during which an Event with the same object, reason and message is posted only once."""
 REMEMBERED_LIMIT = 20_000
-"""Maximum remembered Events: ten for each of 2000 failing WebApps."""
+"""Maximum remembered Events: ten for each of 2000 failing custom resources."""
 _NOTE_LIMIT = 1024  # of events.k8s.io/v1
 
 
