@@ -15,7 +15,7 @@ import pytest
 from cluster import ControlPlane
 from cluster.certificates import create_authority
 from cluster.clients import direct_session
-from coxswain.kernel.api.errors import Refused, Sort
+from coxswain.kernel.api.errors import ErrorClass, Refused
 from integration.scene import SPEC, Scene, eventually
 
 GROUP = "admissionregistration.k8s.io/v1"
@@ -145,14 +145,14 @@ def refused(cluster: ControlPlane, namespace: str, name: str, **more: Any) -> Re
 def test_a_policy(cluster: ControlPlane, namespace: str, reason: str, status: int) -> None:
     with denying(cluster, namespace, "configmaps", "CREATE", reason=reason):
         error = refused(cluster, namespace, "a")
-    assert (error.status, error.by_admission, error.sort) == (status, True, Sort.TRANSIENT)
+    assert (error.status, error.by_admission, error.error_class) == (status, True, ErrorClass.TRANSIENT)
 
 
 @pytest.mark.parametrize("code", CODES)
 def test_a_webhook(cluster: ControlPlane, namespace: str, tmp_path: Path, code: int | None) -> None:
     with webhook(cluster, namespace, tmp_path):
         error = refused(cluster, namespace, "a", metadata={"labels": {"webhook": str(code or "none")}})
-    assert (error.status, error.by_admission, error.sort) == (code or 400, True, Sort.TRANSIENT)
+    assert (error.status, error.by_admission, error.error_class) == (code or 400, True, ErrorClass.TRANSIENT)
 
 
 def test_a_quota(cluster: ControlPlane, namespace: str) -> None:
@@ -160,7 +160,7 @@ def test_a_quota(cluster: ControlPlane, namespace: str) -> None:
     quota["spec"] = {"hard": {"count/configmaps": "2"}}
     cluster.kubectl("--namespace", namespace, "apply", "-f", "-", input=json.dumps(quota))
     error = refused(cluster, namespace, "a")
-    assert (error.status, error.sort) == (403, Sort.TRANSIENT)
+    assert (error.status, error.error_class) == (403, ErrorClass.TRANSIENT)
     assert "exceeded quota" in error.message
 
 
@@ -175,7 +175,7 @@ def test_a_quota(cluster: ControlPlane, namespace: str) -> None:
 def test_the_object_itself(cluster: ControlPlane, namespace: str, more: dict[str, Any]) -> None:
     error = created(cluster, namespace, "a", **more)
     assert error is not None
-    assert (error.by_admission, error.sort) == (False, Sort.TERMINAL)
+    assert (error.by_admission, error.error_class) == (False, ErrorClass.TERMINAL)
 
 
 def test_a_policy_that_goes_holds_nothing_up(scene: Scene) -> None:

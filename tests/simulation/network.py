@@ -139,7 +139,7 @@ class ModelTransport:
         self._answered(sent)
         return Answer(response.status, json.dumps(response.body).encode(), response.headers.get("Retry-After"))
 
-    def doubt_credentials(self) -> None:
+    def invalidate_credentials(self) -> None:
         """There are none."""
 
     async def close(self) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from coxswain.kernel.api.errors import Refused
 from coxswain.kernel.api.writer import Writer
-from coxswain.kernel.objects.field_paths import Entry, Path, minus, owns
+from coxswain.kernel.objects.field_paths import ManagedFieldsEntry, Path, minus, owns
 from coxswain.kernel.objects.manifests import Manifest
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.objects.status_fields import Status
@@ -55,7 +55,7 @@ class RecordingWriter(Writer):
     async def keep(self, observed: Projection, path: Path, value: Any) -> Projection:  # noqa: ARG002
         def kept() -> Projection:
             self.version += 1
-            entry = Entry("coxswain-replicas", {"f:spec": {"f:replicas": {}}}, "Apply")
+            entry = ManagedFieldsEntry("coxswain-replicas", {"f:spec": {"f:replicas": {}}}, "Apply")
             return dataclasses.replace(observed, version=self.version, others=(*observed.others, entry))
 
         return self._answer(f"keep {value}", kept)

@@ -11,7 +11,7 @@ from aiohttp import web
 from cluster.certificates import create_authority
 from coxswain.kernel.api.client import Client
 from coxswain.kernel.api.connection import connection
-from coxswain.kernel.api.errors import Ending, Refused, Sort
+from coxswain.kernel.api.errors import Ending, ErrorClass, Refused
 from coxswain.kernel.api.throttle import Throttle
 from coxswain.kernel.api.transport import HttpTransport
 from coxswain.webapp.kinds import KINDS, SERVICE, WEBAPP
@@ -77,7 +77,7 @@ def test_when_the_server_wants_to_be_asked_again(answer: tuple[str | None], seco
             with pytest.raises(Refused) as refused:
                 await client.get(WEBAPP, "shop", "web")
             assert refused.value.retry_after == seconds
-            assert refused.value.sort is Sort.TRANSIENT
+            assert refused.value.error_class is ErrorClass.TRANSIENT
             assert answers.count == 1, "nothing retries behind our back"
 
     asyncio.run(body())
@@ -230,7 +230,7 @@ def test_a_401_has_the_token_read_again_at_once(tmp_path: Path) -> None:
             client = Client(HttpTransport(made), Throttle(in_flight=1), timeout=10, page_size=2)
             with pytest.raises(Refused) as refused:
                 await client.missing(KINDS.watched)
-            assert (refused.value.status, refused.value.sort) == (401, Sort.TRANSIENT)
+            assert (refused.value.status, refused.value.error_class) == (401, ErrorClass.TRANSIENT)
             (tmp_path / "token").write_text("second")
             assert await client.missing(KINDS.watched) == []
             await client.close()

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from coxswain.kernel.conflicts.diff import differences, managers
-from coxswain.kernel.objects.field_paths import Entry
+from coxswain.kernel.objects.field_paths import ManagedFieldsEntry
 from coxswain.kernel.objects.manifests import Manifest
 from rendered import desired
 from unit.objects import fields_of, stored, webapp
@@ -136,8 +136,10 @@ def test_the_owner_of_a_difference(live: Manifest) -> None:
         "f:spec": {"f:template": {"f:spec": {"f:containers": {'k:{"name":"app"}': {"f:image": {}}}}}}
     }
     others: dict[str, Any] = {"f:metadata": {"f:labels": {"f:theirs": {}}}}
-    assert managers(difference, [Entry("labeller", others), Entry("kubectl-set", theirs)]) == ["kubectl-set"]
-    assert managers(difference, [Entry("labeller", others)]) == []
+    assert managers(
+        difference, [ManagedFieldsEntry("labeller", others), ManagedFieldsEntry("kubectl-set", theirs)]
+    ) == ["kubectl-set"]
+    assert managers(difference, [ManagedFieldsEntry("labeller", others)]) == []
 
 
 def test_the_merge_key_of_an_item_belongs_to_whoever_made_the_item(live: Manifest) -> None:

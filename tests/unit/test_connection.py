@@ -49,7 +49,7 @@ class Client:
         if self._ours:
             answer = await self._ours.send("GET", path, query=(), headers={}, body=None, seconds=10)
             if answer.status == 401:
-                self._ours.doubt_credentials()
+                self._ours.invalidate_credentials()
             return answer.status
         assert self._kopfs is not None
         async with asyncio.timeout(20), self._kopfs.get(self._made.host + path) as response:
@@ -285,7 +285,7 @@ def test_a_plugin_that_fails_leaves_the_old_credentials(
         plugin.breaks(answer)
         assert await asker.ask() == 200
         assert server.asked == [(None, "Bearer t")]
-        assert "credentials cannot be read again, the old ones stay" in caplog.text
+        assert "reading the credentials failed, keeping the old ones" in caplog.text
         with pytest.raises(NoConnection):
             await connection(tmp_path / "kubeconfig", None, token_interval=1)
 

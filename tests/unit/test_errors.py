@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from coxswain.kernel.api.errors import Refused, Sort, Unreachable
+from coxswain.kernel.api.errors import ErrorClass, Refused, Unreachable
 
 
 def refused(status: int, message: str = "", **details: Any) -> Refused:
@@ -21,35 +21,35 @@ WEBHOOK = 'admission webhook "deny.example.com" denied the request: policy defau
 def test_a_denial_by_admission_is_transient_whatever_its_code(status: int, message: str) -> None:
     error = refused(status, message, causes=[{"message": message}])
     assert error.by_admission
-    assert error.sort is Sort.TRANSIENT
+    assert error.error_class is ErrorClass.TRANSIENT
 
 
 @pytest.mark.parametrize("text", [POLICY, WEBHOOK])
 def test_an_object_that_quotes_a_denial_is_refused_for_good(text: str) -> None:
     quoted = refused(422, f'Service "web" is invalid: spec.x: Invalid value: {text!r}', causes=[{"field": "spec.x"}])
-    assert quoted.sort is Sort.TERMINAL
+    assert quoted.error_class is ErrorClass.TERMINAL
 
 
 @pytest.mark.parametrize(
     ("error", "sort"),
     [
-        (refused(500), Sort.TRANSIENT),
-        (refused(503), Sort.TRANSIENT),
-        (refused(429), Sort.TRANSIENT),
-        (refused(403), Sort.TRANSIENT),
-        (refused(401), Sort.TRANSIENT),
-        (Unreachable("reset"), Sort.TRANSIENT),
-        (refused(409), Sort.CONFLICT),
-        (refused(404), Sort.CONFLICT),
-        (refused(422, causes=[{"field": "metadata.uid"}]), Sort.CONFLICT),
-        (refused(422, causes=[{"field": "spec.replicas"}]), Sort.TERMINAL),
-        (refused(400), Sort.TERMINAL),
-        (refused(413), Sort.TERMINAL),
-        (refused(500, "failed to create typed patch object (...): duplicate entries for key"), Sort.TERMINAL),
+        (refused(500), ErrorClass.TRANSIENT),
+        (refused(503), ErrorClass.TRANSIENT),
+        (refused(429), ErrorClass.TRANSIENT),
+        (refused(403), ErrorClass.TRANSIENT),
+        (refused(401), ErrorClass.TRANSIENT),
+        (Unreachable("reset"), ErrorClass.TRANSIENT),
+        (refused(409), ErrorClass.CONFLICT),
+        (refused(404), ErrorClass.CONFLICT),
+        (refused(422, causes=[{"field": "metadata.uid"}]), ErrorClass.CONFLICT),
+        (refused(422, causes=[{"field": "spec.replicas"}]), ErrorClass.TERMINAL),
+        (refused(400), ErrorClass.TERMINAL),
+        (refused(413), ErrorClass.TERMINAL),
+        (refused(500, "failed to create typed patch object (...): duplicate entries for key"), ErrorClass.TERMINAL),
     ],
 )
-def test_sorts(error: Refused | Unreachable, sort: Sort) -> None:
-    assert error.sort is sort
+def test_sorts(error: Refused | Unreachable, sort: ErrorClass) -> None:
+    assert error.error_class is sort
 
 
 def test_a_terminating_namespace() -> None:

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from coxswain.kernel.api.errors import OutOfDate, RequestFailed, Sort, Unreachable
+from coxswain.kernel.api.errors import ErrorClass, OutOfDate, RequestFailed, Unreachable
 from coxswain.kernel.cache.store import Key
 from coxswain.kernel.conflicts.managed_fields import BEFORE_FIRST_APPLY
-from coxswain.kernel.objects.field_paths import Entry
+from coxswain.kernel.objects.field_paths import ManagedFieldsEntry
 from coxswain.kernel.objects.projection import Projection
 from coxswain.webapp.kinds import CHILDREN, CONFIG_MAP, DEPLOYMENT, SERVICE, WEBAPP
 from rendered import observe
@@ -73,7 +73,7 @@ def test_a_webapp_of_the_past_is_not_brought_about(restarted: Bench, uid: str, g
     restarted.writer.answer("look WebApp", found := present(restarted, uid, generation))
     with pytest.raises(OutOfDate, match="shop/web has changed since generation 1") as raised:
         restarted.run()
-    assert raised.value.sort is Sort.CONFLICT
+    assert raised.value.error_class is ErrorClass.CONFLICT
     assert restarted.writer.sent == ["look WebApp"]
     assert restarted.store.parent(WEB) == found
 
@@ -130,7 +130,7 @@ def test_no_child_is_replaced_or_taken_from_others_for_a_webapp_of_the_past() ->
     live = bench.store.get(DEPLOYMENT, WEB)
     assert live is not None
     immutable = {**live.content, "spec": {**live.content["spec"], "selector": {"matchLabels": {"app": "web"}}}}
-    co_owned = (*live.others, Entry(BEFORE_FIRST_APPLY, live.owned or {}))
+    co_owned = (*live.others, ManagedFieldsEntry(BEFORE_FIRST_APPLY, live.owned or {}))
     for parts in ({"content": immutable}, {"content": live.content, "others": co_owned}):
         drifted(bench, **parts)
         bench.restart()

@@ -52,7 +52,7 @@ class Collection(Transport):
         page = {"metadata": {"resourceVersion": "7", **more}, "items": items}
         return Answer(200, json.dumps(page).encode())
 
-    def doubt_credentials(self) -> None:
+    def invalidate_credentials(self) -> None:
         raise AssertionError
 
     async def close(self) -> None:

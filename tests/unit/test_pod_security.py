@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from coxswain.kernel.objects.field_paths import Entry, text
+from coxswain.kernel.objects.field_paths import ManagedFieldsEntry, text
 from coxswain.kernel.objects.projection import Projection
 from coxswain.webapp.kinds import DEPLOYMENT
 from coxswain.webapp.pod_security import violations
@@ -148,7 +148,7 @@ SIDECAR: dict[str, Any] = {
 }
 
 
-def others(bench: Bench, change: Callable[[dict[str, Any]], None], *entries: Entry) -> Projection:
+def others(bench: Bench, change: Callable[[dict[str, Any]], None], *entries: ManagedFieldsEntry) -> Projection:
     """Let other managers change the Deployment."""
     live = bench.store.get(DEPLOYMENT, WEB)
     assert live is not None
@@ -163,10 +163,15 @@ def others(bench: Bench, change: Callable[[dict[str, Any]], None], *entries: Ent
 def test_the_managers_are_named() -> None:
     bench = Bench()
     bench.converge()
-    live = others(bench, put("spec", "hostNetwork", True), Entry("evil", HOST_NETWORK))
+    live = others(bench, put("spec", "hostNetwork", True), ManagedFieldsEntry("evil", HOST_NETWORK))
     assert [(found.field, found.manager) for found in violations_of(live)] == [(f"{POD}.hostNetwork", "evil")]
     side = [*live.content["spec"]["template"]["spec"]["containers"], {"name": "side"}]
-    live = others(bench, put("spec", "containers", side), Entry("mesh", SIDECAR), Entry("evil", HOST_NETWORK))
+    live = others(
+        bench,
+        put("spec", "containers", side),
+        ManagedFieldsEntry("mesh", SIDECAR),
+        ManagedFieldsEntry("evil", HOST_NETWORK),
+    )
     assert {(found.field.rpartition(".")[2], found.manager) for found in violations_of(live)} == {
         ("hostNetwork", "evil"),
         ("allowPrivilegeEscalation", "mesh"),
@@ -179,7 +184,7 @@ def test_it_is_told_once_and_goes_with_its_cause() -> None:
     bench = Bench()
     bench.converge()
     assert "PodSecurityViolated" not in bench.conditions()
-    others(bench, put("spec", "hostNetwork", True), Entry("evil", HOST_NETWORK))
+    others(bench, put("spec", "hostNetwork", True), ManagedFieldsEntry("evil", HOST_NETWORK))
     bench.run()
     assert bench.writer.sent == ["status"]
     assert bench.conditions()["PodSecurityViolated"] == ("True", "NotRestricted")

@@ -43,7 +43,7 @@ class Recording:
         self.sent.append((method, body))
         return Answer(200, json.dumps(LIVE).encode())
 
-    def doubt_credentials(self) -> None:
+    def invalidate_credentials(self) -> None:
         """Keep the credentials."""
 
     async def close(self) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from coxswain.kernel.api.errors import OutOfDate, Refused
 from coxswain.kernel.cache.store import HistoryReset
-from coxswain.kernel.objects.field_paths import Entry
+from coxswain.kernel.objects.field_paths import ManagedFieldsEntry
 from coxswain.kernel.objects.projection import Controller, Projection
 from coxswain.kernel.reconciling.reconciler import Outcome
 from coxswain.webapp.kinds import CHILDREN, CONFIG_MAP, DEPLOYMENT, SERVICE, WEBAPP
@@ -51,7 +51,7 @@ def test_no_webapp_means_nothing_at_all(bench: Bench) -> None:
 
 def test_a_webapp_that_is_going_is_left_alone(bench: Bench) -> None:
     observed = bench.webapp()
-    bench.store.observe(dataclasses.replace(observed, version=11, going=True))
+    bench.store.observe(dataclasses.replace(observed, version=11, terminating=True))
     bench.run()
     assert bench.writer.sent == []
 
@@ -165,7 +165,7 @@ def test_a_child_that_is_going_is_not_written(bench: Bench) -> None:
     bench.converge()
     live = bench.store.get(SERVICE, WEB)
     assert live is not None
-    bench.store.observe(dataclasses.replace(live, version=500, going=True))
+    bench.store.observe(dataclasses.replace(live, version=500, terminating=True))
     bench.run()
     assert bench.writer.sent == ["status"]
     assert bench.conditions()["Ready"] == ("False", "Terminating")
@@ -310,7 +310,7 @@ def test_drift_is_put_back_and_told_of(bench: Bench) -> None:
         version=500,
         content=content,
         owned={**live.owned, "f:spec": fields},
-        others=(Entry("kubectl", {"f:spec": {"f:replicas": {}}}),),
+        others=(ManagedFieldsEntry("kubectl", {"f:spec": {"f:replicas": {}}}),),
     )
     bench.store.observe(drifted)
     bench.writer.version = 600

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from coxswain.kernel.objects.field_paths import Entry
+from coxswain.kernel.objects.field_paths import ManagedFieldsEntry
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Controller, Projection
 from coxswain.kernel.reconciling.reconciler import Outcome
@@ -102,7 +102,7 @@ def test_an_overdue_name_that_no_reconcile_looks_at_makes_no_hot_loop(bench: Ben
     elif why == "held back":
         account = bench.store.get(SERVICE_ACCOUNT, WEB)
         assert account is not None
-        bench.store.observe(dataclasses.replace(account, version=500, going=True))
+        bench.store.observe(dataclasses.replace(account, version=500, terminating=True))
     elif why == "in the store":
         for kind in (SERVICE, DEPLOYMENT):
             bench.store.observe(dataclasses.replace(foreign(bench, kind), version=500, label="web"))
@@ -212,7 +212,7 @@ def test_a_service_that_leads_to_the_new_pods_too_waits_for_the_rollout(bench: B
     assert bench.writer.sent[0] == "update Service"
 
 
-def adopted_with(bench: Bench, *others: Entry) -> None:
+def adopted_with(bench: Bench, *others: ManagedFieldsEntry) -> None:
     """Converge, with a Deployment that was adopted and that others have written to."""
     bench.converge()
     live = bench.store.get(DEPLOYMENT, WEB)
@@ -230,18 +230,18 @@ REPLICAS: dict[str, Any] = {"f:spec": {"f:replicas": {}, "f:paused": {}}}
 
 @pytest.mark.parametrize("manager", ["kubectl-client-side-apply", "helm", "kubectl-create", "before-first-apply"])
 def test_the_old_managers_of_what_was_adopted_give_up_what_is_ours(bench: Bench, manager: str) -> None:
-    adopted_with(bench, Entry(manager, REPLICAS, "Update"))
+    adopted_with(bench, ManagedFieldsEntry(manager, REPLICAS, "Update"))
     bench.run()
     assert bench.writer.sent == ["release Deployment"]
     live = bench.store.get(DEPLOYMENT, WEB)
     assert live is not None
-    assert live.others == (Entry(manager, {"f:spec": {"f:paused": {}}}, "Update"),)
+    assert live.others == (ManagedFieldsEntry(manager, {"f:spec": {"f:paused": {}}}, "Update"),)
     bench.run()
     assert bench.writer.sent == []
 
 
 def test_who_applies_is_a_writer_of_today(bench: Bench) -> None:
-    adopted_with(bench, Entry("argocd", REPLICAS, "Apply"))
+    adopted_with(bench, ManagedFieldsEntry("argocd", REPLICAS, "Apply"))
     bench.run()
     assert bench.writer.sent == []
 
@@ -250,7 +250,9 @@ def test_of_what_was_never_adopted_updates_are_left_alone(bench: Bench) -> None:
     bench.converge()
     live = bench.store.get(DEPLOYMENT, WEB)
     assert live is not None
-    bench.store.observe(dataclasses.replace(live, version=900, others=(Entry("helm", REPLICAS, "Update"),)))
+    bench.store.observe(
+        dataclasses.replace(live, version=900, others=(ManagedFieldsEntry("helm", REPLICAS, "Update"),))
+    )
     bench.run()
     assert bench.writer.sent == []
 

@@ -7,14 +7,14 @@ import pytest
 
 from coxswain.kernel.api.errors import OutOfDate
 from coxswain.kernel.objects.edit import value_at, with_value
-from coxswain.kernel.objects.field_paths import Entry, minus_place, plus
+from coxswain.kernel.objects.field_paths import ManagedFieldsEntry, minus_place, plus
 from coxswain.webapp.kinds import DEPLOYMENT
 from unit.bench import WEB, Bench
 from unit.objects import observed_webapp
 from unit.planning import IMAGE
 from unit.server import refusal
 
-RIVAL = Entry("rival", plus({}, IMAGE, {}))
+RIVAL = ManagedFieldsEntry("rival", plus({}, IMAGE, {}))
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def test_a_policy_that_this_version_does_not_know_halts_and_says_so(bench: Bench
     live = bench.store.get(DEPLOYMENT, WEB)
     assert live is not None
     bench.webapp(version=500, generation=2, conflicts={"policy": "Observe"})
-    other = Entry("kubectl", {"f:spec": {"f:replicas": {}}})
+    other = ManagedFieldsEntry("kubectl", {"f:spec": {"f:replicas": {}}})
     content = {**live.content, "spec": {**live.content["spec"], "replicas": 7}}
     bench.store.observe(dataclasses.replace(live, version=501, others=(other,), content=content))
     bench.writer.version = 501
@@ -41,7 +41,7 @@ def test_a_policy_that_this_version_does_not_know_halts_and_says_so(bench: Bench
         assert "does not know the policy Observe (spec.conflicts)" in bench.message_of(condition)
 
 
-def set_image(bench: Bench, image: str, *, others: tuple[Entry, ...] = (RIVAL,)) -> None:
+def set_image(bench: Bench, image: str, *, others: tuple[ManagedFieldsEntry, ...] = (RIVAL,)) -> None:
     """Let a rival set the image of the live Deployment, and own it."""
     live = bench.store.get(DEPLOYMENT, WEB)
     assert live is not None

@@ -7,7 +7,7 @@ import pytest
 
 from coxswain.kernel.api.errors import Ending, OutOfDate, RequestFailed, Undecodable, Unreachable
 from coxswain.kernel.cache.store import Key
-from coxswain.kernel.objects.field_paths import Entry
+from coxswain.kernel.objects.field_paths import ManagedFieldsEntry
 from coxswain.kernel.objects.projection import Controller
 from coxswain.webapp.identity import WEBAPP_LABEL
 from coxswain.webapp.kinds import CONFIG_MAP, DEPLOYMENT, SERVICE_ACCOUNT
@@ -225,7 +225,7 @@ def account_of_others(bench: Bench, **spec: Any) -> None:
             version=bench.writer.version,
             content={**account.content, "metadata": annotated},
             owned={**account.owned, "f:metadata": metadata},
-            others=(Entry("iam", {"f:metadata": {"f:annotations": {"f:role": {}}}}),),
+            others=(ManagedFieldsEntry("iam", {"f:metadata": {"f:annotations": {"f:role": {}}}}),),
         )
     )
     bench.webapp(
@@ -274,7 +274,7 @@ def test_a_child_that_pods_can_not_start_with_holds_them_back(bench: Bench, why:
     elif why == "foreign":
         bench.store.observe(dataclasses.replace(config, version=500, controller=Controller("Shop", "x", "uid-9")))
     elif why == "going":
-        bench.store.observe(dataclasses.replace(config, version=500, going=True))
+        bench.store.observe(dataclasses.replace(config, version=500, terminating=True))
     else:
         bench.store.observe(dataclasses.replace(config, version=500, content={**config.content, "data": {"A": "x"}}))
         for request in ("update ConfigMap", "remove ConfigMap"):

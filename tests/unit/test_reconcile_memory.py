@@ -68,7 +68,7 @@ def test_nothing_is_remembered_of_a_webapp_that_is_gone(bench: Bench, why: str) 
     if why == "gone":
         bench.store.forget(WEBAPP, WEB, observed.version + 1)
     else:
-        bench.store.observe(dataclasses.replace(observed, version=observed.version + 1, going=True))
+        bench.store.observe(dataclasses.replace(observed, version=observed.version + 1, terminating=True))
     assert any(sizes(bench.reconciler).values())
     bench.run()
     assert sizes(bench.reconciler) == sizes(Bench().reconciler)

@@ -171,7 +171,7 @@ def test_it_comes_back_at_the_earlier_of_two_times(bench: PodBench) -> None:
 
 
 def test_pods_that_go_or_are_of_others_say_nothing(bench: PodBench) -> None:
-    bench.pod(PULL_LOOP[0], going=True)
+    bench.pod(PULL_LOOP[0], terminating=True)
     bench.run()
     assert bench.writer.sent == []
     bench.pod(PULL_LOOP[0])

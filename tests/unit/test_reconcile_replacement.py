@@ -7,7 +7,7 @@ import pytest
 
 from coxswain.kernel.api.errors import Refused, Unreachable
 from coxswain.kernel.cache.store import Key
-from coxswain.kernel.objects.field_paths import Entry
+from coxswain.kernel.objects.field_paths import ManagedFieldsEntry
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Projection
 from coxswain.webapp.kinds import CONFIG_MAP, DEPLOYMENT, SERVICE, SERVICE_ACCOUNT, WEBAPP
@@ -141,7 +141,7 @@ def test_what_others_may_keep_is_not_lost_by_a_replacement(bench: Bench) -> None
     bench.webapp(version=500, generation=2, conflicts={"rules": [rule]})
     bench.writer.version = 500
     other = selected_by_app(bench, replicas=9)
-    entry = Entry("scaler", {"f:spec": {"f:replicas": {}}}, "Update")
+    entry = ManagedFieldsEntry("scaler", {"f:spec": {"f:replicas": {}}}, "Update")
     bench.store.observe(dataclasses.replace(other, version=other.version + 1, others=(entry,)))
     bench.run()
     assert bench.writer.sent == ["status"]
@@ -241,7 +241,7 @@ def test_an_object_that_is_going_after_an_unanswered_delete_is_waited_for(bench:
     bench.writer.fail("remove Deployment but not its pods", Unreachable("reset after it was sent"))
     assert isinstance(bench.run().failed, Unreachable)
     bench.writer.version += 1
-    bench.store.observe(dataclasses.replace(other, version=bench.writer.version, going=True))
+    bench.store.observe(dataclasses.replace(other, version=bench.writer.version, terminating=True))
     bench.run()
     assert bench.writer.sent == ["status"]
     assert "is made anew" in bench.message_of("Ready")

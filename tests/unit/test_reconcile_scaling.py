@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from coxswain.kernel.cache.store import Key
-from coxswain.kernel.objects.field_paths import Entry
+from coxswain.kernel.objects.field_paths import ManagedFieldsEntry
 from coxswain.kernel.objects.projection import Projection
 from coxswain.webapp.kinds import DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER
 from unit.bench import WEB, Bench
@@ -50,7 +50,7 @@ class Autoscaled(Bench):
         self.writer.version += 1
         owned = {**(live.owned or {}), "f:spec": dict((live.owned or {})["f:spec"])}
         owned["f:spec"].pop("f:replicas", None)
-        entry = Entry("kube-controller-manager", {"f:spec": {"f:replicas": {}}})
+        entry = ManagedFieldsEntry("kube-controller-manager", {"f:spec": {"f:replicas": {}}})
         content = {**live.content, "spec": {**live.content["spec"], "replicas": count}}
         self.store.observe(
             dataclasses.replace(live, version=self.writer.version, content=content, owned=owned, others=(entry,))

@@ -9,7 +9,7 @@ from coxswain.kernel.conflicts.diff import Difference, differences
 from coxswain.kernel.conflicts.policy import Policy
 from coxswain.kernel.conflicts.unions import rivals_in_list, rivals_in_map
 from coxswain.kernel.conflicts.write_plan import Plan
-from coxswain.kernel.objects.field_paths import Entry, text
+from coxswain.kernel.objects.field_paths import ManagedFieldsEntry, text
 from coxswain.kernel.objects.manifests import Manifest
 from rendered import desired, kind_of, observe, plan_of
 from unit.objects import fields_of, stored, webapp
@@ -183,7 +183,7 @@ def test_an_env_without_a_value_takes_a_value_back() -> None:
     manifest = desired(webapp(env=[{"name": "A"}]))[-1]
     live = copy.deepcopy(stored(manifest))
     container(live)["env"][0]["value"] = "theirs"
-    theirs = Entry(
+    theirs = ManagedFieldsEntry(
         "kubectl-edit",
         {
             "f:spec": {

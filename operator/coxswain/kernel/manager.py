@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, Generic
 
 from coxswain.kernel.api.client import Client
-from coxswain.kernel.api.errors import Ending, Refused, RequestFailed, Sort
+from coxswain.kernel.api.errors import Ending, ErrorClass, Refused, RequestFailed
 from coxswain.kernel.api.events import Recorder
 from coxswain.kernel.api.writer import Writer
 from coxswain.kernel.cache.coverage import Scope, shown
@@ -240,13 +240,13 @@ class Manager(Generic[P]):
         return any(self.is_doubtful(kind, namespace) for kind in self._decisive)
 
     def _failed(self, key: Key, error: RequestFailed) -> None:
-        if error.sort is Sort.TERMINAL:
+        if error.error_class is ErrorClass.TERMINAL:
             log.error("not tried again until something changes: %s", error)
             return
-        if error.sort is Sort.TRANSIENT:
+        if error.error_class is ErrorClass.TRANSIENT:
             self._outage.met_by(key)
         delay = self._retry(key, error)
-        expected = error.sort is Sort.CONFLICT or isinstance(error, Ending)
+        expected = error.error_class is ErrorClass.CONFLICT or isinstance(error, Ending)
         level = logging.DEBUG if expected else logging.WARNING
         log.log(level, "%s; trying again in %.1f s", error, delay)
 

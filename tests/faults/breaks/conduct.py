@@ -57,7 +57,7 @@ def makes_anew_what_goes() -> None:
     def staying(self: Projection, *arguments: Any, **named: Any) -> None:
         init(self, *arguments, **named)
         if self.kind is WEBAPP:
-            object.__setattr__(self, "going", False)
+            object.__setattr__(self, "terminating", False)
 
     put(Projection, __init__=staying)
 

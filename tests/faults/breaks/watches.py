@@ -182,7 +182,7 @@ def applies_unasked() -> None:
     async def apply_first(self: Children[WebApp], child_type: Any, webapp: Any, world: Any, **named: Any) -> Any:
         target = self._target(child_type, webapp, world)
         live = None if target is None or not target.is_ours else target.live
-        if target is not None and live is not None and not live.going and (live.kind, live.name) not in applied:
+        if target is not None and live is not None and not live.terminating and (live.kind, live.name) not in applied:
             applied.add((live.kind, live.name))
             self._store.observe(await self._executor._writer._apply(target.manifest, {}, force=True))
         return await reconcile(self, child_type, webapp, world, **named)

@@ -1,1 +1,1 @@
-"""Requests to the API server."""
+"""The client for the Kubernetes API server."""

@@ -1,4 +1,4 @@
-"""Requests to the API server: JSON in, JSON out, and errors of three sorts."""
+"""Send JSON requests to the API server and classify the errors."""
 
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -14,29 +14,36 @@ _APPLY = "application/apply-patch+yaml"
 _JSON_PATCH = "application/json-patch+json"
 
 _FIRST_PAGE = 16
-"""Objects in the first page of a collection, whose objects may have 1.5 MB each."""
+"""Objects on the first page of a LIST. A single object may have 1.5 MB."""
 _PAGE_BYTES = 4 * 1024 * 1024
-"""Size of a page. Decoded it takes 20 times as much memory if it is all short keys, and the pod has 512 MiB."""
+"""Target size of a LIST page, in bytes. Decoded JSON with short keys takes 20 times the memory; the pod has 512 MiB."""
 
 
 class Client:
-    """Sends requests to the API server; never retries: the workqueue does."""
+    """Sends requests to the API server, without retries: the workqueue requeues with backoff."""
 
     def __init__(self, transport: Transport, throttle: Throttle, *, timeout: float, page_size: int) -> None:
-        """Give each request, once it has its turn, `timeout` seconds."""
+        """Create a client.
+
+        Args:
+            transport: sends the requests.
+            throttle: limits concurrency and honours Retry-After.
+            timeout: the timeout of a request in seconds, excluding its wait in the throttle.
+            page_size: the largest number of objects on a LIST page.
+        """
         self._transport = transport
         self._throttle = throttle
         self._timeout = timeout
         self._page_size = page_size
-        self._limits: dict[str, int] = {}
-        """Objects that a page of a collection should have."""
+        self._page_limits: dict[str, int] = {}
+        """The `limit` of the next LIST page, by collection path."""
 
     async def close(self) -> None:
         """Close the connections."""
         await self._transport.close()
 
     def end(self) -> None:
-        """Send nothing any more: `Ending` is what requests fail with. Those under way go on."""
+        """Start no more requests: they fail with `Ending`. Requests in flight complete."""
         self._throttle.end()
 
     async def get(self, kind: Kind, namespace: str, name: str) -> dict[str, Any]:
@@ -44,30 +51,31 @@ class Client:
         return await self._request("GET", kind.path(namespace, name))
 
     async def pages(self, kind: Kind, namespace: str | None) -> AsyncIterator[dict[str, Any]]:
-        """Yield the pages of a consistent LIST: all carry the resourceVersion of the first.
+        """Yield the pages of a consistent LIST, all at the resourceVersion of the first page.
 
-        Their number of objects follows the objects' size, and is halved if a page is too large or takes too long.
+        The page limit adapts to the size of the objects. It is halved if a page is too large or times out.
 
-        A continue token that has expired is a `Refused` with status 410.
+        Raises:
+            Refused: with status 410 if the continue token has expired.
         """
         path = kind.path(namespace)
         query = [("labelSelector", kind.label_selector)] if kind.label_selector else []
-        limit, token = self._limits.get(path, min(_FIRST_PAGE, self._page_size)), ""
+        limit, token = self._page_limits.get(path, min(_FIRST_PAGE, self._page_size)), ""
         while True:
-            present = [("limit", str(limit)), *query, *([("continue", token)] if token else [])]
+            page_query = [("limit", str(limit)), *query, *([("continue", token)] if token else [])]
             try:
-                page, size = await self._sized_request("GET", path, query=present)
+                page, size = await self._sized_request("GET", path, query=page_query)
             except RequestFailed as error:
-                if limit == 1 or not _was_too_much(error):
+                if limit == 1 or not _is_page_too_large(error):
                     raise
-                limit = self._limits[path] = limit // 2
+                limit = self._page_limits[path] = limit // 2
                 continue
             items = page.get("items")
             if isinstance(items, list) and items:
-                limit = self._limits[path] = next_limit(limit, len(items), size, self._page_size)
+                limit = self._page_limits[path] = next_limit(limit, len(items), size, self._page_size)
             yield page
             token = page["metadata"].get("continue", "")
-            # The next page is not decoded beside this one.
+            # Release the memory of this page before the next one is decoded.
             del page, items
             if not token:
                 return
@@ -85,9 +93,10 @@ class Client:
         force: bool,
         subresource: str | None = None,
     ) -> dict[str, Any]:
-        """Apply a manifest on the server: fields that it names become the field manager's.
+        """Apply a manifest by Server-Side Apply; `field_manager` becomes an owner of all its fields.
 
-        Without `force`, 409 with causes if another manager holds one of them at another value.
+        Raises:
+            Refused: without `force`, with status 409 and causes if another manager owns a field with another value.
         """
         metadata = manifest["metadata"]
         path = kind.path(metadata["namespace"], metadata["name"], subresource)
@@ -103,9 +112,12 @@ class Client:
     async def delete(
         self, kind: Kind, namespace: str, name: str, *, uid: str, version: int, orphan: bool = False
     ) -> None:
-        """Delete an object if it is the one with this uid and resourceVersion; else 409.
+        """Delete an object with preconditions on its uid and resourceVersion.
 
-        With `orphan`, what it controls stays.
+        With `orphan`, its dependents are not deleted.
+
+        Raises:
+            Refused: with status 409 if a precondition fails.
         """
         options = {
             "apiVersion": "v1",
@@ -116,7 +128,7 @@ class Client:
         await self._request("DELETE", kind.path(namespace, name), body=options, content_type=_JSON)
 
     async def missing(self, kinds: Sequence[Kind]) -> list[Kind]:
-        """Return those of some kinds that the API server does not serve."""
+        """Return the kinds not served by the API server, according to discovery."""
         served: dict[str, set[str]] = {}
         for path in sorted({kind.group_path for kind in kinds}):
             try:
@@ -129,8 +141,8 @@ class Client:
         return [kind for kind in kinds if kind.plural not in served[kind.group_path]]
 
     async def _request(self, method: str, path: str, **request: Any) -> dict[str, Any]:
-        answer, _ = await self._sized_request(method, path, **request)
-        return answer
+        response, _ = await self._sized_request(method, path, **request)
+        return response
 
     async def _sized_request(
         self,
@@ -141,43 +153,43 @@ class Client:
         body: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
         content_type: str | None = None,
     ) -> tuple[dict[str, Any], int]:
-        """Send a request; return the answer and its size in bytes."""
+        """Send a request. Return the response body and its size in bytes."""
         headers = {"Accept": _JSON, **({"Content-Type": content_type} if content_type else {})}
         writing = method != "GET"
         async with self._throttle.turn(writing=writing):
-            answer = await self._transport.send(
+            response = await self._transport.send(
                 method, path, query=query, headers=headers, body=body, seconds=self._timeout
             )
         try:
-            return _decoded(answer.status, answer.payload, answer.retry_after), len(answer.payload)
+            return _decode(response.status, response.payload, response.retry_after), len(response.payload)
         except Refused as error:
             self._throttle.refused(error, writing=writing)
             if error.status == 401:
-                self._transport.doubt_credentials()
+                self._transport.invalidate_credentials()
             raise
 
 
 def next_limit(limit: int, count: int, size: int, largest: int) -> int:
-    """Return how many objects the next page should have, after one of `count` objects and `size` bytes.
+    """Return the `limit` of the next page, after a page of `count` objects and `size` bytes.
 
-    It grows at most fourfold, since the objects that follow may be larger than all before them.
+    It grows at most fourfold per page, because the following objects may be larger than all before.
     """
     fitting = int(_PAGE_BYTES * count / max(size, 1))
     return max(1, min(fitting, 4 * limit, largest))
 
 
-def _was_too_much(error: RequestFailed) -> bool:
+def _is_page_too_large(error: RequestFailed) -> bool:
     return isinstance(error, TooLarge) or isinstance(error.__cause__, TimeoutError)
 
 
-def _decoded(status: int, payload: bytes, retry_after: str | None) -> dict[str, Any]:
+def _decode(status: int, payload: bytes, retry_after: str | None) -> dict[str, Any]:
     try:
         body = json.loads(payload)
     except ValueError:
         body = None
     if status >= 400:
-        told = body if isinstance(body, dict) else {"message": payload[:500].decode(errors="replace")}
-        raise Refused(status, told, retry_after=retry_after)
+        error_body = body if isinstance(body, dict) else {"message": payload[:500].decode(errors="replace")}
+        raise Refused(status, error_body, retry_after=retry_after)
     if not isinstance(body, dict):
         raise Undecodable(f"an answer with status {status} is no JSON object: {payload[:80]!r}")
     return body

@@ -1,6 +1,6 @@
-"""How the API server is reached: address, trust, credentials and proxy, the same for our client and for Kopf's.
+"""Connections to the API server: URL, TLS, credentials and proxy, shared by our client and Kopf's session.
 
-Whom we trust and through what we go is said by the kubeconfig, not by variables of the machine.
+The CA and the proxy come from the kubeconfig; environment variables such as HTTPS_PROXY are ignored.
 """
 
 import asyncio
@@ -22,31 +22,33 @@ from coxswain.kernel.api.credentials import Access, Fixed, InCluster, Kubeconfig
 log = logging.getLogger(__name__)
 
 _READ_SECONDS = 20.0
-"""A plugin has so long."""
+"""Timeout to read the credentials, including a run of the exec plugin."""
 _RENEWAL_INTERVAL = 5.0
-"""Seconds at least between two renewals because the credentials were not accepted: each may run a plugin."""
+"""Minimum seconds between two renewals of rejected credentials, because each may run an exec plugin."""
 _OLD_CONNECTION_SECONDS = 30.0
-"""Connections with old certificates are closed so long after a rotation: requests of ours have ended by then, and
-watches are opened anew."""
+"""Seconds until connections with old certificates are closed after a rotation.
+
+Our own requests have completed by then, and watches reconnect.
+"""
 
 
 async def connection(kubeconfig: Path | None, context: str | None, *, token_interval: float) -> "Connection":
-    """Return a connection for one event loop; its credentials are read again every `token_interval` seconds.
+    """Return a connection for the current event loop; its credentials are read again every `token_interval` seconds.
 
     Raises:
-        NoConnection: with what was tried, on one line.
+        NoConnection: no usable credentials. The message names the tried sources, on one line.
     """
     where = f"the kubeconfig {kubeconfig}" if kubeconfig else "a pod's ServiceAccount or kubectl's kubeconfig"
     try:
-        source, access = await _first(kubeconfig, context)
-        made = Connection(source, access, interval=token_interval)
-        made.check()
+        source, access = await _find_source(kubeconfig, context)
+        established = Connection(source, access, interval=token_interval)
+        established.check()
     except NoConnection:
         raise
-    # A kubeconfig may have any content, and the library's errors for it are of many types.
+    # A kubeconfig may have any content, and the library raises many types of errors for it.
     except Exception as error:
         raise NoConnection(f"no way to the API server by {where}: {one_line(error)}; check --kubeconfig") from error
-    return made
+    return established
 
 
 def plain(host: str) -> "Connection":
@@ -55,59 +57,63 @@ def plain(host: str) -> "Connection":
     return Connection(Fixed(access), access, interval=float("inf"))
 
 
-async def _first(kubeconfig: Path | None, context: str | None) -> tuple[Source, Access]:
+async def _find_source(kubeconfig: Path | None, context: str | None) -> tuple[Source, Access]:
     if kubeconfig is None and context is None:
         pod = InCluster()
         try:
             return pod, await pod.read()
         except ConfigException as error:
-            log.debug("not in a pod (%s); using kubectl's kubeconfig", one_line(error))
+            log.debug("not running in a pod (%s), using the default kubeconfig", one_line(error))
     source = Kubeconfig(kubeconfig, context)
     async with asyncio.timeout(_READ_SECONDS):
         return source, await source.read()
 
 
 class Connection:
-    """A way to the API server that follows the rotation of each credential."""
+    """A connection to the API server with automatic reload of rotated credentials."""
 
     def __init__(self, source: Source, access: Access, *, interval: float) -> None:
-        """Begin with `access`; read the source again every `interval` seconds."""
+        """Start with `access`; read the source again every `interval` seconds."""
         self._source = source
         self._access = access
         self._interval = interval
-        self._due = _now() + interval
-        self._renewed = float("-inf")
-        self._renew = False
+        self._next_read = _now() + interval
+        self._last_renewal = float("-inf")
+        self._renewal_requested = False
 
     @property
     def host(self) -> str:
-        """The API server's URL."""
+        """The URL of the API server."""
         return self._access.host
 
     @property
     def tls(self) -> Tls:
-        """Trust and client certificate as they are now."""
+        """The current CA bundle and client certificate."""
         return self._access.tls
 
     def check(self) -> None:
-        """Raise what is wrong with CA or certificates."""
-        _context(self._access.tls)
+        """Load the CA bundle and the client certificate.
+
+        Raises:
+            ValueError, OSError: one of them is not valid.
+        """
+        _ssl_context(self._access.tls)
 
     async def authorization(self) -> str | None:
-        """Return the present Authorization header, read anew when it is time."""
-        if _now() >= self._due:
+        """Return the current Authorization header, reloaded if it is due."""
+        if _now() >= self._next_read:
             await self._refresh()
         return self._access.authorization
 
-    def doubt(self) -> None:
-        """Renew the credentials before the next request: the server did not accept them, or is not trusted."""
-        self._renew = True
-        self._due = max(_now(), self._renewed + _RENEWAL_INTERVAL)
+    def invalidate(self) -> None:
+        """Renew the credentials before the next request, after a 401 or a failed TLS handshake."""
+        self._renewal_requested = True
+        self._next_read = max(_now(), self._last_renewal + _RENEWAL_INTERVAL)
 
     def session(
         self, user_agent: str, middlewares: Sequence[aiohttp.ClientMiddlewareType] = ()
     ) -> aiohttp.ClientSession:
-        """Return a session of the running event loop, with all settings of the connection."""
+        """Return an aiohttp session for the running event loop, with TLS, proxy and credentials configured."""
 
         async def credentials(
             request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType
@@ -119,7 +125,7 @@ class Connection:
             try:
                 return await send(request)
             except aiohttp.ClientSSLError:
-                self.doubt()
+                self.invalidate()
                 raise
 
         return aiohttp.ClientSession(
@@ -128,24 +134,25 @@ class Connection:
             middlewares=(*middlewares, credentials),
             proxy=self._access.proxy,
             trust_env=False,
-            # A line of a watch is a whole object.
+            # One line of a watch contains a whole object.
             read_bufsize=2**21,
         )
 
     async def _refresh(self) -> None:
-        """Read the credentials again; until they can be read, and make sense, the old ones stay."""
-        renew, self._renew = self._renew, False
-        self._due = _now() + self._interval
+        """Reload the credentials. The old ones stay in use until new ones can be read and are valid."""
+        renew, self._renewal_requested = self._renewal_requested, False
+        self._next_read = _now() + self._interval
         if renew:
-            self._renewed = _now()
+            self._last_renewal = _now()
         try:
             async with asyncio.timeout(_READ_SECONDS):
                 access = await self._source.read(renew=renew)
             if access.tls != self._access.tls:
-                _context(access.tls)
-        # Plugins, files and identity providers fail in any way. None of them may end a request's task, or the process.
+                _ssl_context(access.tls)
+        # Plugins, files and identity providers raise arbitrary errors. None of them may end a request's task or the
+        # process.
         except Exception as error:  # noqa: BLE001
-            log.warning("the credentials cannot be read again, the old ones stay: %s", one_line(error))
+            log.warning("reading the credentials failed, keeping the old ones: %s", one_line(error))
             return
         before, self._access = (
             self._access,
@@ -158,7 +165,7 @@ class Connection:
 
 
 class _Connector(aiohttp.TCPConnector):
-    """Makes connections with the certificates of the present: for others, another pool of connections."""
+    """Opens connections with the current certificates, with a new connection pool after each rotation."""
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(limit=0)
@@ -172,7 +179,7 @@ class _Connector(aiohttp.TCPConnector):
         traces: list[Trace],
         timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 - aiohttp's signature
     ) -> Wire:
-        """Return a connection of the present pool."""
+        """Return a connection from the current pool."""
         return await self._pool().connect(req, traces, timeout)
 
     async def close(self, *, abort_ssl: bool = False) -> None:
@@ -187,7 +194,7 @@ class _Connector(aiohttp.TCPConnector):
             for old in self._pools:
                 asyncio.get_running_loop().call_later(_OLD_CONNECTION_SECONDS, self._retire, old)
             self._tls = self._connection.tls
-            self._pools.append(aiohttp.TCPConnector(limit=0, ssl=_context(self._tls)))
+            self._pools.append(aiohttp.TCPConnector(limit=0, ssl=_ssl_context(self._tls)))
         return self._pools[-1]
 
     def _retire(self, pool: aiohttp.TCPConnector) -> None:
@@ -197,16 +204,16 @@ class _Connector(aiohttp.TCPConnector):
             closing.add_done_callback(lambda done: done.cancelled() or done.exception())
 
 
-def _context(tls: Tls) -> ssl.SSLContext:
-    """Return the context of TLS connections: the cluster's CA alone is trusted where one is given."""
+def _ssl_context(tls: Tls) -> ssl.SSLContext:
+    """Return the TLS context. A configured CA bundle replaces the system's CAs."""
     if tls.authority is not None and not tls.authority.strip():
         raise ValueError("the CA bundle is empty")
-    # Python wants ASCII, and comments of a bundle may have more.
+    # `cadata` must be ASCII, but comments in a bundle may have other characters.
     authority = tls.authority.encode("ascii", "ignore").decode() if tls.authority else None
     context = ssl.create_default_context(cadata=authority)
     if tls.certificate:
         with _file_with("\n".join((tls.certificate, tls.key or ""))) as path:
-            # For a key with a password OpenSSL would ask on the terminal.
+            # Without a password OpenSSL would prompt on the terminal for an encrypted key.
             context.load_cert_chain(path, password="")
     if not tls.verify:
         context.check_hostname = False
@@ -216,7 +223,10 @@ def _context(tls: Tls) -> ssl.SSLContext:
 
 @contextmanager
 def _file_with(text: str) -> Iterator[str]:
-    """Name a file with this text: Python reads client certificates from files alone. On Linux it is on no disk."""
+    """Yield the path of a temporary file with this text, in memory only on Linux.
+
+    Python loads client certificates only from files.
+    """
     if hasattr(os, "memfd_create"):
         with os.fdopen(os.memfd_create("certificate"), "wb") as memory:
             memory.write(text.encode())

@@ -1,6 +1,6 @@
-"""Credentials and trust, read from a kubeconfig or from a pod's ServiceAccount, and read again.
+"""Read credentials and TLS configuration from a kubeconfig or a pod's ServiceAccount.
 
-Each read returns contents, never paths: a comparison of two reads tells that a file was rotated.
+Each read returns file contents instead of paths, so that a comparison of two reads detects a rotation.
 """
 
 import base64
@@ -25,33 +25,33 @@ from kubernetes.aio.config.kube_config import (
 )
 
 _SKEW = timedelta(minutes=5)
-"""A plugin runs again so long before its credential expires, as the library has it."""
+"""The exec plugin runs again this long before its credential expires; the same value as in the library."""
 
 
 _Credential = tuple[str | None, str | None, str | None]
-"""Authorization header, client certificate and key."""
+"""The Authorization header, the client certificate and its key."""
 
 
 class NoConnection(Exception):
-    """Neither a pod's ServiceAccount nor a usable kubeconfig was found."""
+    """Neither a pod's ServiceAccount nor a usable kubeconfig exists."""
 
 
 @dataclass(frozen=True)
 class Tls:
-    """Trust, and the client certificate: what a TLS connection is made with."""
+    """TLS configuration: the CA bundle and the client certificate."""
 
     authority: str | None = None
-    """The CA bundle in PEM; None means the machine's."""
+    """The CA bundle in PEM; None for the system's CAs."""
     certificate: str | None = None
     key: str | None = field(default=None, repr=False)
     verify: bool = True
     server_name: str | None = None
-    """The name that the server's certificate must have, where it is not the host's."""
+    """The expected name in the server's certificate; None for the host name of the URL."""
 
 
 @dataclass(frozen=True)
 class Access:
-    """How the API server is reached."""
+    """URL, credentials, TLS configuration and proxy of the API server."""
 
     host: str
     authorization: str | None = field(default=None, repr=False)
@@ -61,33 +61,36 @@ class Access:
 
 
 class Source(Protocol):
-    """Where the credentials are."""
+    """A source of credentials."""
 
     async def read(self, *, renew: bool = False) -> Access:
-        """Read them; with `renew`, not from a cache: the API server did not accept them.
+        """Read the credentials.
+
+        Args:
+            renew: whether to bypass caches, because the API server rejected the last credentials.
 
         Raises:
-            Exception: whatever is wrong with files, plugins and identity providers.
+            Exception: any error of files, plugins and identity providers.
         """
 
 
 class Fixed:
-    """Credentials that never change."""
+    """Credentials without rotation."""
 
     def __init__(self, access: Access) -> None:
-        """Return `access` at each read."""
+        """Return `access` from each read."""
         self._access = access
 
     async def read(self, *, renew: bool = False) -> Access:  # noqa: ARG002
-        """Return it."""
+        """Return the credentials."""
         return self._access
 
 
 class InCluster:
-    """A pod's ServiceAccount."""
+    """The ServiceAccount of the pod."""
 
     async def read(self, *, renew: bool = False) -> Access:  # noqa: ARG002
-        """Read token and CA."""
+        """Read the token and the CA."""
         configuration = Configuration()
         load_incluster_config(client_configuration=configuration, try_refresh_token=False)
         authority = _read(configuration.ssl_ca_cert)
@@ -95,17 +98,17 @@ class InCluster:
 
 
 class Kubeconfig:
-    """A kubeconfig: one file, or several as in KUBECONFIG."""
+    """A kubeconfig: one file, or several files as in KUBECONFIG."""
 
     def __init__(self, path: Path | None, context: str | None) -> None:
-        """Read this file, or kubectl's default; use this context, or the current one."""
+        """Use a kubeconfig file and a context; None for kubectl's default file and the current context."""
         self._paths = str(path) if path else KUBE_CONFIG_DEFAULT_LOCATION
         self._context = context
         self._user: dict[str, Any] | None = None
-        self._login: _Plugin | _Login | None = None
+        self._provider: _ExecPlugin | _LibraryCredentials | None = None
 
     async def read(self, *, renew: bool = False) -> Access:
-        """Read all of it anew, and run its plugin if it is time.
+        """Read the kubeconfig, and run its exec plugin if the credential is about to expire.
 
         Raises:
             NoConnection: a file is not a kubeconfig.
@@ -113,12 +116,12 @@ class Kubeconfig:
         config = merged(self._paths)
         context = _context(config, self._context, self._paths)
         cluster = config["clusters"].get_with_name(context["cluster"])["cluster"]
-        named = config["users"].get_with_name(context["user"], safe=True) if context.safe_get("user") else None
-        user = named["user"] if named and named.safe_get("user") else ConfigNode("user", {}, config.path)
-        if self._login is None or user.value != self._user:
+        user_entry = config["users"].get_with_name(context["user"], safe=True) if context.safe_get("user") else None
+        user = user_entry["user"] if user_entry and user_entry.safe_get("user") else ConfigNode("user", {}, config.path)
+        if self._provider is None or user.value != self._user:
             self._user = user.value
-            self._login = _Plugin(user["exec"]) if "exec" in user else _Login(user)
-        authorization, certificate, key = await self._login.read(renew=renew)
+            self._provider = _ExecPlugin(user["exec"]) if "exec" in user else _LibraryCredentials(user)
+        authorization, certificate, key = await self._provider.read(renew=renew)
         tls = Tls(
             authority=_text(cluster, "certificate-authority"),
             certificate=certificate or _text(user, "client-certificate"),
@@ -129,12 +132,12 @@ class Kubeconfig:
         return Access(cluster["server"].rstrip("/"), authorization, tls, cluster.safe_get("proxy-url"))
 
 
-class _Login:
-    """A token, a token's file, an identity provider, or a password: all that the library reads itself."""
+class _LibraryCredentials:
+    """Credentials read by the library: a token, a token file, an identity provider or a password."""
 
     def __init__(self, user: ConfigNode) -> None:
-        # Without the certificates, which the library would write to temporary files; and a copy, since it keeps what an
-        # identity provider returns in what it was given.
+        # Leave out the certificates, because the library would write them to temporary files. Copy the entries, because
+        # the library stores the tokens of an identity provider in them.
         entries = {name: deepcopy(value) for name, value in user.value.items() if not name.startswith("client-")}
         self._loader = KubeConfigLoader(
             config_dict={
@@ -146,29 +149,32 @@ class _Login:
             config_base_path=str(Path(user.path).parent) if user.path else "",
         )
 
-    async def read(self, *, renew: bool) -> _Credential:  # noqa: ARG002 - it has no cache that this could pass over
+    async def read(self, *, renew: bool) -> _Credential:  # noqa: ARG002 - it has no cache to bypass
         configuration = Configuration()
         await self._loader.load_and_set(configuration)
         return _header(configuration), None, None
 
 
-class _Plugin:
-    """A credentials plugin; the library's way to run it forgets when certificates expire, and hides failures."""
+class _ExecPlugin:
+    """Credentials from an exec plugin.
+
+    The library's own support is not used, because it ignores the expiry of certificates and hides failures.
+    """
 
     def __init__(self, command: ConfigNode) -> None:
         self._command = command
-        self._good_until: datetime | None = None
+        self._refresh_at: datetime | None = None
         self._credential: _Credential = (None, None, None)
 
     async def read(self, *, renew: bool) -> _Credential:
-        if renew or self._good_until is None or datetime.now(UTC) >= self._good_until:
+        if renew or self._refresh_at is None or datetime.now(UTC) >= self._refresh_at:
             status = await ExecProvider(self._command).run()
             token = status.get("token")
             pair = status.get("clientCertificateData"), status.get("clientKeyData")
             if not token and not all(pair):
                 raise ConfigException("exec: the plugin returned neither a token nor a client certificate with its key")
             self._credential = f"Bearer {token.strip()}" if token else None, *pair
-            self._good_until = _expiry(status.get("expirationTimestamp"))
+            self._refresh_at = _expiry(status.get("expirationTimestamp"))
         return self._credential
 
 
@@ -177,28 +183,28 @@ def _expiry(timestamp: str | None) -> datetime | None:
 
 
 def merged(paths: str) -> ConfigNode:
-    """Return the kubeconfig that these files make.
+    """Merge kubeconfig files.
 
     Raises:
         NoConnection: a file is missing, not readable, not YAML, or not a kubeconfig.
     """
     files = [Path(path).expanduser() for path in paths.split(ENV_KUBECONFIG_PATH_SEPARATOR) if path]
-    found = [file for file in files if file.exists()]
-    if not found:
+    existing = [file for file in files if file.exists()]
+    if not existing:
         raise NoConnection(f"the kubeconfig {paths} does not exist; set --kubeconfig or KUBECONFIG")
-    for file in found:
-        trouble = _trouble(file)
-        if trouble:
+    for file in existing:
+        defect = _defect(file)
+        if defect:
             raise NoConnection(
-                f"the kubeconfig {file} {trouble}; "
+                f"the kubeconfig {file} {defect}; "
                 f"set --kubeconfig or KUBECONFIG to a file that `kubectl config view` can read"
             )
-    config: ConfigNode = KubeConfigMerger(ENV_KUBECONFIG_PATH_SEPARATOR.join(map(str, found))).config
+    config: ConfigNode = KubeConfigMerger(ENV_KUBECONFIG_PATH_SEPARATOR.join(map(str, existing))).config
     return config
 
 
-def _trouble(file: Path) -> str | None:
-    """Return what keeps a file from being a kubeconfig."""
+def _defect(file: Path) -> str | None:
+    """Return the reason why a file is not a kubeconfig; None if it is one."""
     try:
         content = yaml.safe_load(file.read_text(encoding="utf-8"))
     except IsADirectoryError:
@@ -209,10 +215,10 @@ def _trouble(file: Path) -> str | None:
         mark = getattr(error, "problem_mark", None)
         where = f" at line {mark.line + 1}" if mark else ""
         return f"is not YAML: {getattr(error, 'problem', None) or 'it has a character that YAML forbids'}{where}"
-    return "is empty" if content is None else _misshapen(content)
+    return "is empty" if content is None else _shape_defect(content)
 
 
-def _misshapen(content: object) -> str | None:
+def _shape_defect(content: object) -> str | None:
     if not isinstance(content, dict):
         return "is not a mapping"
     for section in ("clusters", "contexts", "users"):
@@ -226,19 +232,19 @@ def _context(config: ConfigNode, name: str | None, paths: str) -> ConfigNode:
     names = [context.value["name"] for context in config.value["contexts"]]
     wanted = name or config.safe_get("current-context")
     if not wanted:
-        raise NoConnection(f"the kubeconfig {paths} has no current context; set --context{_choice(names)}")
+        raise NoConnection(f"the kubeconfig {paths} has no current context; set --context{_context_hint(names)}")
     if wanted not in names:
-        raise NoConnection(f"the kubeconfig {paths} has no context {wanted!r}; set --context{_choice(names)}")
+        raise NoConnection(f"the kubeconfig {paths} has no context {wanted!r}; set --context{_context_hint(names)}")
     context: ConfigNode = config["contexts"].get_with_name(wanted)["context"]
     return context
 
 
-def _choice(names: Sequence[str]) -> str:
+def _context_hint(names: Sequence[str]) -> str:
     return f" to one of {', '.join(names)}" if names else ", after one was added with `kubectl config set-context`"
 
 
 def _text(node: ConfigNode, name: str) -> str | None:
-    """Return the content of `name-data`, or of the file that `name` says, relative to the kubeconfig."""
+    """Return the content of `name-data`, or of the file in the field `name`, relative to the kubeconfig."""
     if data := node.safe_get(f"{name}-data"):
         return base64.standard_b64decode(data).decode()
     if path := node.safe_get(name):
@@ -251,11 +257,11 @@ def _read(path: Any) -> str:
 
 
 def _header(configuration: Configuration) -> str | None:
-    """Return the Authorization header, without the end of line that a token's file may have: no header may have it."""
+    """Return the Authorization header, stripped, since a token file may end in a newline and headers must not."""
     token = configuration.api_key.get("BearerToken")
     return None if token is None else str(token).strip()
 
 
 def one_line(error: Exception) -> str:
-    """Return what an error says, on one line and not at length."""
+    """Return the message of an error on one line, cut to 500 characters."""
     return (" ".join(str(error).split()) or type(error).__name__)[:500]

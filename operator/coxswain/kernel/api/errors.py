@@ -1,4 +1,4 @@
-"""What a request can fail with, and the one place that decides what follows from it."""
+"""Errors of API requests and their classification, which decides about the retry."""
 
 import re
 from collections.abc import Mapping
@@ -7,54 +7,54 @@ from enum import Enum
 from typing import Any
 
 
-class Sort(Enum):
-    """The three sorts of errors."""
+class ErrorClass(Enum):
+    """The classes of errors, by the reaction to them."""
 
     TRANSIENT = "transient"
-    """Tried again after a while."""
+    """Retry with backoff."""
     CONFLICT = "conflict"
-    """What was known is out of date: look again."""
+    """The observed state is stale: read the object again and reconcile."""
     TERMINAL = "terminal"
-    """Not tried again until the spec or a child changes, or at the next resync."""
+    """Do not retry before the spec or a child changes, or the next resync."""
 
 
 class RequestFailed(Exception):
-    """A request did not do what it should."""
+    """A request failed."""
 
     @property
-    def sort(self) -> Sort:
-        """What follows from it."""
-        return Sort.TRANSIENT
+    def error_class(self) -> ErrorClass:
+        """The class of the error."""
+        return ErrorClass.TRANSIENT
 
 
 class Unreachable(RequestFailed):
-    """No answer: refused, reset, timed out, not trusted."""
+    """The API server did not respond: connection refused or reset, timeout, or failed TLS handshake."""
 
 
 class Ending(Unreachable):
-    """Not sent: the operator is about to end."""
+    """The request was not sent because the operator is shutting down."""
 
 
 class TooLarge(RequestFailed):
-    """An answer beyond what one may have; the rest of it was not read."""
+    """The response exceeds the size limit; the rest of it was not read."""
 
 
 class Undecodable(RequestFailed):
-    """An answer that is no JSON object."""
+    """The response is not a JSON object."""
 
 
 class OutOfDate(RequestFailed):
-    """Not sent: what it was decided on is of the past."""
+    """The request was not sent because it was computed from stale state."""
 
     @property
-    def sort(self) -> Sort:
-        """The present is known, or its news is on the way."""
-        return Sort.CONFLICT
+    def error_class(self) -> ErrorClass:
+        """A conflict: the current state is already cached, or its watch event is on the way."""
+        return ErrorClass.CONFLICT
 
 
 @dataclass(frozen=True)
 class Cause:
-    """One cause of a refusal, as the API server names it."""
+    """One entry of `details.causes` in a Status."""
 
     field: str
     reason: str
@@ -62,13 +62,19 @@ class Cause:
 
 
 class Refused(RequestFailed):
-    """The API server answered with an error."""
+    """The API server responded with an error status."""
 
     retry_after: float | None
-    """Seconds after which the API server wants to be asked again, if it says so."""
+    """Seconds to wait as requested by the API server; None without a Retry-After."""
 
     def __init__(self, status: int, body: Mapping[str, Any], *, retry_after: str | None = None) -> None:
-        """Read a refusal from its body, a Status; `retry_after` is the header of that name."""
+        """Parse an error response.
+
+        Args:
+            status: the HTTP status code.
+            body: the decoded body, a `Status`.
+            retry_after: the Retry-After header.
+        """
         self.status = status
         self.reason = str(body.get("reason") or "")
         self.message = str(body.get("message") or f"HTTP {status}")
@@ -81,41 +87,44 @@ class Refused(RequestFailed):
         super().__init__(f"{status} {self.reason}: {self.message}")
 
     @property
-    def sort(self) -> Sort:
-        """The sort of this refusal."""
-        return sort_of(self)
+    def error_class(self) -> ErrorClass:
+        """The class of this error."""
+        return classify(self)
 
     @property
     def namespace_terminating(self) -> bool:
-        """Whether nothing can be created because the namespace is being deleted."""
+        """Whether a create was rejected because the namespace is being deleted."""
         return self.status == 403 and any(cause.reason == "NamespaceTerminating" for cause in self.causes)
 
     @property
     def by_admission(self) -> bool:
         """Whether a ValidatingAdmissionPolicy or an admission webhook denied the request.
 
-        Either chooses the status code, and a webhook the reason too. So the message decides, which the API server
-        begins in a way of its own. The causes of a policy name no field.
+        Policies and webhooks choose the status code, and webhooks the reason as well. The API server sets the prefix of
+        the message, so that decides. The causes of a policy name no field.
         """
         return bool(_DENIED.search(self.message)) and not any(cause.field for cause in self.causes)
 
     @property
     def field_conflicts(self) -> tuple[Cause, ...]:
-        """Fields that another manager holds, if that is why an apply without force was refused.
+        """The fields owned by another manager, if an apply without force was rejected for them.
 
-        A 409 without them means something else: the object has changed or gone, or its name is taken.
+        A 409 without such causes has another reason: the object has changed or was deleted, or the name is in use.
         """
         return tuple(cause for cause in self.causes if self.status == 409 and cause.reason == "FieldManagerConflict")
 
     @property
     def undeclared_status_fields(self) -> tuple[str, ...]:
-        """Fields of the status that an apply named and the schema hasn't: it is not pruned, but refused as a whole."""
+        """The status fields of an apply not declared in the CRD's schema.
+
+        The API server does not prune them in an apply, but rejects the whole request.
+        """
         fields = re.findall(r"\.status\.(\w+)\S*: field not declared in schema", self.message)
         return tuple(dict.fromkeys(fields)) if self.status == 500 else ()
 
     @property
     def another_uid(self) -> bool:
-        """Whether an object with another uid has the name now."""
+        """Whether another object (with another uid) has the name now."""
         return self.status == 422 and any(cause.field == "metadata.uid" for cause in self.causes)
 
 
@@ -128,13 +137,13 @@ _DENIED = re.compile(
 
 
 RETRY_AFTER_LIMIT = 60.0
-"""Seconds. The API server itself asks for up to 32; a proxy that asks for a day must not stop the operator."""
+"""Seconds. The API server itself asks for up to 32. The limit protects from a proxy that asks for a day."""
 
 
 def retry_after_seconds(*values: object) -> float | None:
-    """Return the seconds of a Retry-After, at most the limit: the first value that is a positive number.
+    """Return the seconds of a Retry-After, at most `RETRY_AFTER_LIMIT`; None without a positive number.
 
-    HTTP also allows a date, which the API server never sends.
+    The first positive number of the values counts. HTTP also allows a date, but the API server never sends one.
     """
     for value in values:
         try:
@@ -146,19 +155,19 @@ def retry_after_seconds(*values: object) -> float | None:
     return None
 
 
-def sort_of(error: Refused) -> Sort:
-    """Decide what follows from a refusal.
+def classify(error: Refused) -> ErrorClass:
+    """Classify an error response.
 
-    403 is transient: rights and quotas change without an event that would tell, and so do admission policies and
-    webhooks, whatever their code. A 500 for a manifest that can't be typed (two items with one merge key) will be a
-    500 for ever.
+    403 is transient, because RBAC rules and quotas change without a watch event. So do admission policies and webhooks:
+    a denial is transient with any status code. A 500 for a manifest without a typed form (two list items with the same
+    merge keys) is terminal, because a retry cannot succeed.
     """
     if error.by_admission:
-        return Sort.TRANSIENT
+        return ErrorClass.TRANSIENT
     if error.status in (404, 409) or error.another_uid:
-        return Sort.CONFLICT
+        return ErrorClass.CONFLICT
     if error.status in (400, 405, 406, 413, 415, 422):
-        return Sort.TERMINAL
+        return ErrorClass.TERMINAL
     if error.status == 500 and "failed to create typed patch object" in error.message:
-        return Sort.TERMINAL
-    return Sort.TRANSIENT
+        return ErrorClass.TERMINAL
+    return ErrorClass.TRANSIENT

@@ -1,4 +1,4 @@
-"""Events, through events.k8s.io: what a person should hear of, once."""
+"""Post Events through events.k8s.io, deduplicated."""
 
 import logging
 import os
@@ -17,9 +17,9 @@ from coxswain.kernel.objects.quote import clean, reason, without_numbers
 log = logging.getLogger(__name__)
 
 QUIET_SECONDS = 300.0
-"""Seconds in which an Event with the same object, reason and note is posted at most once."""
+"""Seconds during which an Event with the same object, reason and message is posted only once."""
 RECENT_LIMIT = 32
-"""Events that are remembered for one object at most, the latest."""
+"""Maximum remembered Events of one object, the latest."""
 _NOTE_LIMIT = 1024  # of events.k8s.io/v1
 
 
@@ -32,10 +32,10 @@ class RecentEvents:
     def __len__(self) -> int:
         return len(self._posted)
 
-    def is_new(self, record: EventRecord, now: float) -> bool:
+    def is_new(self, event: EventRecord, now: float) -> bool:
         """Remember an Event; tell whether it was not posted lately. `now` is in monotonic seconds."""
         self.forget_old(now)
-        key = (record.reason, without_numbers(record.note))
+        key = (event.reason, without_numbers(event.note))
         if key in self._posted:
             return False
         self._posted[key] = now
@@ -44,54 +44,54 @@ class RecentEvents:
         return True
 
     def forget_old(self, now: float) -> None:
-        """Forget Events older than `QUIET_SECONDS`."""
+        """Forget the Events older than `QUIET_SECONDS`."""
         while self._posted and now - next(iter(self._posted.values())) >= QUIET_SECONDS:
             self._posted.popitem(last=False)
 
 
 class Recorder:
-    """Posts Events of parents."""
+    """Posts Events about custom resources."""
 
     def __init__(self, client: Client, controller: str, clock: Callable[[], float]) -> None:
-        """Post with `client` as the reporting `controller`; `clock` gives monotonic seconds."""
+        """Post with `client` as the reporting `controller`; `clock` returns monotonic seconds."""
         self._controller = controller
         self._client = client
         self._clock = clock
 
-    async def record(self, parent: Projection, record: EventRecord, recent: RecentEvents) -> None:
-        """Post an Event unless the same was posted lately.
+    async def record(self, parent: Projection, event: EventRecord, recent: RecentEvents) -> None:
+        """Post an Event unless the same one was posted within `QUIET_SECONDS`.
 
-        An Event that cannot be posted is lost: it is a notification, not state.
+        A failed post is only logged: Events are best-effort, the status holds the state.
         """
-        if not recent.is_new(record, self._clock()):
+        if not recent.is_new(event, self._clock()):
             return
         try:
-            await self._client.create(EVENT, parent.namespace, _event(parent, record, self._controller))
+            await self._client.create(EVENT, parent.namespace, _event(parent, event, self._controller))
         except RequestFailed as error:
-            log.warning("an Event could not be posted: %s", error)
+            log.warning("posting an Event failed: %s", error)
 
 
-def _event(webapp: Projection, occurrence: EventRecord, controller: str) -> dict[str, object]:
-    note = clean(occurrence.note)
+def _event(parent: Projection, event: EventRecord, controller: str) -> dict[str, object]:
+    note = clean(event.note)
     return {
         "apiVersion": EVENT.api_version,
         "kind": EVENT.kind,
-        "metadata": {"name": f"{webapp.name}.{uuid.uuid4().hex[:16]}", "namespace": webapp.namespace},
+        "metadata": {"name": f"{parent.name}.{uuid.uuid4().hex[:16]}", "namespace": parent.namespace},
         "eventTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
         "reportingController": controller,
         "reportingInstance": os.uname().nodename[:128],
-        "action": occurrence.action,
-        "reason": reason(occurrence.reason, "Other"),
+        "action": event.action,
+        "reason": reason(event.reason, "Other"),
         "note": note
         if len(note.encode()) <= _NOTE_LIMIT
         else note.encode()[: _NOTE_LIMIT - 4].decode(errors="ignore") + " ...",
-        "type": occurrence.type,
+        "type": event.type,
         "regarding": {
-            "apiVersion": webapp.kind.api_version,
-            "kind": webapp.kind.kind,
-            "name": webapp.name,
-            "namespace": webapp.namespace,
-            "uid": webapp.uid,
-            "resourceVersion": str(webapp.version),
+            "apiVersion": parent.kind.api_version,
+            "kind": parent.kind.kind,
+            "name": parent.name,
+            "namespace": parent.namespace,
+            "uid": parent.uid,
+            "resourceVersion": str(parent.version),
         },
     }

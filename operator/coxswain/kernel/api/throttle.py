@@ -1,4 +1,4 @@
-"""How many requests may be under way, and when none may start because the API server asked for a pause."""
+"""Limit the number of concurrent requests, and pause them after a 429 with Retry-After."""
 
 import asyncio
 import random
@@ -8,46 +8,46 @@ from contextlib import asynccontextmanager
 from coxswain.kernel.api.errors import Ending, Refused
 
 _SPREAD = 0.25
-"""After a pause requests start within this part of it: all at once would bring the next refusal."""
+"""Jitter after a pause, as a part of its length: without it all requests would start at once and hit the next 429."""
 
 
 class Throttle:
-    """Lets requests start: so many at a time, none in a pause, and none at all once the end is near."""
+    """Limits concurrent requests, and blocks them during a pause and after shutdown has begun."""
 
     def __init__(self, *, in_flight: int, chance: Callable[[], float] = random.random) -> None:
-        """Let `in_flight` requests go on at a time; `chance` gives the jitter of a pause, 0 to 1."""
-        self._free = asyncio.Semaphore(in_flight)
+        """Allow `in_flight` concurrent requests; `chance` returns the jitter of a pause, 0 to 1."""
+        self._slots = asyncio.Semaphore(in_flight)
         self._chance = chance
         self._pauses: dict[bool, tuple[float, float]] = {}
-        self._ended = asyncio.Event()
+        self._shutdown = asyncio.Event()
 
     @asynccontextmanager
     async def turn(self, *, writing: bool) -> AsyncIterator[None]:
-        """Wait for a turn, and hold it.
+        """Wait for a slot and hold it.
 
         Raises:
-            Ending: no request may start any more.
+            Ending: the operator is shutting down.
         """
-        await self._paused(writing)
-        await self._free.acquire()
-        # A pause may begin while a request waits for its slot. It waits out the pause without the slot, so that
-        # requests that are not paused go on.
-        while self._pauses_now(writing):
-            self._free.release()
-            await self._paused(writing)
-            await self._free.acquire()
+        await self._wait_for_pause(writing)
+        await self._slots.acquire()
+        # A pause may begin while a request waits for its slot. The request releases the slot during the pause, so that
+        # requests without a pause (reads or writes) proceed.
+        while self._is_paused(writing):
+            self._slots.release()
+            await self._wait_for_pause(writing)
+            await self._slots.acquire()
         try:
-            if self._ended.is_set():
+            if self._shutdown.is_set():
                 raise Ending("the operator is ending")
             yield
         finally:
-            self._free.release()
+            self._slots.release()
 
     def refused(self, error: Refused, *, writing: bool) -> None:
-        """Take in a refusal: a 429 that names a time stops what is like it, reading or writing, for so long.
+        """Start a pause for reads or writes after a 429 with Retry-After.
 
-        All of our requests are one flow to the API server, and where it limits requests without priority and fairness
-        it counts those that read and those that write apart.
+        All our requests belong to one flow of API Priority and Fairness. Without this feature the API server has
+        separate limits for reads and writes, so each has its own pause.
         """
         if error.status == 429 and error.retry_after is not None:
             until = asyncio.get_running_loop().time() + error.retry_after
@@ -55,21 +55,21 @@ class Throttle:
                 self._pauses[writing] = until, error.retry_after
 
     def end(self) -> None:
-        """Let no request start any more; those under way go on."""
-        self._ended.set()
+        """Start no more requests; requests in flight complete."""
+        self._shutdown.set()
 
-    def _pauses_now(self, writing: bool) -> bool:
+    def _is_paused(self, writing: bool) -> bool:
         until, _ = self._pauses.get(writing, (0.0, 0.0))
-        return not self._ended.is_set() and until > asyncio.get_running_loop().time()
+        return not self._shutdown.is_set() and until > asyncio.get_running_loop().time()
 
-    async def _paused(self, writing: bool) -> None:
+    async def _wait_for_pause(self, writing: bool) -> None:
         clock = asyncio.get_running_loop().time
-        while not self._ended.is_set():
+        while not self._shutdown.is_set():
             until, seconds = self._pauses.get(writing, (0.0, 0.0))
             if until <= clock():
                 return
             try:
                 async with asyncio.timeout(until - clock() + seconds * _SPREAD * self._chance()):
-                    await self._ended.wait()
+                    await self._shutdown.wait()
             except TimeoutError:
                 continue

@@ -1,6 +1,6 @@
-"""The HTTP boundary: one request sent, one answer received.
+"""The HTTP boundary: send one request, receive one response.
 
-Everything above it is free of sockets, so the simulation puts a model of the API server in its place.
+Code above it uses no sockets, so the simulation replaces it with a model of the API server.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,12 +18,12 @@ USER_AGENT = "coxswain"
 
 @dataclass(frozen=True)
 class Answer:
-    """An HTTP response, its body undecoded."""
+    """An HTTP response with its raw body."""
 
     status: int
     payload: bytes
     retry_after: str | None = None
-    """The header of that name."""
+    """The Retry-After header."""
 
 
 class Transport(Protocol):
@@ -39,32 +39,32 @@ class Transport(Protocol):
         body: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None,
         seconds: float,
     ) -> Answer:
-        """Send one request and return the answer, whatever its status.
+        """Send one request and return the response, whatever its status.
 
         Raises:
-            Unreachable: no answer came within `seconds`.
+            Unreachable: no response within `seconds`.
         """
 
-    def doubt_credentials(self) -> None:
-        """Read the credentials again before the next request: they were not accepted."""
+    def invalidate_credentials(self) -> None:
+        """Reload the credentials before the next request, because they were rejected."""
 
     async def close(self) -> None:
         """Close the connections."""
 
 
 _LARGEST_BYTES = 12 * 1024 * 1024
-"""Of an answer: one object has at most 1.5 MB in etcd, and in JSON each byte may take six characters."""
+"""Maximum size of a response. An object has at most 1.5 MB in etcd, and JSON may escape a byte with six characters."""
 
 
 class HttpTransport:
-    """Requests over `kubernetes.aio`."""
+    """A transport based on `kubernetes.aio`."""
 
     def __init__(self, connection: Connection) -> None:
-        """Connect as the connection says."""
+        """Open a session with the settings of the connection."""
         self._connection = connection
         self._api = ApiClient(Configuration(host=connection.host))
         self._api.user_agent = USER_AGENT
-        # The library would make a session of its own, which takes CA and client certificate once and for all.
+        # The library's own session would load the CA and the client certificate only once.
         self._api.rest_client.pool_manager = connection.session(USER_AGENT)
 
     async def send(
@@ -80,11 +80,11 @@ class HttpTransport:
         """Send one request.
 
         Raises:
-            Unreachable: no answer came within `seconds`.
-            TooLarge: the answer has more than 12 MiB; memory is limited, and what others store is not.
+            Unreachable: no response within `seconds`.
+            TooLarge: the response exceeds 12 MiB. Memory is limited, but other users' objects are not.
         """
         try:
-            # Without the body, which it would copy to turn the library's models into JSON: ours has none.
+            # Serialize without the body: the library would copy it to convert its models, and ours contains none.
             method, url, sent, _, _ = await self._api.param_serialize(
                 method, path, query_params=list(query), header_params=dict(headers)
             )
@@ -96,9 +96,9 @@ class HttpTransport:
             raise Unreachable(f"{method} {path}: {str(error) or type(error).__name__}") from error
         return Answer(response.status, payload, response.getheader("Retry-After"))
 
-    def doubt_credentials(self) -> None:
-        """Read the credentials again before the next request."""
-        self._connection.doubt()
+    def invalidate_credentials(self) -> None:
+        """Reload the credentials before the next request."""
+        self._connection.invalidate()
 
     async def close(self) -> None:
         """Close the connections."""
@@ -114,7 +114,7 @@ async def _read(response: aiohttp.ClientResponse, what: str) -> bytes:
                 raise TooLarge(f"{what}: the answer has more than {_LARGEST_BYTES // 2**20} MiB")
             parts.append(part)
     except BaseException:
-        # The rest of the answer would be taken for the next one.
+        # The unread rest would be taken for the next response on this connection.
         response.close()
         raise
     return b"".join(parts)

@@ -1,4 +1,4 @@
-"""The only writer: children and status, by Server-Side Apply as the field manager `coxswain`."""
+"""Write children and status by Server-Side Apply, as the field manager `coxswain`. No other module writes them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -13,37 +13,46 @@ from coxswain.kernel.objects.projection import Named, Projection, Projector
 from coxswain.kernel.objects.status_fields import Status
 
 NEVER_STORED = "1"
-"""A resourceVersion that no object has: an apply with it creates, or is refused with 409 if the name is taken."""
+"""An impossible resourceVersion: an apply with it creates the object, or fails with 409 if the name is in use."""
 
 
 class Writer:
-    """Writes children and status; returns what the API server answered."""
+    """Writes children and status, and returns the projection of each response."""
 
     def __init__(self, client: Client, projector: Projector) -> None:
-        """Write through `client` as the field manager of `projector`, which reads the answers."""
+        """Write with `client` as the field manager of `projector`, which also projects the responses."""
         self._client = client
         self._projector = projector
 
     async def create(self, manifest: Manifest) -> Projection:
-        """Create a child. A `Refused` with status 409 means that its name is taken: nothing was changed.
+        """Create a child.
 
-        Not being in the store is no proof of absence, and a plain apply would take over what a label filter hides.
+        An object missing in the cache may still exist, hidden by the label selector. A plain apply would take it over.
+
+        Raises:
+            Refused: with status 409 if the name is already in use; the existing object is unchanged.
         """
         return await self._apply(manifest, {"resourceVersion": NEVER_STORED}, force=False)
 
     async def update(self, manifest: Manifest, observed: Projection, *, force: bool) -> Projection:
-        """Apply a child of ours as it was observed; with `force`, fields that others hold become ours.
+        """Apply a child with preconditions on its observed uid and resourceVersion.
 
-        409 if it has changed since or is gone, and 422 on metadata.uid if another object has its name by now. An apply
-        needs no resourceVersion, but a manifest that was made of what is out of date must not go over what is newer.
+        Server-Side Apply does not require a resourceVersion. It is sent so that a manifest computed from stale state
+        never overwrites a newer object. With `force`, conflicting fields of other managers are taken over.
+
+        Raises:
+            Refused: with status 409 if the object has changed or was deleted, 422 on metadata.uid if it was recreated.
         """
         identity = {"uid": observed.uid, "resourceVersion": str(observed.version)}
         return await self._apply(manifest, identity, force=force)
 
     async def keep(self, observed: Projection, path: Path, value: Any) -> Projection:
-        """Own a field of an object as it was observed, at its live value, as a field manager of its own.
+        """Own a field at its live value as the separate field manager `keeper`.
 
-        So the field stays when our manager leaves it out. 409 if the object has changed since.
+        The field then stays in the object when our manager omits it.
+
+        Raises:
+            Refused: with status 409 if the object has changed since.
         """
         metadata = {
             "name": observed.name,
@@ -54,33 +63,35 @@ class Writer:
         identity = {"apiVersion": observed.kind.api_version, "kind": observed.kind.kind, "metadata": metadata}
         manifest = with_value(identity, path, value)
         keeper = self._projector.keeper
-        answer = await self._client.apply(observed.kind, manifest, field_manager=keeper, force=False)
-        return self._projector.observe(observed.kind, answer)
+        response = await self._client.apply(observed.kind, manifest, field_manager=keeper, force=False)
+        return self._projector.observe(observed.kind, response)
 
     async def take_over(self, observed: Projection, places: Sequence[Path]) -> Projection:
-        """Make these places of an object as it was observed ours alone: the next apply removes what it doesn't name.
+        """Make our manager the only owner of these paths, so that the next apply removes the omitted ones.
 
-        409 if the object has changed since.
+        Raises:
+            Refused: with status 409 if the object has changed since.
         """
         raw = await self._client.get(observed.kind, observed.namespace, observed.name)
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         entries = raw["metadata"].get("managedFields", [])
-        return await self._manage(
+        return await self._patch_managed_fields(
             observed,
             taken_over(entries, places, self._projector.manager, api_version=observed.kind.api_version, now=now),
         )
 
     async def release(self, observed: Projection, is_released: Callable[[str, str], bool]) -> Projection:
-        """Take from some managers, by name and operation, what is ours too of an object as it was observed.
+        """Remove some managers (by name and operation) from the owners of our fields.
 
-        409 if the object has changed since.
+        Raises:
+            Refused: with status 409 if the object has changed since.
         """
         raw = await self._client.get(observed.kind, observed.namespace, observed.name)
-        return await self._manage(
+        return await self._patch_managed_fields(
             observed, released(raw["metadata"].get("managedFields", []), is_released, self._projector.manager)
         )
 
-    async def _manage(self, observed: Projection, entries: Sequence[Mapping[str, Any]]) -> Projection:
+    async def _patch_managed_fields(self, observed: Projection, entries: Sequence[Mapping[str, Any]]) -> Projection:
         operations = patch(entries, str(observed.version))
         return self._projector.observe(
             observed.kind,
@@ -88,7 +99,10 @@ class Writer:
         )
 
     async def remove(self, observed: Projection, *, orphan: bool = False) -> None:
-        """Delete a child exactly as it was observed; with `orphan`, what it controls stays."""
+        """Delete a child with preconditions on its observed uid and resourceVersion.
+
+        With `orphan`, its dependents are not deleted.
+        """
         await self._client.delete(
             observed.kind,
             observed.namespace,
@@ -99,7 +113,11 @@ class Writer:
         )
 
     async def write_status(self, parent: Projection, status: Status) -> Projection:
-        """Apply the status of a parent; 409 if its version is no longer the one that the status was computed from."""
+        """Apply the status of a parent.
+
+        Raises:
+            Refused: with status 409 if the parent has changed since the status was computed.
+        """
         manifest = {
             "apiVersion": parent.kind.api_version,
             "kind": parent.kind.kind,
@@ -111,18 +129,18 @@ class Writer:
             },
             "status": status,
         }
-        answer = await self._client.apply(
+        response = await self._client.apply(
             parent.kind, manifest, field_manager=self._projector.manager, force=True, subresource="status"
         )
-        return self._projector.observe(parent.kind, answer)
+        return self._projector.observe(parent.kind, response)
 
     async def read(self, manifest: Manifest) -> Projection:
-        """Return the object that has a child's name."""
+        """Return the live object with the kind and name of a child."""
         kind, metadata = self._projector.kinds.of(manifest), manifest["metadata"]
         return self._projector.observe(kind, await self._client.get(kind, metadata["namespace"], metadata["name"]))
 
     async def read_parent(self, parent: Named) -> Projection:
-        """Return a parent as it is now."""
+        """Return the live parent."""
         kind = self._projector.kinds.parent
         return self._projector.observe(kind, await self._client.get(kind, parent.namespace, parent.name))
 

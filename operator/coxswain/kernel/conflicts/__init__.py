@@ -1,1 +1,1 @@
-"""Desired against live, and what to write about it, given who owns each field; pure."""
+"""Compare desired with live state and plan the writes, given the ownership of each field. No I/O."""

@@ -1,11 +1,12 @@
-"""Whether a live object is as desired, and where it is not.
+"""Compare the desired manifest of a child with its live object.
 
-Equal means: each desired value is the live one; our Apply entry in managedFields owns exactly the desired fields; items
-of ours in a keyed list stand in the desired order, whatever stands between them. So an injected sidecar, a foreign
-label or a default of the server is no difference, while a field that is no longer desired is one as long as we own it.
+They are equal if each desired value equals the live value, if our Apply entry in managedFields owns exactly the desired
+fields, and if our items in a keyed list have the desired order, regardless of other items between them. An injected
+sidecar, a foreign label or a server default is therefore no difference. A field no longer desired is a difference as
+long as we own it.
 
-Merge keys and atomic parts need no schema here: the entries spell them, ours or another manager's
-(https://kubernetes.io/docs/reference/using-api/server-side-apply/#fieldsv1).
+The comparison needs no schema: the entries in managedFields, ours or another manager's, contain the merge keys and show
+the atomic fields (https://kubernetes.io/docs/reference/using-api/server-side-apply/#fieldsv1).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,15 +15,15 @@ from typing import Any
 
 from coxswain.kernel.conflicts.unions import rivals_in_list, rivals_in_map
 from coxswain.kernel.objects.field_paths import (
-    Entry,
     Fields,
+    ManagedFieldsEntry,
     Path,
+    distinct_elements,
     element_of,
-    inner,
     is_key,
     matches,
     owns,
-    spelling,
+    subfields,
     text,
 )
 from coxswain.kernel.objects.manifests import Manifest
@@ -32,80 +33,103 @@ _ABSENT: Mapping[str, Any] = {}
 
 @dataclass(frozen=True)
 class Difference:
-    """One place where the live object is not as desired."""
+    """One difference between the desired and the live object."""
 
     path: Path
     wanted: Any
-    """The desired value; None if the field should go."""
+    """The desired value; None to remove the field."""
     found: Any
-    """The live value; None if there is none."""
+    """The live value; None if the field is not set."""
     order: bool = False
-    """Only the order of items is another."""
+    """Whether only the order of the items differs."""
     rivals: tuple[Path, ...] = ()
-    """Live places that can't be there beside the desired value: another member of a union, an item with its name."""
+    """Live paths excluded by the desired value: another member of a union, or an item with the same name."""
 
     @property
     def text(self) -> str:
-        """The place as a person writes it: spec.containers[name=app].image."""
+        """The path in readable form: spec.containers[name=app].image."""
         return text(self.path)
 
 
 def differences(
-    desired: Manifest, live: Mapping[str, Any], owned: Fields | None, others: Sequence[Entry] = ()
+    desired: Manifest, live: Mapping[str, Any], owned: Fields | None, others: Sequence[ManagedFieldsEntry] = ()
 ) -> list[Difference]:
-    """Return where `live` is not as `desired`, given the fields that our Apply entry owns, and those of others."""
+    """Return the differences between `desired` and `live`.
+
+    Args:
+        desired: the manifest of the child.
+        live: the content of the live object.
+        owned: the fields owned by our Apply entry; None without such an entry.
+        others: the managedFields entries of other managers.
+    """
     return _differences(desired, live, owned or _ABSENT, [owned or _ABSENT, *(entry.fields for entry in others)])
 
 
 def places(
-    desired: Manifest, live: Mapping[str, Any], owned: Fields | None, others: Sequence[Entry] = ()
+    desired: Manifest, live: Mapping[str, Any], owned: Fields | None, others: Sequence[ManagedFieldsEntry] = ()
 ) -> list[Difference]:
-    """Return every desired place with its live value, equal or not, as if we owned none of them."""
+    """Return each desired path with its live value, equal or not, as if our manager owned no field."""
     return _differences(desired, live, _ABSENT, [owned or _ABSENT, *(entry.fields for entry in others)])
 
 
-def managers(difference: Difference, others: Sequence[Entry]) -> list[str]:
-    """Return the managers, other than us, that own the place of a difference, or what can't be there beside it."""
+def managers(difference: Difference, others: Sequence[ManagedFieldsEntry]) -> list[str]:
+    """Return the other managers that own the path of a difference, or one of its rivals."""
     if difference.order:
         return []
     paths = (difference.path, *difference.rivals)
     return list(dict.fromkeys(entry.manager for entry in others if any(owns(entry.fields, path) for path in paths)))
 
 
-def _differences(desired: Manifest, live: Mapping[str, Any], owned: Fields, spelled: list[Fields]) -> list[Difference]:
-    return list(_compare_map((), _applied(desired), live, owned, spelled))
+def _differences(
+    desired: Manifest, live: Mapping[str, Any], owned: Fields, field_sets: list[Fields]
+) -> list[Difference]:
+    return list(_compare_map((), _managed_part(desired), live, owned, field_sets))
 
 
-def _applied(desired: Manifest) -> Manifest:
-    """Return what managedFields speaks of: all but the object's identity."""
+def _managed_part(desired: Manifest) -> Manifest:
+    """Return the part of a manifest covered by managedFields: all except the object's identity."""
     metadata = {key: value for key, value in desired["metadata"].items() if key not in ("name", "namespace")}
     rest = {key: value for key, value in desired.items() if key not in ("apiVersion", "kind", "metadata")}
     return {"metadata": metadata, **rest}
 
 
-def _compare(path: Path, wanted: Any, live: Any, owned: Fields | None, spelled: list[Fields]) -> Iterator[Difference]:
-    """Compare at a place; `owned` is None where nothing is ours, and `spelled` is what all managers' entries say."""
+def _compare(
+    path: Path, wanted: Any, live: Any, owned: Fields | None, field_sets: list[Fields]
+) -> Iterator[Difference]:
+    """Compare the values at a path.
+
+    Args:
+        path: the path.
+        wanted: the desired value.
+        live: the live value.
+        owned: our fields below the path; None if our manager does not own the path.
+        field_sets: the fields of all managers below the path.
+    """
     if isinstance(wanted, str | int | float | None):
         if owned is None or wanted != live:
             yield Difference(path, wanted, live)
         return
-    granular = any(fields.keys() - {"."} for fields in spelled)
+    granular = any(fields.keys() - {"."} for fields in field_sets)
     if isinstance(wanted, Mapping) and granular and (wanted or owned is not None):
-        yield from _compare_map(path, wanted, live if isinstance(live, Mapping) else _ABSENT, owned or _ABSENT, spelled)
+        yield from _compare_map(
+            path, wanted, live if isinstance(live, Mapping) else _ABSENT, owned or _ABSENT, field_sets
+        )
     elif isinstance(wanted, list) and granular and (wanted or owned is not None):
-        yield from _compare_list(path, wanted, live if isinstance(live, list) else [], owned or _ABSENT, spelled)
+        yield from _compare_list(path, wanted, live if isinstance(live, list) else [], owned or _ABSENT, field_sets)
     elif owned is None or wanted != live:
         yield Difference(path, wanted, live)
 
 
 def _compare_map(
-    path: Path, wanted: Mapping[str, Any], live: Mapping[str, Any], owned: Fields, spelled: list[Fields]
+    path: Path, wanted: Mapping[str, Any], live: Mapping[str, Any], owned: Fields, field_sets: list[Fields]
 ) -> Iterator[Difference]:
     rivals = rivals_in_map(path, wanted, live)
     for key, value in wanted.items():
         element = f"f:{key}"
-        for found in _compare((*path, element), value, live.get(key), owned.get(element), inner(spelled, element)):
-            yield _against(found, rivals.get(key, ()))
+        for difference in _compare(
+            (*path, element), value, live.get(key), owned.get(element), subfields(field_sets, element)
+        ):
+            yield _with_rivals(difference, rivals.get(key, ()))
     for element in owned:
         if element != "." and element.removeprefix("f:") not in wanted:
             yield Difference((*path, element), None, live.get(element.removeprefix("f:")))
@@ -114,10 +138,10 @@ def _compare_map(
 
 
 def _compare_list(
-    path: Path, wanted: list[Any], live: list[Any], owned: Fields, spelled: list[Fields]
+    path: Path, wanted: list[Any], live: list[Any], owned: Fields, field_sets: list[Fields]
 ) -> Iterator[Difference]:
-    known = spelling(spelled)
-    positions = []
+    known = distinct_elements(field_sets)
+    live_positions = []
     seen = set()
     for item in wanted:
         element = next((element for element in known if matches(element, item)), None)
@@ -126,36 +150,38 @@ def _compare_list(
             yield Difference((*path, element_of(item, known)), item, None, rivals=rivals)
             continue
         seen.add(element)
-        position = next((index for index, found in enumerate(live) if matches(element, found)), None)
-        positions.append(position)
-        found = None if position is None else live[position]
-        for difference in _compare_item((*path, element), item, found, owned, inner(spelled, element)):
-            yield _against(difference, rivals)
+        position = next((index for index, candidate in enumerate(live) if matches(element, candidate)), None)
+        live_item = None if position is None else live[position]
+        if position is not None:
+            live_positions.append(position)
+        for difference in _compare_item((*path, element), item, live_item, owned, subfields(field_sets, element)):
+            yield _with_rivals(difference, rivals)
     for element in owned:
         if element == "." or element in seen:
             continue
-        yield Difference((*path, element), None, next((found for found in live if matches(element, found)), None))
-    known_positions = [position for position in positions if position is not None]
-    if known_positions != sorted(known_positions):
+        yield Difference((*path, element), None, next((item for item in live if matches(element, item)), None))
+    if live_positions != sorted(live_positions):
         yield Difference(path, wanted, live, order=True)
 
 
-def _compare_item(path: Path, item: Any, found: Any, owned: Fields, spelled: list[Fields]) -> Iterator[Difference]:
-    """Compare an item of a list: its merge keys are what it is, so they differ only if the item as a whole does."""
-    if found is None or not isinstance(item, Mapping):
-        if found != item or path[-1] not in owned:
-            yield Difference(path, item, found)
+def _compare_item(
+    path: Path, item: Any, live_item: Any, owned: Fields, field_sets: list[Fields]
+) -> Iterator[Difference]:
+    """Compare a list item. Its merge keys identify it, so they differ only if the whole item does."""
+    if live_item is None or not isinstance(item, Mapping):
+        if live_item != item or path[-1] not in owned:
+            yield Difference(path, item, live_item)
         return
-    ours = owned.get(path[-1])
-    within = [
+    our_fields = owned.get(path[-1])
+    nested = [
         difference
-        for difference in _compare(path, item, found, ours, spelled)
+        for difference in _compare(path, item, live_item, our_fields, field_sets)
         if not is_key(path[-1], difference.path[len(path) :])
     ]
-    yield from within
-    if ours is None and not within:
-        yield Difference(path, item, found)
+    yield from nested
+    if our_fields is None and not nested:
+        yield Difference(path, item, live_item)
 
 
-def _against(difference: Difference, rivals: tuple[Path, ...]) -> Difference:
+def _with_rivals(difference: Difference, rivals: tuple[Path, ...]) -> Difference:
     return replace(difference, rivals=difference.rivals + rivals) if rivals else difference

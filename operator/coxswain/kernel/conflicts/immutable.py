@@ -1,4 +1,4 @@
-"""Fields that cannot be changed in place: the API server refuses the change, or keeps the old value silently."""
+"""Immutable fields: the API server rejects a change, or silently keeps the old value."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,32 +8,32 @@ from coxswain.kernel.conflicts.policy import within
 
 
 class Remedy(Enum):
-    """How a child comes to be as desired, if not in place."""
+    """How to bring a child with an immutable difference to its desired state."""
 
     REPLACE = "replace"
-    """It is deleted and made anew: nobody misses it meanwhile."""
+    """Delete and recreate it; the interruption is harmless."""
     REPLACE_AROUND_PODS = "replace around pods"
-    """So is it, but its pods stay, and the new one adopts them."""
+    """Delete it with propagationPolicy Orphan and recreate it; the new object adopts the pods."""
     BY_HAND = "by hand"
-    """Its going would be felt, so a person decides when."""
+    """Wait for a person to delete it, because the deletion would disrupt the application."""
 
 
 @dataclass(frozen=True)
 class Obstacle:
-    """A desired field that a live object can't take."""
+    """A desired field of a child that cannot be changed in place."""
 
     field: str
-    """As a person writes it: spec.selector."""
+    """The field in readable form: spec.selector."""
     remedy: Remedy
     alone: bool = False
-    """Whether all else can be changed."""
+    """Whether all other fields can be changed in place."""
 
     def is_left_alone(self, fields: Sequence[str]) -> bool:
-        """Tell whether it is among fields that aren't to be taken back now."""
+        """Report whether it is one of the fields not enforced for now."""
         return any(within(field, self.field) for field in fields)
 
 
 def command(kind: str, name: str, namespace: str) -> str:
-    """Return the command that makes way for a child; the pods of a Deployment stay."""
+    """Return the kubectl command to delete a child; a Deployment keeps its pods."""
     pods_stay = " --cascade=orphan" if kind == "Deployment" else ""
     return f"kubectl delete {kind.lower()} {name}{pods_stay} -n {namespace}"

@@ -1,7 +1,7 @@
-"""managedFields written by hand: what an apply can't do, since it never takes a field away from another manager.
+"""Edit managedFields directly, because an apply never removes another manager's ownership of a field.
 
-The patch names the resourceVersion that it was computed from, so it is refused with 409 if the object has changed
-since; a failed `test` would be a 422, which means other things too
+The patch contains the resourceVersion of the object that it was computed from. If the object has changed since, the API
+server rejects the patch with 409. A failed `test` operation would return 422, which has other causes as well
 (https://kubernetes.io/docs/reference/using-api/server-side-apply/#clearing-managedfields).
 """
 
@@ -11,13 +11,13 @@ from typing import Any
 from coxswain.kernel.objects.field_paths import Fields, Path, at, minus, minus_place, plus
 
 BEFORE_FIRST_APPLY = "before-first-apply"
-"""The entry that the API server makes of all fields when an object without managedFields is applied."""
+"""The manager of all fields after the first apply to an object without managedFields, set by the API server."""
 
 UNKNOWN = "unknown"
-"""The manager of a change of which managedFields say nothing."""
+"""The manager of a change not recorded in managedFields."""
 
 ANOTHER_COXSWAIN = "another coxswain"
-"""The manager of a change that was written under our own name, but not by this process."""
+"""The manager of a change made under our manager name, but by another process."""
 
 _Entry = Mapping[str, Any]
 
@@ -25,16 +25,21 @@ _Entry = Mapping[str, Any]
 def taken_over(
     entries: Sequence[_Entry], paths: Sequence[Path], manager: str, *, api_version: str, now: str
 ) -> list[_Entry]:
-    """Return managedFields in which these places are ours and nobody else's, so that the next apply decides on them."""
-    held: Fields = {}
+    """Return managedFields with these paths owned by our manager alone.
+
+    The next apply then removes or keeps the fields, regardless of their former owners.
+    """
+    combined: Fields = {}
     for path in paths:
         for entry in entries:
             below = at(entry.get("fieldsV1", {}), path)
-            held = plus(held, path, below if below is not None else {})
-    rest = [
-        _changed(entry, lambda fields: _minus_places(fields, paths)) for entry in entries if not _is_by(manager, entry)
+            combined = plus(combined, path, below if below is not None else {})
+    others = [
+        _changed(entry, lambda fields: _minus_places(fields, paths))
+        for entry in entries
+        if not _is_apply_entry_of(manager, entry)
     ]
-    ours = next((entry for entry in entries if _is_by(manager, entry)), None) or {
+    ours = next((entry for entry in entries if _is_apply_entry_of(manager, entry)), None) or {
         "manager": manager,
         "operation": "Apply",
         "apiVersion": api_version,
@@ -42,21 +47,26 @@ def taken_over(
         "fieldsType": "FieldsV1",
     }
     return [
-        *(entry for entry in rest if entry is not None),
-        {**ours, "fieldsV1": plus(ours.get("fieldsV1", {}), (), held)},
+        *(entry for entry in others if entry is not None),
+        {**ours, "fieldsV1": plus(ours.get("fieldsV1", {}), (), combined)},
     ]
 
 
 def released(entries: Sequence[_Entry], is_released: Callable[[str, str], bool], manager: str) -> list[_Entry]:
-    """Return managedFields in which some managers, by name and operation, hold no field that is ours.
+    """Return managedFields in which the released managers no longer own our fields.
 
-    What they hold beyond our fields stays theirs: nothing of the object changes, now or with the next apply, but once a
-    field of ours is no longer desired it can go.
+    The managers keep their other fields. Neither this patch nor the next apply changes a value, but our fields can be
+    removed once they are no longer desired.
+
+    Args:
+        entries: the managedFields of the object.
+        is_released: reports whether a manager, by name and operation, is released.
+        manager: our field manager.
     """
-    owned: Fields = next((entry["fieldsV1"] for entry in entries if _is_by(manager, entry)), {})
+    owned: Fields = next((entry["fieldsV1"] for entry in entries if _is_apply_entry_of(manager, entry)), {})
     changed = [
         _changed(entry, lambda fields: minus(fields, owned))
-        if _is_of_the_spec(entry) and is_released(str(entry.get("manager", "")), str(entry.get("operation", "")))
+        if _is_not_for_status(entry) and is_released(str(entry.get("manager", "")), str(entry.get("operation", "")))
         else entry
         for entry in entries
     ]
@@ -64,7 +74,7 @@ def released(entries: Sequence[_Entry], is_released: Callable[[str, str], bool],
 
 
 def patch(entries: Sequence[_Entry], version: str) -> list[dict[str, Any]]:
-    """Return the JSON Patch that sets managedFields of the object with this resourceVersion."""
+    """Return the JSON Patch to set managedFields of the object with this resourceVersion."""
     return [
         {"op": "replace", "path": "/metadata/resourceVersion", "value": version},
         {"op": "replace", "path": "/metadata/managedFields", "value": list(entries)},
@@ -78,14 +88,14 @@ def _minus_places(fields: Fields, paths: Sequence[Path]) -> Fields:
 
 
 def _changed(entry: _Entry, change: Callable[[Fields], Fields]) -> _Entry | None:
-    """Return an entry with other fields; None if it is left without any."""
+    """Return an entry with changed fields; None if no field is left."""
     fields = change(entry.get("fieldsV1", {}))
     return {**entry, "fieldsV1": fields} if fields else None
 
 
-def _is_by(manager: str, entry: _Entry) -> bool:
-    return (entry.get("manager"), entry.get("operation")) == (manager, "Apply") and _is_of_the_spec(entry)
+def _is_apply_entry_of(manager: str, entry: _Entry) -> bool:
+    return (entry.get("manager"), entry.get("operation")) == (manager, "Apply") and _is_not_for_status(entry)
 
 
-def _is_of_the_spec(entry: _Entry) -> bool:
+def _is_not_for_status(entry: _Entry) -> bool:
     return entry.get("subresource") != "status"

@@ -1,4 +1,4 @@
-"""Policies for fields that another manager owns as well: `spec.conflicts` of a parent."""
+"""Conflict policies (`spec.conflicts` of a parent) for fields also owned by another manager."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,19 +11,19 @@ _NAMED = 3
 
 
 class Policy(StrEnum):
-    """The treatment of a field that another manager owns."""
+    """The treatment of a field also owned by another manager."""
 
     ENFORCE = "Enforce"
-    """It is set back."""
+    """Overwrite the field with the desired value."""
     YIELD = "Yield"
-    """It is left to the other manager; the rest is applied."""
+    """Leave the field to the other manager and apply the rest."""
     HALT = "Halt"
-    """Nothing is written to that object until a person has decided."""
+    """Write nothing to the object until a person resolves the conflict."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """The policy for a field of the children of one kind, and for everything inside it."""
+    """The policy for a field, and all fields below it, of the children of one kind."""
 
     kind: str
     path: str
@@ -32,25 +32,25 @@ class Rule:
 
 @dataclass(frozen=True)
 class Policies:
-    """The policies of one parent, as its spec names them; a newer CRD may have others than this version knows."""
+    """The policies of one parent, as written in its spec. A newer CRD may allow policies unknown to this version."""
 
     default: str = Policy.ENFORCE
     rules: tuple[Rule, ...] = ()
 
     @property
     def enforce_all(self) -> bool:
-        """Whether every field is enforced."""
+        """Whether all fields are enforced."""
         return all(policy == Policy.ENFORCE for policy in (self.default, *(rule.policy for rule in self.rules)))
 
     def of(self, kind: str, field: str) -> Policy:
-        """Return the policy for a field of a child: the rule with the longest path decides, in any order."""
+        """Return the policy for a field of a child. The rule with the longest matching path wins."""
         rules = [rule for rule in self.rules if rule.kind == kind and within(field, rule.path)]
-        return _known(max(rules, key=lambda rule: len(rule.path)).policy if rules else self.default)
+        return _policy_or_halt(max(rules, key=lambda rule: len(rule.path)).policy if rules else self.default)
 
     def unknown(self) -> str:
-        """Return a sentence about the policies that this version does not know; empty without any.
+        """Return a message about the policies unknown to this version; empty if all are known.
 
-        They count as Halt: the only policy that neither takes a field from its owner nor gives it away.
+        Unknown policies count as Halt, the only policy that neither overwrites a field nor gives up its ownership.
         """
         named = {"spec.conflicts": self.default}
         for rule in self.rules:
@@ -67,21 +67,21 @@ class Policies:
 
 
 def policies(conflicts: Mapping[str, Any]) -> Policies:
-    """Return the policies that `spec.conflicts` names."""
+    """Parse `spec.conflicts`."""
     rules: Sequence[Mapping[str, str]] = conflicts.get("rules", [])
     parsed = tuple(Rule(rule["kind"], rule["path"], rule["policy"]) for rule in rules)
     return Policies(conflicts.get("policy", Policy.ENFORCE), parsed)
 
 
 def within(place: str, path: str) -> bool:
-    """Tell whether a place, as a person writes it, is at `path` or inside of it."""
+    """Report whether a place, in readable form, equals `path` or is below it."""
     return place == path or (place.startswith(path) and place[len(path)] in ".[")
 
 
 def is_part_of(field: str, identity: Sequence[str]) -> bool:
-    """Tell whether a field is, or contains, one of the fields that make a child what it is."""
+    """Report whether a field overlaps one of the fields that identify a child."""
     return any(within(field, path) or within(path, field) for path in identity)
 
 
-def _known(policy: object) -> Policy:
+def _policy_or_halt(policy: object) -> Policy:
     return next((known for known in Policy if known == policy), Policy.HALT)

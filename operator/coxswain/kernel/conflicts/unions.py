@@ -1,7 +1,7 @@
-"""What can't stand beside a desired value: another member of its union, or an item that bears its name.
+"""Find rivals: live fields and items that cannot coexist with a desired value.
 
-An apply can't put such a thing right by itself: what another manager owns stays, and the API server refuses the two
-together (422 'may not specify more than 1 handler type', 'Duplicate value').
+A rival is another member of the same union, or an item with the same name. An apply cannot remove it if another manager
+owns it, and the API server rejects both together (422 'may not specify more than 1 handler type', 'Duplicate value').
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,17 +21,17 @@ _UNIONS: Mapping[str, frozenset[str]] = {
     "f:postStart": _HANDLERS,
     "f:valueFrom": _SOURCES,
 }
-"""Members of the union that the field of this name is."""
+"""The union members, by the name of the field with the union."""
 
 
 def rivals_in_map(path: Path, wanted: Mapping[str, Any], live: Mapping[str, Any]) -> dict[str, tuple[Path, ...]]:
-    """Return, by desired field of a map, the live places that can't be there beside it.
+    """Return the rivals of each desired field in a map.
 
-    Where no member of a union is desired, a live one is its own rival: it should go.
+    If no member of a union is desired, each live member is its own rival and has to be removed.
     """
     if path and path[-1] == "f:strategy":
-        alone = wanted.get("type") == "Recreate" and "rollingUpdate" in live
-        return {"type": ((*path, "f:rollingUpdate"),)} if alone else {}
+        has_rival = wanted.get("type") == "Recreate" and "rollingUpdate" in live
+        return {"type": ((*path, "f:rollingUpdate"),)} if has_rival else {}
     members = _members(path, wanted, live)
     if not members:
         return {}
@@ -44,15 +44,17 @@ def rivals_in_map(path: Path, wanted: Mapping[str, Any], live: Mapping[str, Any]
 
 
 def rivals_in_list(path: Path, item: Any, live: Sequence[Any], known: Sequence[str]) -> tuple[Path, ...]:
-    """Return the live items of a list that bear the name of a desired item, which has other merge keys.
+    """Return the live items with the name of a desired item, but other merge keys.
 
-    Ports are keyed by number and protocol, yet their names must differ too.
+    Ports are keyed by number and protocol, but their names must be unique as well.
     """
     if not path or path[-1] != "f:ports" or not isinstance(item, Mapping) or "name" not in item:
         return ()
-    ours = element_of(item, known)
-    namesakes = [found for found in live if found.get("name") == item["name"] and not matches(ours, found)]
-    return tuple((*path, element_of(found, known)) for found in namesakes)
+    our_element = element_of(item, known)
+    namesakes = [
+        live_item for live_item in live if live_item.get("name") == item["name"] and not matches(our_element, live_item)
+    ]
+    return tuple((*path, element_of(live_item, known)) for live_item in namesakes)
 
 
 def _members(path: Path, wanted: Mapping[str, Any], live: Mapping[str, Any]) -> frozenset[str]:

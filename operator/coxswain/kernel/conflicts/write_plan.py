@@ -1,6 +1,7 @@
-"""What to apply to a child, given who owns its fields: decided before writing, from managedFields as observed.
+"""Plan the write of a child, given the ownership of its fields in managedFields.
 
-An apply carries the resourceVersion of what was observed, so it meets the very managedFields that it was decided on.
+The plan is made before the write. The apply carries the observed resourceVersion, so the API server rejects it if
+managedFields have changed since.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -17,8 +18,8 @@ from coxswain.kernel.objects.projection import Projection
 
 
 @dataclass(frozen=True)
-class Held:
-    """A desired place that another manager holds, or that someone takes again and again."""
+class HeldField:
+    """A desired field held by another manager, or contested in a write war."""
 
     difference: Difference
     manager: str
@@ -27,42 +28,45 @@ class Held:
 
     @property
     def differs(self) -> bool:
-        """Whether the place has another value than desired, rather than merely another holder."""
+        """Whether the value differs from the desired one, rather than only its owner."""
         return differs(self.difference)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What to do about one child."""
+    """The planned write of one child."""
 
     manifest: Manifest
-    """What to apply: the desired one without what is left to others."""
+    """The manifest to apply, without the fields left to other managers."""
     differences: tuple[Difference, ...]
-    """What that puts right."""
+    """The differences resolved by the apply."""
     force: bool = False
-    """Whether it takes fields from others."""
+    """Whether the apply takes fields over from other managers."""
     rivals: tuple[Path, ...] = ()
-    """Places of others that must become ours first, so that the apply removes them."""
-    left: tuple[Held, ...] = ()
-    """What is left to others."""
-    halted: tuple[Held, ...] = ()
-    """What forbids to write at all."""
+    """Paths to take over before the apply, so that the apply removes them."""
+    left: tuple[HeldField, ...] = ()
+    """The fields left to other managers."""
+    halted: tuple[HeldField, ...] = ()
+    """The fields with a Halt policy; nothing is written if there are any."""
 
 
 @dataclass(frozen=True)
 class Ownership:
-    """Rules about who owns the fields of one child."""
+    """The ownership rules of one child."""
 
     managers: frozenset[str]
     """Our own field managers."""
     policy_of: Callable[[str], Policy] | None = None
-    """The policy for a field, by its text; None if every field is enforced."""
+    """Returns the policy for a field in readable form; None if all fields are enforced."""
     is_identity: Callable[[str], bool] = lambda _: False
-    """Whether a field makes the child what it is."""
+    """Reports whether a field is part of the child's identity."""
     comparable: Callable[[Manifest], Manifest] = lambda manifest: manifest
-    """A manifest in the form of projections."""
+    """Converts a manifest to the form of projections."""
     former: Callable[[Manifest, Mapping[str, Any], Sequence[Fields]], Sequence[Path]] = lambda *_: ()
-    """Items that an adopted object must lose, given the manifest, the live content and the entries of managedFields."""
+    """Returns the items to remove from an adopted object.
+
+    The arguments are the manifest, the live content and the field sets in managedFields.
+    """
 
 
 def plan(
@@ -73,70 +77,79 @@ def plan(
     *,
     adopting: bool = False,
 ) -> Plan:
-    """Decide what to apply to a child of ours, or to an object that becomes one.
+    """Plan the apply of a child, or of an object to be adopted.
 
     Args:
-        manifest: the child as desired.
-        observed: the child as observed.
-        ownership: who owns the fields.
-        contested: fields that are not enforced now.
-        adopting: whether it is not a child yet.
+        manifest: the desired child.
+        observed: the observed child.
+        ownership: the ownership rules.
+        contested: fields not enforced for now.
+        adopting: whether the object is still to be adopted.
     """
-    held = _held(manifest, observed, ownership, contested)
-    left = [found for found in held if found.contested or found.policy is Policy.YIELD]
-    # Without identity no child could be found or owned: where that is contested, it alone is no reason to write.
-    fought = [each.difference.path for each in left if ownership.is_identity(each.difference.text)]
-    reduced = _reduced(manifest, observed, [each for each in left if each.difference.path not in fought])
-    kept = [path for each in left for path in (each.difference.path, *each.difference.rivals)]
-    found = [
+    held = _held_fields(manifest, observed, ownership, contested)
+    left = [field for field in held if field.contested or field.policy is Policy.YIELD]
+    # The identity fields are always applied: without them the child could not be found or owned. If one of them is
+    # contested, its difference alone does not cause a write.
+    contested_identity = [field.difference.path for field in left if ownership.is_identity(field.difference.text)]
+    reduced = _reduced(manifest, observed, [field for field in left if field.difference.path not in contested_identity])
+    left_paths = [path for field in left for path in (field.difference.path, *field.difference.rivals)]
+    unresolved = [
         difference
         for difference in differences(ownership.comparable(reduced), observed.content, observed.owned, observed.others)
-        if not _is_kept(difference, kept)
+        if not _is_left_with_rival(difference, left_paths)
     ]
-    if fought and all(any(_overlap(difference.path, path) for path in fought) for difference in found):
-        found = []
-    halted = [each for each in held if each.policy is Policy.HALT and not each.contested and differs(each.difference)]
-    rivals = [rival for difference in found for rival in difference.rivals if not _is_ours_alone(rival, observed)]
+    if contested_identity and all(
+        any(_overlap(difference.path, path) for path in contested_identity) for difference in unresolved
+    ):
+        unresolved = []
+    halted = [
+        field for field in held if field.policy is Policy.HALT and not field.contested and differs(field.difference)
+    ]
+    rivals = [
+        rival for difference in unresolved for rival in difference.rivals if not _is_owned_only_by_us(rival, observed)
+    ]
     if adopting:
-        rivals += _former(manifest, observed, ownership)
+        rivals += _items_to_remove(manifest, observed, ownership)
     return Plan(
         reduced,
-        tuple(found),
-        force=any(_taken(difference, observed) for difference in found),
+        tuple(unresolved),
+        force=any(_is_taken_over(difference, observed) for difference in unresolved),
         rivals=tuple(dict.fromkeys(rivals)),
         left=tuple(left),
         halted=tuple(halted),
     )
 
 
-def _former(manifest: Manifest, observed: Projection, ownership: Ownership) -> Sequence[Path]:
-    """Return the items of an object to be adopted that must go, unless a policy leaves them to others."""
+def _items_to_remove(manifest: Manifest, observed: Projection, ownership: Ownership) -> Sequence[Path]:
+    """Return the items to remove from an object to be adopted, unless a policy leaves them to other managers."""
     entries = [entry.fields for entry in observed.others]
     policy_of = ownership.policy_of
     items = ownership.former(manifest, observed.content, entries)
     return [item for item in items if policy_of is None or policy_of(text(item)) is Policy.ENFORCE]
 
 
-def _is_kept(difference: Difference, kept: Sequence[Path]) -> bool:
-    """Tell whether a member of a union that nothing desires any more is there since that was left to others."""
-    return difference.wanted is None and any(_overlap(path, rival) for rival in difference.rivals for path in kept)
+def _is_left_with_rival(difference: Difference, left_paths: Sequence[Path]) -> bool:
+    """Report whether an undesired union member is live because its union was left to another manager."""
+    return difference.wanted is None and any(
+        _overlap(path, rival) for rival in difference.rivals for path in left_paths
+    )
 
 
 def _overlap(one: Path, other: Path) -> bool:
-    """Tell whether two places are the same, or one is inside the other."""
+    """Report whether two paths are equal or one is below the other."""
     return one[: len(other)] == other or other[: len(one)] == one
 
 
-def _is_ours_alone(place: Path, observed: Projection) -> bool:
-    """Tell whether the next apply removes a place by not naming it: it was taken over before."""
+def _is_owned_only_by_us(place: Path, observed: Projection) -> bool:
+    """Report whether our manager is the only owner of a path, so that the next apply removes it by omission."""
     theirs = any(owns(entry.fields, place) for entry in observed.others)
     return not theirs and owns(observed.owned or {}, place)
 
 
-def _taken(difference: Difference, observed: Projection) -> bool:
-    """Tell whether an apply takes this place from another manager.
+def _is_taken_over(difference: Difference, observed: Projection) -> bool:
+    """Report whether an apply takes a path over from another manager.
 
-    Where managedFields were stripped, the API server lets one own all that is there before it looks at the apply.
+    If managedFields were cleared, the API server first assigns all live fields to `before-first-apply`.
     """
     wanted = difference.wanted is not None or bool(difference.rivals)
     stripped = observed.owned is None and not observed.others
@@ -144,14 +157,14 @@ def _taken(difference: Difference, observed: Projection) -> bool:
 
 
 def differs(difference: Difference) -> bool:
-    """Tell a place with another value than desired from one that merely isn't ours alone."""
+    """Report whether the value differs from the desired one, rather than only its owner."""
     return bool(difference.wanted != difference.found or difference.rivals)
 
 
 def foreign_manager(difference: Difference, observed: Projection, ours: Collection[str]) -> str | None:
-    """Return the manager that owns the place of a difference, if it is none of ours.
+    """Return the first foreign manager that owns the path of a difference; None if there is none.
 
-    The API server lets `before-first-apply` own fields without a known owner.
+    `before-first-apply` does not count: the API server assigns it the fields without a known owner.
     """
     return next(
         (name for name in managers(difference, observed.others) if name not in ours and name != BEFORE_FIRST_APPLY),
@@ -159,48 +172,52 @@ def foreign_manager(difference: Difference, observed: Projection, ours: Collecti
     )
 
 
-def _held(manifest: Manifest, observed: Projection, ownership: Ownership, contested: Sequence[str]) -> list[Held]:
-    """Return what others hold and may keep, or what forbids to write."""
+def _held_fields(
+    manifest: Manifest, observed: Projection, ownership: Ownership, contested: Sequence[str]
+) -> list[HeldField]:
+    """Return the desired fields held by other managers or contested, with their policies."""
     policy_of, ours = ownership.policy_of, ownership.managers
     if not contested and (policy_of is None or not observed.others):
         return []
     held = [
-        Held(found, foreign_manager(found, observed, ours) or ANOTHER_COXSWAIN, Policy.ENFORCE, contested=True)
-        for found in differences(ownership.comparable(manifest), observed.content, observed.owned, observed.others)
-        if found.wanted is None and not found.rivals and _is_fought(found, contested)
+        HeldField(
+            difference, foreign_manager(difference, observed, ours) or ANOTHER_COXSWAIN, Policy.ENFORCE, contested=True
+        )
+        for difference in differences(ownership.comparable(manifest), observed.content, observed.owned, observed.others)
+        if difference.wanted is None and not difference.rivals and _is_contested(difference, contested)
     ]
-    for place in places(ownership.comparable(manifest), observed.content, observed.owned, observed.others):
-        manager = foreign_manager(place, observed, ours)
-        fought = _is_fought(place, contested)
-        if manager is None and not fought:
+    for difference in places(ownership.comparable(manifest), observed.content, observed.owned, observed.others):
+        manager = foreign_manager(difference, observed, ours)
+        is_contested = _is_contested(difference, contested)
+        if manager is None and not is_contested:
             continue
-        policy = Policy.ENFORCE if policy_of is None else policy_of(place.text)
-        if fought and (manager is None or policy is Policy.ENFORCE):
-            unknown = ANOTHER_COXSWAIN if owns(observed.owned or {}, place.path) else UNKNOWN
-            held.append(Held(place, manager or unknown, policy, contested=True))
+        policy = Policy.ENFORCE if policy_of is None else policy_of(difference.text)
+        if is_contested and (manager is None or policy is Policy.ENFORCE):
+            unknown = ANOTHER_COXSWAIN if owns(observed.owned or {}, difference.path) else UNKNOWN
+            held.append(HeldField(difference, manager or unknown, policy, contested=True))
         elif manager is not None:
-            held.append(Held(place, manager, policy))
+            held.append(HeldField(difference, manager, policy))
     return held
 
 
-def _is_fought(difference: Difference, contested: Sequence[str]) -> bool:
+def _is_contested(difference: Difference, contested: Sequence[str]) -> bool:
     if difference.order or not differs(difference):
         return False
     return any(within(difference.text, field) or within(field, difference.text) for field in contested)
 
 
-def _reduced(manifest: Manifest, observed: Projection, left: Sequence[Held]) -> Manifest:
-    """Return a manifest without what is left to others.
+def _reduced(manifest: Manifest, observed: Projection, left: Sequence[HeldField]) -> Manifest:
+    """Return a manifest without the fields left to other managers.
 
-    A contested place that our own entry owns keeps its live value instead: an apply without it would remove it. Of a
-    ConfigMap's data only hashes are known.
+    A contested field owned by our entry keeps its live value: an apply without the field would remove it. The data of a
+    ConfigMap is known only by its hashes, so its live value cannot be kept.
     """
     owned = observed.owned or {}
-    for each in left:
-        path = each.difference.path
-        ours = at(owned, path) if each.contested and path[0] != "f:data" else None
-        if ours is not None and each.difference.found is not None:
-            manifest = with_value(manifest, path, owned_part(each.difference.found, ours))
+    for held in left:
+        path = held.difference.path
+        ours = at(owned, path) if held.contested and path[0] != "f:data" else None
+        if ours is not None and held.difference.found is not None:
+            manifest = with_value(manifest, path, owned_part(held.difference.found, ours))
         else:
             manifest = without(manifest, path)
     return manifest

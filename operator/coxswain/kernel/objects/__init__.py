@@ -1,1 +1,1 @@
-"""Objects of the API: kinds, projections, places in them; pure."""
+"""API objects: kinds, manifests, projections and field paths. No I/O."""

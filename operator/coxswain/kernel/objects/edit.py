@@ -1,4 +1,4 @@
-"""Places of a manifest: read, set, removed, and cut down to what an entry of managedFields owns."""
+"""Read, set and remove the value at a field path of a manifest."""
 
 import json
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from coxswain.kernel.objects.field_paths import Fields, Path, matches
 
 
 def value_at(value: Any, path: Path) -> Any:
-    """Return the value at a place; None if there is none."""
+    """Return the value at a path; None if the path does not exist."""
     for element in path:
         if isinstance(value, Mapping):
             value = value.get(element.removeprefix("f:"))
@@ -20,13 +20,13 @@ def value_at(value: Any, path: Path) -> Any:
 
 
 def with_value(value: Any, path: Path, new: Any) -> Any:
-    """Return a copy with a value at a place; the maps, lists and items on the way to it are made."""
+    """Return a copy with `new` at a path, creating the missing maps, lists and items on the way."""
     if not path:
         return new
     element, rest = path[0], path[1:]
     if element.startswith("f:"):
-        key, there = element.removeprefix("f:"), value or {}
-        return {**there, key: with_value(there.get(key), rest, new)}
+        key, mapping = element.removeprefix("f:"), value or {}
+        return {**mapping, key: with_value(mapping.get(key), rest, new)}
     items = list(value or [])
     index = next((index for index, item in enumerate(items) if matches(element, item)), None)
     if index is None:
@@ -36,29 +36,32 @@ def with_value(value: Any, path: Path, new: Any) -> Any:
 
 
 def without(value: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    """Return a copy of a map without a place in it, and without what is emptied by that."""
+    """Return a copy of a map without the field at a path; parents left empty are removed as well."""
     element, rest = path[0], path[1:]
     key = element.removeprefix("f:")
     if key not in value:
         return dict(value)
     if not rest:
         return {name: item for name, item in value.items() if name != key}
-    inside = value[key]
-    left = _without_item(inside, rest) if isinstance(inside, list) else without(inside, rest)
-    return {name: left if name == key else item for name, item in value.items() if name != key or left}
+    child = value[key]
+    remaining = _without_item(child, rest) if isinstance(child, list) else without(child, rest)
+    return {name: remaining if name == key else item for name, item in value.items() if name != key or remaining}
 
 
 def owned_part(value: Any, fields: Fields) -> Any:
-    """Return the part of a value that these fields, which begin at it, own; what is atomic is owned as a whole."""
+    """Return the part of a value owned by `fields`, whose paths start at this value.
+
+    An atomic field is owned as a whole.
+    """
     elements = [element for element in fields if element != "."]
     if not elements and "." not in fields:
         return value
     if isinstance(value, Mapping):
-        names = {element.removeprefix("f:"): below for element, below in fields.items() if element != "."}
-        return {name: owned_part(value[name], below) for name, below in names.items() if name in value}
+        subfields = {element.removeprefix("f:"): below for element, below in fields.items() if element != "."}
+        return {name: owned_part(value[name], below) for name, below in subfields.items() if name in value}
     if isinstance(value, list):
-        found = [(element, item) for item in value for element in elements if matches(element, item)]
-        return [_owned_item(element, item, fields[element]) for element, item in found]
+        owned_items = [(element, item) for item in value for element in elements if matches(element, item)]
+        return [_owned_item(element, item, fields[element]) for element, item in owned_items]
     return value
 
 
@@ -67,7 +70,7 @@ def _owned_item(element: str, item: Any, fields: Fields) -> Any:
 
 
 def _keys(element: str) -> Any:
-    """Return an item of which only the merge keys, or the value, are known."""
+    """Return a list item with its merge keys, or its value in a set, parsed from the path element."""
     return json.loads(element.partition(":")[2])
 
 

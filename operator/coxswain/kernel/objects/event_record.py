@@ -6,7 +6,7 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class EventRecord:
-    """What an Event tells."""
+    """The reason, action, note and type of an Event."""
 
     reason: str
     action: str

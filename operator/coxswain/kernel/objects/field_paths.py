@@ -1,6 +1,6 @@
-"""`fieldsV1`, the language of managedFields: which fields, items and atomic parts of an object an entry owns.
+"""Work with `fieldsV1`, the field sets in managedFields.
 
-Elements are f:<field>, k:<merge keys of an item>, v:<item of a set>, and `.` for the thing itself
+A path element is f:<field>, k:<merge keys of a list item>, v:<value in a set>, or `.` for the object itself
 (https://kubernetes.io/docs/reference/using-api/server-side-apply/#fieldsv1).
 """
 
@@ -10,14 +10,14 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 Fields = Mapping[str, Any]
-"""A `fieldsV1`."""
+"""A field set in `fieldsV1` form."""
 
 Path = tuple[str, ...]
-"""A place in an object, in elements of `fieldsV1`."""
+"""A field path: a sequence of `fieldsV1` elements."""
 
 
-class Entry(NamedTuple):
-    """An entry of managedFields."""
+class ManagedFieldsEntry(NamedTuple):
+    """An entry of managedFields: a field manager, its fields and its operation."""
 
     manager: str
     fields: Fields
@@ -25,77 +25,77 @@ class Entry(NamedTuple):
 
 
 def text(path: Path) -> str:
-    """Return the place as a person writes it: spec.containers[name=app].image."""
-    return "".join(_shown(element) for element in path).removeprefix(".")
+    """Format a path for people: spec.containers[name=app].image."""
+    return "".join(_readable(element) for element in path).removeprefix(".")
 
 
-def inner(spelled: Iterable[Fields], element: str) -> list[Fields]:
-    """Return what these fields say below an element."""
-    return [fields[element] for fields in spelled if element in fields]
+def subfields(field_sets: Iterable[Fields], element: str) -> list[Fields]:
+    """Return the subfields below an element, one for each of the field sets with this element."""
+    return [fields[element] for fields in field_sets if element in fields]
 
 
-def spelling(spelled: Iterable[Fields]) -> list[str]:
-    """Return the elements of all these fields, each once."""
-    return list(dict.fromkeys(element for fields in spelled for element in fields if element != "."))
+def distinct_elements(field_sets: Iterable[Fields]) -> list[str]:
+    """Return the distinct elements at the top level of some field sets."""
+    return list(dict.fromkeys(element for fields in field_sets for element in fields if element != "."))
 
 
 def matches(element: str, item: Any) -> bool:
-    """Tell whether an element means this item of a list."""
-    kind, _, spelled = element.partition(":")
+    """Report whether a path element selects this list item."""
+    kind, _, literal = element.partition(":")
     if kind not in ("k", "v"):
         return False
-    value = _spelled(spelled)
+    value = _parsed(literal)
     if kind == "k":
         return isinstance(item, Mapping) and all(item.get(key) == part for key, part in value.items())
     return bool(item == value)
 
 
-def is_key(element: str, place: Path) -> bool:
-    """Tell whether a place inside an item is one of the merge keys that its element names."""
-    kind, _, spelled = element.partition(":")
-    return kind == "k" and len(place) == 1 and place[0].removeprefix("f:") in _spelled(spelled)
+def is_key(element: str, path: Path) -> bool:
+    """Report whether a path within a list item is one of the merge keys in its element."""
+    kind, _, literal = element.partition(":")
+    return kind == "k" and len(path) == 1 and path[0].removeprefix("f:") in _parsed(literal)
 
 
 def element_of(item: Any, known: Sequence[str]) -> str:
-    """Return the element of an item, after the keys of items that are known."""
-    kind, _, spelled = known[0].partition(":")
+    """Return the path element of an item, in the form (keys or value) of the known elements."""
+    kind, _, literal = known[0].partition(":")
     if kind == "k" and isinstance(item, Mapping):
-        return "k:" + json.dumps({key: item.get(key) for key in _spelled(spelled)}, separators=(",", ":"))
+        return "k:" + json.dumps({key: item.get(key) for key in _parsed(literal)}, separators=(",", ":"))
     return "v:" + json.dumps(item)
 
 
 def owns(fields: Fields, path: Path) -> bool:
-    """Tell whether fields hold the place, or something in it.
+    """Report whether a field set contains this path or a path below it.
 
-    A map or an item that is held without anything in it is not what is in it: `f:annotations: {}` is all that is left
-    to a manager whose annotation was taken. No place leads into what is atomic.
+    An empty map or item does not count as ownership of its content: `f:annotations: {}` remains in a manager's entry
+    after its only annotation was taken over. Atomic fields have no paths below them.
     """
     return at(fields, path) is not None
 
 
 def minus(fields: Fields, taken: Fields) -> dict[str, Any]:
-    """Return `fields` without those that `taken` holds too; what is emptied by it goes as well."""
-    left: dict[str, Any] = {}
+    """Return `fields` without the fields in `taken`; parents left empty are removed as well."""
+    remaining: dict[str, Any] = {}
     for element, below in fields.items():
         if element not in taken:
-            left[element] = below
+            remaining[element] = below
         elif rest := minus(below, taken[element]):
-            left[element] = rest
-    return left if left.keys() - {"."} else {}
+            remaining[element] = rest
+    return remaining if remaining.keys() - {"."} else {}
 
 
 def minus_place(fields: Fields, path: Path) -> dict[str, Any]:
-    """Return `fields` without a place and all that is in it."""
+    """Return `fields` without a path and everything below it."""
     if not path or at(fields, path) is None:
         return dict(fields) if path else {}
     rest = {element: below for element, below in fields.items() if element != path[0]}
     below = minus_place(fields[path[0]], path[1:])
-    left = {**rest, path[0]: below} if below else rest
-    return left if left.keys() - {"."} else {}
+    remaining = {**rest, path[0]: below} if below else rest
+    return remaining if remaining.keys() - {"."} else {}
 
 
 def at(fields: Fields, path: Path) -> Fields | None:
-    """Return what these fields hold at a place and in it; None if nothing."""
+    """Return the field set below a path; None if `fields` does not contain the path."""
     for element in path:
         if element not in fields:
             return None
@@ -104,7 +104,7 @@ def at(fields: Fields, path: Path) -> Fields | None:
 
 
 def plus(fields: Fields, path: Path, held: Fields) -> dict[str, Any]:
-    """Return `fields` with what is held at a place added."""
+    """Return `fields` with the field set `held` added at a path."""
     if not path:
         return _merged(fields, held)
     return {**fields, path[0]: plus(fields.get(path[0], {}), path[1:], held)}
@@ -116,15 +116,15 @@ def _merged(one: Fields, other: Fields) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=4096)
-def _spelled(text: str) -> Any:
-    """Return the keys or the value that an element spells: few elements, each asked for at every comparison."""
+def _parsed(text: str) -> Any:
+    """Parse the keys or the value of an element. Cached, because each comparison parses the same few elements."""
     return json.loads(text)
 
 
-def _shown(element: str) -> str:
-    kind, _, spelled = element.partition(":")
+def _readable(element: str) -> str:
+    kind, _, literal = element.partition(":")
     if kind == "f":
-        return f"[{spelled}]" if "/" in spelled or "." in spelled else f".{spelled}"
+        return f"[{literal}]" if "/" in literal or "." in literal else f".{literal}"
     if kind == "k":
-        return "[" + ",".join(f"{key}={value}" for key, value in json.loads(spelled).items()) + "]"
-    return f"[{spelled}]"
+        return "[" + ",".join(f"{key}={value}" for key, value in json.loads(literal).items()) + "]"
+    return f"[{literal}]"

@@ -1,4 +1,4 @@
-"""Kinds of objects, and their addresses."""
+"""API kinds and their URL paths."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,30 +7,36 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Kind:
-    """A namespaced kind of the API."""
+    """A namespaced kind."""
 
     group: str
     version: str
     kind: str
     plural: str
     label_selector: str = ""
-    """What filters its objects on the server, in LIST and WATCH alike."""
+    """A label selector for LIST and WATCH requests."""
 
     def __str__(self) -> str:
         return self.kind
 
     @property
     def api_version(self) -> str:
-        """`apiVersion` of its objects."""
+        """The `apiVersion` of its objects."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
     def group_path(self) -> str:
-        """Where discovery describes the kind's group and version."""
+        """The URL path of its API group and version, also used for discovery."""
         return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
 
     def path(self, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
-        """Return the address of the collection (of one namespace), an object, or its subresource."""
+        """Return the URL path of a collection, an object or a subresource.
+
+        Args:
+            namespace: None for the collection of all namespaces.
+            name: None for the collection.
+            subresource: for example `status`.
+        """
         parts = [self.group_path]
         parts += [f"namespaces/{namespace}"] if namespace is not None else []
         parts += [self.plural]
@@ -48,15 +54,15 @@ class Kinds:
     parent: Kind
     """The custom resource."""
     children: tuple[Kind, ...]
-    """Kinds that are written."""
+    """Kinds written by the operator."""
     related: tuple[Kind, ...] = ()
-    """Kinds that are only read."""
+    """Read-only kinds."""
     decisive: tuple[Kind, ...] = ()
-    """Related kinds that the desired state depends on: while one may be unknown, the parents must learn that."""
+    """Related kinds needed to compute the desired state; parents report it if the cache of one may be incomplete."""
 
     @property
     def watched(self) -> tuple[Kind, ...]:
-        """All kinds, as they are listed and watched."""
+        """All kinds with a LIST and a WATCH."""
         return (self.parent, *self.children, *self.related)
 
     def of(self, manifest: Mapping[str, Any]) -> Kind:

@@ -1,13 +1,14 @@
-"""Projections: small immutable copies of objects, with the parts that comparison and status need.
+"""Projections: small immutable copies of objects, limited to the fields needed for comparison and status.
 
-Of managedFields they hold our Apply entry and the fields that others own. The workload says what is kept of each kind.
+A projection of a child also contains our Apply entry and the entries of other managers from managedFields. The workload
+defines the content of each kind.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from coxswain.kernel.objects.field_paths import Entry, Fields
+from coxswain.kernel.objects.field_paths import Fields, ManagedFieldsEntry
 from coxswain.kernel.objects.kinds import Kind, Kinds
 from coxswain.kernel.objects.manifests import Manifest
 
@@ -19,20 +20,20 @@ class Named(Protocol):
 
     @property
     def namespace(self) -> str:
-        """Its namespace."""
+        """The parent's namespace."""
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The parent's name."""
 
     @property
     def uid(self) -> str:
-        """Its uid."""
+        """The parent's uid."""
 
 
 @dataclass(frozen=True)
 class Controller:
-    """The owner reference with `controller: true`."""
+    """The controller owner reference, with `controller: true`."""
 
     kind: str
     name: str
@@ -41,85 +42,86 @@ class Controller:
 
 @dataclass(frozen=True)
 class Projection:
-    """An object as it was at one resourceVersion."""
+    """An object as observed at one resourceVersion."""
 
     kind: Kind
     namespace: str
     name: str
     uid: str
     version: int
-    """The resourceVersion: those of one resource compare as integers
-    (https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions)."""
-    going: bool
+    """The resourceVersion. Versions of one resource compare as integers
+    (https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions).
+    """
+    terminating: bool
     """Whether it has a deletionTimestamp."""
     content: Mapping[str, Any]
-    """kind, and the compared and reported parts of metadata, spec and status; never to be changed."""
+    """The kind, and the compared and reported parts of metadata, spec and status. Must not be mutated."""
     controller: Controller | None = None
     label: str | None = None
-    """The parent that its label names."""
+    """The name of the parent in its label."""
     owned: Fields | None = None
-    """The fields that our Apply entry owns; None without such an entry."""
-    others: tuple[Entry, ...] = ()
-    """The entries of other managers, without those for the status."""
+    """The fields owned by our Apply entry; None without such an entry."""
+    others: tuple[ManagedFieldsEntry, ...] = ()
+    """The entries of other managers, except those for the status subresource."""
     adopter: str | None = None
-    """The parent that may adopt it, or might once, by its annotation."""
+    """The name of the parent in its adopt annotation. That parent may adopt it, or could have earlier."""
     parents: frozenset[str] = frozenset()
-    """Names of the parents in its namespace that it concerns: by label, controller reference or target."""
+    """Names of the related parents in its namespace, by label, controller reference or target."""
     namesake: str | None = None
-    """The parent that would have a child of this kind and name."""
+    """The name of the parent whose child would have this kind and name."""
 
     @property
     def generation(self) -> int:
-        """The generation, which grows with each change of the spec; 0 for kinds without one."""
+        """metadata.generation, increased with each change of the spec; 0 for kinds without one."""
         return int(self.content.get("metadata", {}).get("generation", 0))
 
     def is_child_of(self, parent: Named) -> bool:
-        """Tell whether it is a child of this parent, rather than a foreign object.
+        """Report whether it is a child of this parent.
 
-        Either its controller reference has the parent's uid, or it has no controller but our Apply entry: the reference
-        was stripped, or the object was orphaned.
+        The controller reference must have the parent's uid. Without a controller, for example after the reference was
+        removed or the object was orphaned, it needs our Apply entry and no other parent's label.
         """
         if self.controller is None:
             return self.owned is not None and self.label in (None, parent.name)
         return self.controller.uid == parent.uid
 
     def is_adoptable_by(self, parent: Named) -> bool:
-        """Tell whether this parent may make it its child: never an object with a controller."""
+        """Report whether this parent may adopt it. An object with a controller is never adopted."""
         return self.controller is None and not self.is_child_of(parent) and self.adopter == parent.name
 
 
 @dataclass(frozen=True)
 class Rules:
-    """The parts of a kind's objects that are kept."""
+    """The rules to project objects of one kind."""
 
     content: Callable[[Mapping[str, Any]], Manifest]
-    """The content of a projection, from an object without nulls."""
+    """Returns the content of a projection. The argument is an object without nulls."""
     reads: tuple[str, ...] | None = None
-    """The parts of an object that `content` looks at; None for all."""
+    """The top-level fields needed by `content`; None for all."""
     trim: Callable[[Mapping[str, Any], Fields | None], Mapping[str, Any]] = lambda raw, _: raw
-    """Bounds an object, given the fields that our Apply entry owns."""
+    """Limits the size of an object. The second argument is the field set of our Apply entry."""
     namesake: Callable[[str], str] | None = None
-    """The name of the parent whose child would have a name."""
+    """Maps the name of a child to the name of its parent."""
     targets: Callable[[Manifest], Iterable[str]] | None = None
-    """Names of the parents that an object of others refers to in its content; its labels mean nothing then."""
+    """Returns the names of the parents referenced by the content. If set, labels and owner references are ignored."""
 
 
 class Projector:
-    """Projects the objects of one workload."""
+    """Creates the projections of one workload's objects."""
 
     def __init__(self, kinds: Kinds, rules: Mapping[Kind, Rules], *, label: str, manager: str) -> None:
         """Project objects of these kinds.
 
         Args:
             kinds: the kinds of the workload.
-            rules: the parts that are kept of each kind.
+            rules: the projection rules of each kind.
             label: the label with the name of the parent.
             manager: our field manager.
         """
         self.kinds = kinds
         self.manager = manager
         self.keeper = f"{manager}-replicas"
-        """The field manager that holds a live value while another manager takes the field over."""
+        """The field manager for a live value during the handover of the field to another manager."""
         self.adopt_annotation = f"{kinds.parent.group}/adopt"
         self._rules = rules
         self._label = label
@@ -128,18 +130,18 @@ class Projector:
         """Return the projection of an object.
 
         Raises:
-            KeyError, ValueError: it is no object of the API.
+            KeyError, ValueError: `raw` is not a valid API object.
         """
         rules, is_child = self._rules[kind], kind in self.kinds.children
         managed = raw["metadata"].get("managedFields") or []
-        raw = _present({**raw, "metadata": {**raw["metadata"], "managedFields": None}}, rules.reads)
+        raw = _without_nulls({**raw, "metadata": {**raw["metadata"], "managedFields": None}}, rules.reads)
         metadata = raw["metadata"]
-        owned, others = self._managed(managed) if is_child else (None, ())
+        owned, others = self._field_owners(managed) if is_child else (None, ())
         controller = None if rules.targets else self._controller(metadata)
         label = None if rules.targets else metadata.get("labels", {}).get(self._label)
         adopter = metadata.get("annotations", {}).get(self.adopt_annotation) if is_child else None
         if is_child and self._is_foreign(owned, controller, adopter):
-            # It is never compared. Anyone may give it our label, so it must not take memory.
+            # Foreign objects are never compared. Anyone can set our label, so they must not fill the memory.
             content, others = self._identity(kind, metadata), ()
         else:
             content = rules.content(rules.trim(raw, owned))
@@ -149,7 +151,7 @@ class Projector:
             name=metadata["name"],
             uid=metadata["uid"],
             version=int(metadata["resourceVersion"]),
-            going="deletionTimestamp" in metadata,
+            terminating="deletionTimestamp" in metadata,
             content=content,
             controller=controller,
             label=label,
@@ -175,7 +177,7 @@ class Projector:
 
     @staticmethod
     def _is_foreign(owned: Fields | None, controller: Controller | None, adopter: str | None) -> bool:
-        """Tell whether an object can be no parent's child, and may not be adopted either."""
+        """Report whether an object is neither a child of a parent nor adoptable."""
         return owned is None and controller is None and adopter is None
 
     def _identity(self, kind: Kind, metadata: Mapping[str, Any]) -> Manifest:
@@ -187,12 +189,12 @@ class Projector:
         for reference in metadata.get("ownerReferences", []):
             if reference.get("controller"):
                 group, kind = reference.get("apiVersion", "").partition("/")[0], reference.get("kind", "")
-                # A kind of another group with the same name is foreign.
+                # Another API group may have a kind with the same name.
                 kind = kind if kind != parent.kind or group == parent.group else f"{kind}.{group}"
                 return Controller(kind, reference.get("name", ""), reference.get("uid", ""))
         return None
 
-    def _managed(self, entries: list[Mapping[str, Any]]) -> tuple[Fields | None, tuple[Entry, ...]]:
+    def _field_owners(self, entries: list[Mapping[str, Any]]) -> tuple[Fields | None, tuple[ManagedFieldsEntry, ...]]:
         owned = None
         others = []
         for entry in entries:
@@ -202,37 +204,40 @@ class Projector:
                 owned = entry.get("fieldsV1") or {}
             else:
                 manager, operation = (str(entry.get(name) or "") for name in ("manager", "operation"))
-                others.append(Entry(manager, entry.get("fieldsV1") or {}, operation))
+                others.append(ManagedFieldsEntry(manager, entry.get("fieldsV1") or {}, operation))
         return owned, tuple(others)
 
 
 def whole(kind: Kind, *status: str) -> Callable[[Mapping[str, Any]], Manifest]:
-    """Return a rule that keeps all but the status, of which only these fields."""
+    """Return a rule to keep the whole object, but only the named fields of its status."""
 
     def content(raw: Mapping[str, Any]) -> Manifest:
         metadata = only(raw["metadata"], _METADATA)
         rest = {key: value for key, value in raw.items() if key not in ("apiVersion", "kind", "metadata", "status")}
-        kept: Manifest = {"kind": kind.kind, "metadata": metadata, **rest}
-        return {**kept, "status": only(raw.get("status", {}), status)} if status else kept
+        projected: Manifest = {"kind": kind.kind, "metadata": metadata, **rest}
+        return {**projected, "status": only(raw.get("status", {}), status)} if status else projected
 
     return content
 
 
 def with_status(kind: Kind) -> Callable[[Mapping[str, Any]], Manifest]:
-    """Return a rule that keeps all, the status included: that of a parent."""
+    """Return a rule to keep the whole object with its status, for parents."""
     return lambda raw: {**whole(kind)(raw), "status": raw.get("status", {})}
 
 
 def only(mapping: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    """Return the part of a mapping with these names."""
+    """Return the entries of a mapping with these names."""
     return {name: mapping[name] for name in names if name in mapping}
 
 
-def _present(value: Any, names: tuple[str, ...] | None = None) -> Any:
-    """Return a copy without nulls, which Go writes for an empty time, list or map; of a map only these names."""
+def _without_nulls(value: Any, names: tuple[str, ...] | None = None) -> Any:
+    """Return a copy without nulls, limited to the top-level keys in `names`.
+
+    Go marshals an empty time, list or map as null.
+    """
     if isinstance(value, Mapping):
         kept = value if names is None else names
-        return {key: _present(item) for key, item in value.items() if item is not None and key in kept}
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None and key in kept}
     if isinstance(value, list):
-        return [_present(item) for item in value if item is not None]
+        return [_without_nulls(item) for item in value if item is not None]
     return value

@@ -1,8 +1,8 @@
-"""Quantities in the form that the API server keeps: `1000m` is `1`, `0.5` is `500m`, `1024Mi` is `1Gi`.
+"""Quantities in canonical form: `1000m` is `1`, `0.5` is `500m`, `1024Mi` is `1Gi`.
 
-The rules are those of apimachinery's `resource.Quantity` (https://pkg.go.dev/k8s.io/apimachinery/pkg/api/resource#Quantity):
-no fraction is kept and the largest unit that needs none is taken. Resources of a container are besides rounded up to
-thousandths when the API server fills in defaults (`SetDefaults_ResourceList` in pkg/apis/core/v1/defaults.go).
+Follows apimachinery's `resource.Quantity` (https://pkg.go.dev/k8s.io/apimachinery/pkg/api/resource#Quantity): no
+fractional digits, and the largest possible suffix. The API server also rounds container resources up to thousandths
+when it sets defaults (`SetDefaults_ResourceList` in pkg/apis/core/v1/defaults.go).
 """
 
 import re
@@ -16,10 +16,10 @@ _LARGEST = 2**63 - 1
 
 
 def canonical(value: int | str) -> str:
-    """Return the quantity as the API server would write it.
+    """Return the canonical form of a quantity, as the API server stores it.
 
     Raises:
-        ValueError: the text is no quantity.
+        ValueError: the text is not a quantity.
     """
     text = str(value)
     match = _QUANTITY.fullmatch(text)
@@ -35,7 +35,7 @@ def canonical(value: int | str) -> str:
         size = number * Fraction(1000) ** _DECIMAL[unit or ""]
     size = min(_rounded_up(size), Fraction(_LARGEST))
     prefix = "-" if sign == "-" and size else ""
-    # Below 1Ki a binary unit says nothing, and a fraction can't be said with one.
+    # Canonical form uses no binary suffix below 1Ki, nor for a fraction.
     if unit in _BINARY and size >= 1024 and size.denominator == 1:
         return prefix + _binary(int(size))
     return prefix + _decimal(size, "e" if exponent else "")

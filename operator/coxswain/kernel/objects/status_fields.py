@@ -1,11 +1,11 @@
-"""The fields that the status of every workload has."""
+"""The common status fields of all workloads."""
 
 from collections.abc import Sequence
 from typing import Literal, NotRequired, TypedDict
 
 
 class Condition(TypedDict):
-    """A condition in the form of the API conventions."""
+    """A condition, as defined by the Kubernetes API conventions."""
 
     type: str
     status: Literal["True", "False", "Unknown"]
@@ -16,7 +16,7 @@ class Condition(TypedDict):
 
 
 class ChildStatus(TypedDict):
-    """What the status tells of one child."""
+    """The health of one child."""
 
     kind: str
     name: str
@@ -25,7 +25,7 @@ class ChildStatus(TypedDict):
 
 
 class ConflictStatus(TypedDict):
-    """What the status tells of a field that another manager holds."""
+    """A field of a child held by another manager."""
 
     object: str
     field: str
@@ -34,7 +34,7 @@ class ConflictStatus(TypedDict):
 
 
 class DriftStatus(TypedDict):
-    """What the status tells of a field that was put back: the last values, and how often."""
+    """A field of a child enforced by the operator: the last values, and the number of corrections."""
 
     object: str
     field: str
@@ -45,7 +45,7 @@ class DriftStatus(TypedDict):
 
 
 class Status(TypedDict, total=False):
-    """`status` of a parent."""
+    """The `status` of a parent."""
 
     observedGeneration: int
     conditions: Sequence[Condition]

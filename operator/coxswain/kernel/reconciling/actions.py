@@ -5,7 +5,7 @@ from enum import Enum
 from typing import Any
 
 from coxswain.kernel.conflicts.immutable import Obstacle
-from coxswain.kernel.conflicts.write_plan import Held, Plan
+from coxswain.kernel.conflicts.write_plan import HeldField, Plan
 from coxswain.kernel.objects.field_paths import Path
 from coxswain.kernel.objects.manifests import Manifest
 from coxswain.kernel.objects.projection import Projection
@@ -37,7 +37,7 @@ class Wait:
     health: Health
     until: Ends | float
     """The event that ends the wait, or the monotonic time in seconds."""
-    left: tuple[Held, ...] = ()
+    left: tuple[HeldField, ...] = ()
     """Fields that other managers keep."""
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Generic
 
-from coxswain.kernel.api.errors import OutOfDate, RequestFailed, Sort
+from coxswain.kernel.api.errors import ErrorClass, OutOfDate, RequestFailed
 from coxswain.kernel.cache.store import Key, Store
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.manifests import child_key, kind_and_name
@@ -80,7 +80,7 @@ class Children(Generic[P]):
             result = await self._act(target, world)
         except RequestFailed as error:
             if concerns_all(error):
-                if error.sort is Sort.CONFLICT:  # a storm of writers keeps the parent out of date as well
+                if error.error_class is ErrorClass.CONFLICT:  # a storm of writers keeps the parent out of date as well
                     health = retried(there=target.live is not None)
                     child.backoff = ConflictBackoff.after(child.backoff, health, self._clock())
                 raise
@@ -179,9 +179,9 @@ class Children(Generic[P]):
         child, live = target.memory, _ours(target)
         child.failures += 1
         health = failure(error, there=live is not None, patient=patient or child.failures <= PATIENCE)
-        if error.sort is Sort.CONFLICT:
+        if error.error_class is ErrorClass.CONFLICT:
             child.backoff = ConflictBackoff.after(child.backoff, health, self._clock())
-        expected = health.retried and error.sort is Sort.CONFLICT
+        expected = health.retried and error.error_class is ErrorClass.CONFLICT
         level = logging.DEBUG if expected else logging.WARNING
         log.log(level, "%s %s cannot be written: %s", *kind_and_name(target.manifest), error)
         return Result(_child(target, health), live, failed=error, after=_sooner(None, child, target.now))

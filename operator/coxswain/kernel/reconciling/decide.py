@@ -128,7 +128,7 @@ def _blocked(target: Target[P], live: Projection) -> Wait | None:
     deletion = target.memory.deletion
     if deletion is not None and deletion.is_in_progress(live):
         return Wait(replaced(deletion.field), target.next_event)
-    if live.going:
+    if live.terminating:
         return Wait(TERMINATING, target.next_event)
     if not target.is_ours and target.adoptable_when is not None:
         return Wait(adopted_later(target.adoptable_when), Ends.DEPENDENCY_EVENT)

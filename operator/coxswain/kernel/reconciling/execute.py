@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
-from coxswain.kernel.api.errors import Refused, Sort
+from coxswain.kernel.api.errors import ErrorClass, Refused
 from coxswain.kernel.api.writer import Writer
 from coxswain.kernel.cache.store import Key, Store
 from coxswain.kernel.conflicts.immutable import Remedy
@@ -92,7 +92,7 @@ class Executor:
             else:
                 await self._apply(action, target, progress)
         except Refused as error:
-            if error.sort is Sort.TERMINAL and not isinstance(action, Replace):
+            if error.error_class is ErrorClass.TERMINAL and not isinstance(action, Replace):
                 target.memory.attempt = Attempt.of(action.plan.manifest, action.live, rejected(error.message))
             if error.status == 409 and not error.by_admission and not isinstance(action, Release):
                 await self._learn_from_conflict(target, action.live, progress, error)
@@ -116,7 +116,7 @@ class Executor:
         try:
             created = await self._writer.create(action.manifest)
         except Refused as error:
-            if error.sort is Sort.TERMINAL:
+            if error.error_class is ErrorClass.TERMINAL:
                 target.memory.attempt = Attempt.of(action.manifest, None, rejected(error.message))
             if error.status != 409 or error.by_admission:
                 raise
@@ -171,7 +171,7 @@ class Executor:
                 raise
         memory.deletion = replace(memory.deletion, answered=True) if memory.deletion is not None else None
         if not target.is_ours:
-            self._hold(target, replace(live, going=True))
+            self._hold(target, replace(live, terminating=True))
         log.info(
             "deleted %s %s, to create it again: %s is immutable", *kind_and_name(target.manifest), action.obstacle.field
         )
@@ -230,7 +230,7 @@ class Executor:
             self._hold(target, answer)
 
     def _hold(self, target: Target[P], found: Projection) -> None:
-        seconds = _TERMINATING_SECONDS if found.going else self._name_interval
+        seconds = _TERMINATING_SECONDS if found.terminating else self._name_interval
         target.memory.name_holder = NameHolder(found, target.parent.generation, self._clock() + seconds)
 
 

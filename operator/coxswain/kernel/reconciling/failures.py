@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from coxswain.kernel.api.errors import Ending, OutOfDate, Refused, RequestFailed, Sort, Undecodable, Unreachable
+from coxswain.kernel.api.errors import Ending, ErrorClass, OutOfDate, Refused, RequestFailed, Undecodable, Unreachable
 from coxswain.kernel.objects.quote import reason
 from coxswain.kernel.status.health import Health, denied, not_written, rejected, retried
 
@@ -27,7 +27,7 @@ def failure(error: RequestFailed, *, there: bool, patient: bool) -> Health:
         patient: whether a failure that often passes, such as a conflict or a 500, is not reported yet.
     """
     if isinstance(error, Refused):
-        if error.sort is Sort.TERMINAL:
+        if error.error_class is ErrorClass.TERMINAL:
             return rejected(error.message)
         if error.by_admission:
             return denied(error.message)

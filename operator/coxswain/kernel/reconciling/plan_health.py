@@ -6,7 +6,7 @@ from coxswain.kernel.conflicts.diff import Difference
 from coxswain.kernel.conflicts.immutable import Obstacle, command
 from coxswain.kernel.conflicts.managed_fields import UNKNOWN
 from coxswain.kernel.conflicts.policy import Policy
-from coxswain.kernel.conflicts.write_plan import Held, Plan
+from coxswain.kernel.conflicts.write_plan import HeldField, Plan
 from coxswain.kernel.objects.manifests import Manifest
 from coxswain.kernel.status.health import Health, contested, held, immutable
 
@@ -27,7 +27,7 @@ def planned_health(health: Health, planned: Plan, differing: Sequence[Difference
     return held(health, listed(differing))
 
 
-def shown(found: Sequence[Held]) -> str:
+def shown(found: Sequence[HeldField]) -> str:
     """Return fields and who holds them, as a message names them."""
     return ", ".join(f"{each.difference.text} ({each.manager})" for each in found[:_NAMED_DIFFERENCES])
 
@@ -44,9 +44,9 @@ def unlike(planned: Plan) -> list[str]:
     return [difference.text for difference in (*(each.difference for each in planned.left), *planned.differences)]
 
 
-def absence(manifest: Manifest) -> Held:
+def absence(manifest: Manifest) -> HeldField:
     """Return a child that someone deletes again and again, as a contested place: the whole."""
-    return Held(Difference((), manifest, None), UNKNOWN, Policy.ENFORCE, contested=True)
+    return HeldField(Difference((), manifest, None), UNKNOWN, Policy.ENFORCE, contested=True)
 
 
 def stuck(manifest: Manifest, found: Obstacle) -> Health:

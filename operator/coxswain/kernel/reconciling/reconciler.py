@@ -125,7 +125,7 @@ class Reconciler(Generic[P]):
         """
         begun = self._clock()
         observed = self._store.parent(key)
-        if observed is None or observed.going:
+        if observed is None or observed.terminating:
             # A parent missing from the store never means delete; children deleted in the foreground stay deleted.
             self.forget(key)
             return Outcome()
@@ -244,7 +244,7 @@ def _is_usable(child_type: ChildType[P], desired: Desired, result: Result) -> bo
     level, live = result.child.health.level, result.live
     if level is Level.HEALTHY:
         return True
-    if live is None or live.going or level in (Level.TERMINATING, Level.MISSING):
+    if live is None or live.terminating or level in (Level.TERMINATING, Level.MISSING):
         return False
     return child_type.is_usable(child_type.comparable(desired.manifest), live.content)
 

@@ -94,4 +94,4 @@ def _place(child: Projection) -> str:
 def _removable(parent: Named, child: Projection) -> bool:
     """Tell whether a child may be deleted: ours by label and reference, written by us, and not going already."""
     referred = child.controller is not None and child.controller.uid == parent.uid
-    return referred and child.label == parent.name and child.owned is not None and not child.going
+    return referred and child.label == parent.name and child.owned is not None and not child.terminating

@@ -23,4 +23,4 @@ class Deletion:
 
         The answer of a DELETE has no resourceVersion, so the end is known from the watch alone.
         """
-        return self.observed.uid == live.uid and (self.answered or live.going)
+        return self.observed.uid == live.uid and (self.answered or live.terminating)

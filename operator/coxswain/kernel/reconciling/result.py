@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from coxswain.kernel.api.errors import RequestFailed
 from coxswain.kernel.conflicts.diff import Difference
 from coxswain.kernel.conflicts.managed_fields import ANOTHER_COXSWAIN
-from coxswain.kernel.conflicts.write_plan import Held, foreign_manager
+from coxswain.kernel.conflicts.write_plan import HeldField, foreign_manager
 from coxswain.kernel.objects.field_paths import Path, owns
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.status.health import Child
@@ -98,7 +98,7 @@ class Result:
     replaced: bool = False
     """It was created after such a deletion."""
     corrections: tuple[Correction, ...] = ()
-    left: tuple[Held, ...] = ()
+    left: tuple[HeldField, ...] = ()
     """What others hold, and keep for now."""
     failed: RequestFailed | None = None
     """The request that failed for it."""

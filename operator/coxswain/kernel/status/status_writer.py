@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import cast
 
-from coxswain.kernel.api.errors import Refused, Sort
+from coxswain.kernel.api.errors import ErrorClass, Refused
 from coxswain.kernel.api.writer import Writer
 from coxswain.kernel.cache.store import Store
 from coxswain.kernel.objects.projection import Projection
@@ -165,7 +165,7 @@ class StatusWriter:
         except Refused as error:
             if error.undeclared_status_fields:
                 return self._without(error.undeclared_status_fields)
-            if error.sort is not Sort.CONFLICT:
+            if error.error_class is not ErrorClass.CONFLICT:
                 raise
             memory.conflicts = (memory.conflicts[0] + 1, self._clock())
             if not self._store.is_latest(parent):

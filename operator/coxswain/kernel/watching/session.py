@@ -102,7 +102,7 @@ async def _authorized(
             return response
         response.release()
         failed()
-        connection.doubt()
+        connection.invalidate()
         await asyncio.sleep(next(delays))
 
 

@@ -142,7 +142,7 @@ def _explain(_: WebApp, live: Projection, health: Health, world: World, now: dat
         for found in world.related(REPLICA_SET)
         if found.controller is not None and found.controller.uid == live.uid
     ]
-    pods = [found.content for found in world.related(POD) if not found.going]
+    pods = [found.content for found in world.related(POD) if not found.terminating]
     found = diagnosis(live.content, replica_sets, pods, now)
     return Explanation(explained(health, live.content, found), found.again)
 

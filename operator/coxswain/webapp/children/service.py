@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from coxswain.kernel.conflicts.immutable import Obstacle, Remedy
-from coxswain.kernel.objects.field_paths import Fields, Path, at, element_of, spelling
+from coxswain.kernel.objects.field_paths import Fields, Path, at, distinct_elements, element_of
 from coxswain.kernel.objects.manifests import Manifest, condition
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.status.health import Level
@@ -130,7 +130,7 @@ def _adoptable_when(webapp: WebApp, live: Projection, world: World) -> str | Non
 
 
 def _former(wanted: Manifest, live: Mapping[str, Any], entries: Sequence[Fields]) -> Sequence[Path]:
-    return _undesired_ports(wanted, live, spelling([at(fields, _PORTS) or {} for fields in entries]))
+    return _undesired_ports(wanted, live, distinct_elements([at(fields, _PORTS) or {} for fields in entries]))
 
 
 def _undesired_ports(wanted: Mapping[str, Any], live: Mapping[str, Any], known: Sequence[str]) -> tuple[Path, ...]:
