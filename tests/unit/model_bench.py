@@ -59,7 +59,7 @@ class ModelTransport:
         answer = self._api.request(method, path, query=dict(query), body=body, content_type=content_type)
         return Answer(answer.status, json.dumps(answer.body).encode())
 
-    def doubt_credentials(self) -> None:
+    def invalidate_credentials(self) -> None:
         """Have none."""
 
     async def close(self) -> None:
