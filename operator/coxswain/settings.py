@@ -17,8 +17,8 @@ class WatchSettings:
     """Seconds after which the server ends a watch. Kopf reopens it from the last resourceVersion (nolar/kopf#585: 10 to
     60 minutes work too; shorter times detect a dead connection earlier)."""
     inactivity_timeout: float = 90.0
-    """Seconds without data after which Kopf reopens a watch. A watch without events still receives bookmarks every minute
-    (nolar/kopf#1267)."""
+    """Seconds without data after which Kopf reopens a watch. A watch without events still receives bookmarks every
+    minute (nolar/kopf#1267)."""
     silence_timeout: float = 180.0
     """Seconds without activity of a watch (event, bookmark, opening, error response) before Kopf is restarted. After
     the same time again, /healthz fails. Twice `inactivity_timeout`: Kopf first reopens a silent watch by itself, and
