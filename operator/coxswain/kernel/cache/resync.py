@@ -146,9 +146,9 @@ class Resync:
 
     async def _relist_until_done(self, scope: Scope) -> None:
         delay = _RETRY_SECONDS
-        starts = self._history_resets
+        history_resets = self._history_resets
         expired = 0
-        while starts == self._history_resets:
+        while history_resets == self._history_resets:
             try:
                 await self._relist(*scope)
             except HistoryReset as reset:
@@ -168,16 +168,16 @@ class Resync:
                 delay = min(delay * 2, _RETRY_LIMIT_SECONDS)
                 continue
             else:
-                self._relisted(scope, starts)
+                self._relisted(scope, history_resets)
             return
 
     def _failed(self, scope: Scope, error: Exception | None) -> None:
         self.coverage.failed(scope, error)
         self._covered()
 
-    def _relisted(self, scope: Scope, starts: int) -> None:
+    def _relisted(self, scope: Scope, history_resets: int) -> None:
         # A relist that began before a history reset says nothing about the new history.
-        if starts == self._history_resets:
+        if history_resets == self._history_resets:
             self.coverage.listed(scope)
         if self.coverage.complete and not self.complete.is_set():
             log.info("caches synced: %d %s", len(self._store.parents()), self._projector.kinds.parent.plural)
@@ -185,12 +185,12 @@ class Resync:
         self._covered()
 
     async def _relist(self, kind: Kind, namespace: str | None) -> None:
-        starts = self._history_resets
+        history_resets = self._history_resets
         relist = self._store.begin_relist(kind, namespace)
         version = 0
         listed: set[Key] = set()
         async for page in self._client.pages(kind, namespace):
-            if starts != self._history_resets:
+            if history_resets != self._history_resets:
                 return
             page_version, items = _contents(page)
             version = version or page_version
@@ -198,7 +198,7 @@ class Resync:
             self._found(self._take_in(kind, items, version, listed))
             # Free the memory before the next page arrives.
             del page, items
-        if starts == self._history_resets:
+        if history_resets == self._history_resets:
             self._found(self._store.end_relist(relist, version, listed))
 
     def _take_in(self, kind: Kind, items: Sequence[Any], version: int, listed: set[Key]) -> set[Key]:

@@ -22,7 +22,7 @@ class Lane(IntEnum):
     IN_PROGRESS = 1
     """A child changed, or a delay has expired."""
     BACKLOG = 2
-    """A relist, a resync or a retry requeued the WebApp without a known change."""
+    """A relist, a resync or the end of an outage requeued the WebApp without a known change."""
 
 
 class WorkQueue:

@@ -36,7 +36,7 @@ class EventSink(Protocol):
     def watch_started(self, kind: Kind, namespace: str | None) -> None:
         """Receive the start of a watch after a new LIST.
 
-        No event reports objects that were deleted before that LIST. The caller must relist.
+        No event reports objects that were deleted before that LIST. The receiver must relist.
         """
 
     def watch_activity(self, kind: Kind, namespace: str | None, activity: Activity) -> None:
