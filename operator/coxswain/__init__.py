@@ -1,1 +1,1 @@
-"""Coxswain: one `WebApp` object says what should run; the operator keeps its children equal to it."""
+"""Coxswain: a Kubernetes operator. It reconciles the child objects of each `WebApp` custom resource."""

@@ -22,10 +22,10 @@ _NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 def settings(
     arguments: Sequence[str], environment: Mapping[str, str], *, program: str = "coxswain", description: str = ""
 ) -> Settings:
-    """Return the settings that the command line makes and, where it is silent, the environment.
+    """Return the settings from the command line, with the environment as fallback.
 
     Raises:
-        SystemExit: with status 2 and a message that names what is wrong; with 0 after --help and --version.
+        SystemExit: status 2 and a message for invalid arguments; status 0 after --help and --version.
     """
     given = {name: environment[variable] for name, variable in VARIABLES.items() if environment.get(variable)}
     parser = _parser(program, description)
@@ -35,7 +35,7 @@ def settings(
     namespaces = dict.fromkeys(name.strip() for name in named.split(",") if name.strip())
     for name in namespaces:
         if not _NAMESPACE.fullmatch(name):
-            parser.error(f"--namespace (or {VARIABLES['namespaces']}): {name!r} is no namespace's name")
+            parser.error(f"--namespace (or {VARIABLES['namespaces']}): {name!r} is not a valid namespace name")
     return Settings(
         namespaces=tuple(namespaces),
         kubeconfig=parsed.kubeconfig,
@@ -52,7 +52,7 @@ def _parser(program: str, description: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=program,
         description=description,
-        epilog=f"Read from the environment where an option is not given: {', '.join(VARIABLES.values())}.",
+        epilog=f"Environment variables, used if an option is not given: {', '.join(VARIABLES.values())}.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"coxswain {version('coxswain')}")
@@ -60,10 +60,10 @@ def _parser(program: str, description: str) -> argparse.ArgumentParser:
         "--namespace",
         action="append",
         metavar="NAME[,NAME...]",
-        help="a namespace to serve; may be repeated; without it: all",
+        help="a namespace to serve; may be repeated; default: all namespaces",
     )
-    parser.add_argument("--kubeconfig", type=Path, help="the kubeconfig, where it is not a pod's ServiceAccount")
-    parser.add_argument("--context", help="the kubeconfig's context")
+    parser.add_argument("--kubeconfig", type=Path, help="path of a kubeconfig; default: the ServiceAccount of the pod")
+    parser.add_argument("--context", help="context of the kubeconfig")
     parser.add_argument("--listen", type=_address, default=usual.listen, help="HOST:PORT of /healthz and /readyz")
     parser.add_argument("--log-format", type=_one_of("text", "json"), default=usual.log_format, help="text or json")
     parser.add_argument(
@@ -77,7 +77,7 @@ def _parser(program: str, description: str) -> argparse.ArgumentParser:
         type=_seconds,
         default=usual.resync_interval,
         metavar="SECONDS",
-        help="between two sweeps of a kind",
+        help="interval between two relists of each kind",
     )
     return parser
 
@@ -100,7 +100,7 @@ def _seconds(text: str) -> float:
 
 
 def _one_of(*choices: str) -> Callable[[str], str]:
-    """Return a type of argparse that defaults from the environment pass through too, as `choices` do not."""
+    """Return an argparse type for `choices`, because argparse does not validate defaults against its own `choices`."""
 
     def chosen(text: str) -> str:
         if text.lower() not in choices:
@@ -118,8 +118,8 @@ def run(workload: str, *, program: str, description: str) -> None:
         program: the name of the program, for --help.
         description: one sentence, for --help.
     """
-    # The kernel keeps a signal without a handler from a container's first process, and what follows takes a second to
-    # import, or five with a tenth of a CPU.
+    # PID 1 in a container ignores signals without a handler. The imports below take a second, or five with a tenth of
+    # a CPU.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _end_at_once)
     made = settings(sys.argv[1:], os.environ, program=program, description=description)
@@ -129,14 +129,14 @@ def run(workload: str, *, program: str, description: str) -> None:
     try:
         module, _, name = workload.partition(":")
         status = start(getattr(importlib.import_module(module), name), made)
-    except Exception:  # noqa: BLE001 - a defect: told as Python does, and then the same end
+    except Exception:  # noqa: BLE001 - internal error: print the traceback, then exit as usual
         sys.excepthook(*sys.exc_info())
         status = 1
     _end(status)
 
 
 def _end(status: int) -> NoReturn:
-    """End the process, also if a thread looks up a name: at its exit Python would wait until that is done."""
+    """Exit the process without waiting for threads, such as pending DNS lookups."""
     logging.shutdown()
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
@@ -146,5 +146,5 @@ def _end(status: int) -> NoReturn:
 
 
 def _end_at_once(*_: object) -> None:
-    # Nothing is begun yet. An exception could be lost where Python drops it, in a callback of the collector.
+    # Nothing needs cleanup yet. An exception could be lost, for example in a callback of the garbage collector.
     os._exit(0)

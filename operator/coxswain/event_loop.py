@@ -1,7 +1,7 @@
 """Event loops that end without waiting for threads.
 
-Python looks up host names in threads of the event loop's executor, by getaddrinfo, which nothing can interrupt. With a
-DNS server that is silent it takes up to 30 s, and asyncio.run waits for it.
+The executor of an event loop resolves host names in threads with getaddrinfo. This call cannot be interrupted and takes
+up to 30 s with an unresponsive DNS server. asyncio.run would wait for it.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ class _Executor(ThreadPoolExecutor):
 
 
 def run(body: Coroutine[Any, Any, None]) -> None:
-    """Run a coroutine as asyncio.run does, but leave threads to themselves at the end."""
+    """Run a coroutine like asyncio.run, but do not join the executor's threads at the end."""
     with asyncio.Runner(loop_factory=_new_loop) as runner:
         runner.run(body)
 

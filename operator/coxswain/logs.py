@@ -1,8 +1,8 @@
-"""Structured logs: each line of a reconcile names its WebApp.
+"""Structured logging in text or JSON. Each entry of a reconcile contains its WebApp.
 
-Texts of the API server, of pods and of other tenants reach the log. Control characters and bidirectional marks in them
-are escaped, so that no text can forge an entry or steer a terminal. In the text form each entry is one line; the lines
-of a traceback follow it, indented.
+The log contains text from the API server, from pods and from other tenants. Control characters and bidirectional marks
+are escaped, so that no text can forge an entry or control a terminal. In the text format each entry is one line; the
+lines of a traceback follow with an indent.
 """
 
 import json
@@ -20,7 +20,7 @@ _webapp: ContextVar[str | None] = ContextVar("webapp", default=None)
 
 @contextmanager
 def about(webapp: str) -> Iterator[None]:
-    """Name the WebApp, as namespace/name, in every line that is logged inside."""
+    """Add the WebApp, as namespace/name, to every log entry within the context."""
     token = _webapp.set(webapp)
     try:
         yield
@@ -29,27 +29,32 @@ def about(webapp: str) -> Iterator[None]:
 
 
 def configure(level: str, form: str) -> None:
-    """Log to standard error at a level (debug, info, warning, error), in a form (text, json)."""
+    """Configure logging to standard error.
+
+    Args:
+        level: debug, info, warning or error.
+        form: text or json.
+    """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Json() if form == "json" else _Text())
     if level != "debug":
         handler.addFilter(_tersely)
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
-    # Kopf tells at info level of each login and each start; ours say it in fewer words.
+    # Kopf logs each login and start at info level, and the supervisor reports the same.
     logging.getLogger("kopf").setLevel(logging.WARNING if level != "debug" else logging.DEBUG)
 
 
 def _tersely(record: logging.LogRecord) -> bool:
-    """Shorten what Kopf logs: supervision says what ended it, so no task of Kopf's needs a traceback for that too."""
+    """Remove tracebacks from Kopf's log entries, because the supervisor logs the error that ended Kopf."""
     if record.name.partition(".")[0] == "kopf":
         record.exc_info = None
-        # Its warning that it leaves the signals alone says that it works as meant.
+        # Kopf warns that it does not handle signals. The main loop handles them.
         return not str(record.msg).startswith("OS signals are ignored")
     return True
 
 
 def _escaped(text: str) -> str:
-    """Return a text with all characters that do not print as JSON escapes, so both forms look alike."""
+    """Replace unprintable characters with JSON escapes, in both formats."""
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in text)
@@ -68,7 +73,7 @@ def _entries(record: logging.LogRecord, message: str) -> dict[str, str]:
 
 class _Json(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        # JSON escapes the characters below U+0020 itself; all others that do not print are none of its syntax.
+        # json.dumps escapes characters below U+0020. Other unprintable characters are not part of JSON syntax.
         return _escaped(json.dumps(_entries(record, super().format(record)), ensure_ascii=False))
 
 

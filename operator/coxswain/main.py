@@ -1,4 +1,4 @@
-"""The process: signals, the probes, and the loop."""
+"""The operator process: connects to the API server, handles signals, and runs the probes and the manager."""
 
 import asyncio
 import gc
@@ -23,16 +23,16 @@ from coxswain.settings import Settings
 log = logging.getLogger(__name__)
 
 _GARBAGE_THRESHOLDS = (5_000, 20, 20)
-"""Allocations before a collection, where Python has 700, 10 and 10: there is little that only a collection frees, and
-looking for it cost 7 % of the CPU of a wave of changes."""
+"""Thresholds of Python's garbage collector instead of 700, 10 and 10. The operator creates few reference cycles, and
+collections took 7 % of the CPU time in a wave of changes."""
 
 
 async def run(workload: Workload[P], settings: Settings) -> None:
     """Run an operator of a workload until SIGTERM or SIGINT.
 
     Raises:
-        NoConnection: there is no way to the API server.
-        OSError: the probes' address can't be listened on.
+        NoConnection: The API server cannot be reached with the given settings.
+        OSError: The address of the probes cannot be bound.
     """
     stop, main = asyncio.Event(), asyncio.get_running_loop()
 
@@ -40,7 +40,7 @@ async def run(workload: Workload[P], settings: Settings) -> None:
         if not main.is_closed():
             main.call_soon_threadsafe(_end, number, stop)
 
-    # Not the loop's own handlers: these go with it, and a second signal would then kill a process that is all but done.
+    # Handlers of the event loop are removed when it closes. A second signal would then kill the ending process.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, end)
 
@@ -56,19 +56,19 @@ async def run(workload: Workload[P], settings: Settings) -> None:
     )
     watches = KopfThread(connect, workload.projector.kinds.watched, settings.scopes, settings.watch)
     try:
-        loop = Manager(workload, settings, client, watches.run)
-        async with probes(settings.listen, lambda: loop.dead, lambda: loop.missing, lambda: loop.ready):
+        manager = Manager(workload, settings, client, watches.run)
+        async with probes(settings.listen, lambda: manager.dead, lambda: manager.missing, lambda: manager.ready):
             where = ", ".join(settings.namespaces) or "the cluster"
             log.info("serving %s at %s", where, access.host)
-            await loop.run(stop)
+            await manager.run(stop)
     finally:
         await client.close()
     log.info("ended")
 
 
 def start(workload: Workload[P], settings: Settings) -> int:
-    """Run an operator to its end; return the exit status: 1, and one line on standard error, if it can't start."""
-    # What the imports brought stays to the end: most of all that a collection would look through.
+    """Run an operator until it ends. Return the exit status: 1 if it cannot start, with one line on standard error."""
+    # Imported modules are most of the objects and live until the end. Freezing excludes them from collections.
     gc.freeze()
     gc.set_threshold(*_GARBAGE_THRESHOLDS)
     try:
@@ -77,14 +77,14 @@ def start(workload: Workload[P], settings: Settings) -> int:
         print(f"coxswain: {error}", file=sys.stderr)
         return 1
     finally:
-        # Python itself takes its handlers away before it ends.
+        # Python removes its handlers before it exits, and a signal would then kill the process.
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signal.SIG_IGN)
     return 0
 
 
 async def _unless(stop: asyncio.Event, connecting: Coroutine[Any, Any, Connection]) -> Connection | None:
-    """Return the connection, or None if the end comes first: a credentials plugin may hang."""
+    """Return the connection, or None if `stop` is set first, because a credentials plugin may hang."""
     connected, stopped = asyncio.create_task(connecting), asyncio.create_task(stop.wait())
     try:
         await asyncio.wait([connected, stopped], return_when=asyncio.FIRST_COMPLETED)
@@ -95,5 +95,5 @@ async def _unless(stop: asyncio.Event, connecting: Coroutine[Any, Any, Connectio
 
 
 def _end(number: int, stop: asyncio.Event) -> None:
-    log.info("%s: ending what is in hand", signal.Signals(number).name)
+    log.info("%s: draining in-flight reconciles", signal.Signals(number).name)
     stop.set()

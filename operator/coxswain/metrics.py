@@ -1,4 +1,4 @@
-"""Metrics, in Prometheus' form at /metrics."""
+"""Prometheus metrics, served at /metrics."""
 
 from prometheus_client import Counter, Gauge
 
@@ -10,10 +10,10 @@ _DRIFT_CORRECTED = Counter(
 
 
 def drift_corrected(kind: str) -> None:
-    """Count a field that was put back.
+    """Count a corrected field.
 
-    No label names its field manager: any tenant can invent manager names, and each would be a time series. The
-    WebApp's status and Events name the manager.
+    The metric has no label for the field manager: tenants can choose manager names freely, and each would create a time
+    series. The status and the Events of the WebApp name the manager.
     """
     _DRIFT_CORRECTED.labels(kind=kind).inc()
 
@@ -29,10 +29,10 @@ _UNREADABLE = Counter(
 
 
 def unlisted(kind: str, namespace: str | None, failing: bool) -> None:
-    """Show whether a kind can't be listed in a namespace, or with None in the cluster."""
+    """Set whether listing a kind fails in a namespace, or with None in the cluster."""
     _UNLISTED.labels(kind=kind, namespace=namespace or "").set(failing)
 
 
 def unreadable(kind: str) -> None:
-    """Count an object that could not be read."""
+    """Count an object that could not be decoded."""
     _UNREADABLE.labels(kind=kind).inc()

@@ -1,7 +1,7 @@
-"""The probes' HTTP server: /healthz, /readyz and /metrics.
+"""HTTP server for /healthz, /readyz and /metrics.
 
-Anyone who reaches the port may open connections. So they are limited in number and in time, and the probes go on: each
-file descriptor that an idle connection held would be one less for requests to the API server.
+The port has no authentication. The server limits the number and the duration of connections, so that idle connections
+neither block the probes nor exhaust the file descriptors for requests to the API server.
 """
 
 import asyncio
@@ -15,24 +15,28 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 log = logging.getLogger(__name__)
 
 _CONNECTIONS = 64
-"""So many connections are open at a time. One more closes the oldest one: a probe takes milliseconds."""
+"""Maximum number of open connections. A further one closes the oldest; a probe takes milliseconds."""
 _CONNECTION_SECONDS = 10.0
-"""A connection is for one request, and has so long for it, header and answer. The kubelet waits 5 s for a probe, and
-Prometheus 10 s for a scrape."""
+"""Maximum seconds of a connection; each serves one request. The kubelet waits 5 s for a probe, Prometheus 10 s for a
+scrape."""
 _BATCH = 16
-"""asyncio accepts as many connections in one turn of its loop as its backlog is, and counts them some turns later."""
+"""Backlog for asyncio: it accepts up to this number of connections in one iteration of its loop, before
+they are counted."""
 _BACKLOG = 1024
-"""So many wait in the kernel: of one more it would drop the first packet, and a probe would take a second longer."""
+"""Backlog in the kernel. If it is full, the kernel drops the first packet, and a probe takes a second longer."""
 
 Said = Callable[[], list[str]]
 
 
 @asynccontextmanager
 async def probes(listen: str, dead: Said, missing: Said, ready: Callable[[], bool]) -> AsyncIterator[None]:
-    """Serve /metrics, /healthz (the main loop turns, no watch is dead) and /readyz.
+    """Serve /healthz, /readyz and /metrics within the context.
 
-    A namespace is in step if all its kinds were listed and are watched. /readyz succeeds if one is, and lists all that
-    is `missing`.
+    Args:
+        listen: HOST:PORT.
+        dead: Returns the dead watches; /healthz fails if there are any.
+        missing: Returns the reasons for missing coverage; /readyz lists them.
+        ready: Returns whether /readyz succeeds.
     """
 
     async def answer(request: web.BaseRequest) -> web.Response:
@@ -40,7 +44,7 @@ async def probes(listen: str, dead: Said, missing: Said, ready: Callable[[], boo
         response.force_close()
         return response
 
-    # A prober that keeps its connection open must not hold up the end.
+    # A client that keeps its connection open must not delay the shutdown.
     handlers = _Server(answer, access_log=None)
     runner = web.ServerRunner(handlers, shutdown_timeout=0.5)
     await runner.setup()
@@ -66,14 +70,14 @@ async def _listening(handlers: web.Server, listen: str) -> asyncio.Server:
 
 
 class _Server(web.Server):
-    """Limits connections in number and in time, which aiohttp does for neither."""
+    """Limits the number and the duration of connections. aiohttp has no such limits."""
 
     def __init__(self, handler: Callable[[web.BaseRequest], object], **settings: object) -> None:
         super().__init__(handler, **settings)  # type: ignore[arg-type]
         self._open: dict[web.RequestHandler, tuple[asyncio.Transport, asyncio.TimerHandle]] = {}
 
     def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
-        """Let a connection in, at the expense of the oldest if there are too many."""
+        """Accept a connection. Close the oldest one if there are too many."""
         super().connection_made(handler, transport)
         timer = asyncio.get_running_loop().call_later(_CONNECTION_SECONDS, transport.abort)
         self._open[handler] = transport, timer

@@ -1,4 +1,4 @@
-"""Settings of the operator: from the command line, or from the environment."""
+"""Settings of the operator, from the command line or the environment."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,124 +7,123 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class WatchSettings:
-    """How Kopf's watches are kept alive."""
+    """Timeouts and backoffs of the watches."""
 
     connect_timeout: float = 10.0
-    """Seconds until a connection must stand."""
+    """Timeout in seconds for a connection."""
     list_timeout: float = 60.0
-    """Seconds for one LIST or discovery request: a page of 500 objects takes well under one."""
+    """Timeout in seconds for one page of a LIST or one discovery request. A page of 500 objects takes less than 1 s."""
     server_timeout: int = 300
-    """Seconds after which the server ends a watch, and it is opened again from the last version
-    (nolar/kopf#585: 10 to 60 minutes are fine too; shorter ones find a silent connection earlier)."""
+    """Seconds after which the server ends a watch. Kopf reopens it from the last resourceVersion (nolar/kopf#585: 10 to
+    60 minutes work too; shorter times detect a dead connection earlier)."""
     inactivity_timeout: float = 90.0
-    """Seconds without a line after which a watch is opened again: bookmarks come every minute
-    (nolar/kopf#1267), so this is silence, not quiet."""
+    """Seconds without data after which Kopf reopens a watch. A watch without events still receives bookmarks every
+    minute (nolar/kopf#1267)."""
     silence_timeout: float = 180.0
-    """Seconds without a sign of life of one watch (an event, a bookmark, a new opening, a refusal) after which Kopf is
-    started anew, and after as many more the process is no longer live: twice `inactivity_timeout`, since Kopf opens a
-    silent watch anew by itself, and that opening may hang like the one before."""
+    """Seconds without activity of a watch (event, bookmark, opening, error response) before Kopf is restarted. After
+    the same time again, /healthz fails. Twice `inactivity_timeout`: Kopf first reopens a silent watch by itself, and
+    the new connection may hang too."""
     reopen_interval: float = 1.0
-    """Seconds at least between two openings of one watch: Kopf opens one that the server closes again at once."""
+    """Minimum seconds between two openings of one watch. Kopf itself reopens a closed watch immediately."""
     page_size: int = 500
-    """Objects in one page of a LIST at most, as client-go has it; fewer of large ones."""
+    """Maximum objects in one page of a LIST, as in client-go. Pages of large objects are smaller."""
     restart_backoff: float = 1.0
-    """Seconds before Kopf is started again after it ended, doubled each time."""
+    """Initial backoff in seconds before Kopf is restarted, doubled each time."""
     restart_backoff_limit: float = 30.0
-    """The longest of these, in seconds."""
+    """Maximum of that backoff in seconds."""
 
 
 @dataclass(frozen=True)
 class QueueSettings:
-    """How the workqueue is worked off."""
+    """Workers and backoffs of the workqueue."""
 
     workers: int = 16
-    """WebApps that are reconciled at the same time."""
+    """Concurrent reconciles."""
     retry_delay: float = 0.2
-    """Seconds before the first retry of a WebApp, doubled each time, with jitter."""
+    """Initial backoff in seconds of a WebApp after a failure, doubled each time, with jitter."""
     retry_delay_limit: float = 60.0
-    """The longest of these, in seconds: after an outage, or when a right or a quota is given back, nothing waits for
-    longer."""
+    """Maximum of that backoff in seconds. It bounds the delay after an outage, or after a permission or a quota is
+    restored."""
     scout_interval: float = 5.0
-    """Seconds after which one of those that fail by the server's fault is tried, to find out whether it is over."""
+    """Interval in seconds at which one WebApp is requeued during an outage of the API server to detect its recovery."""
 
 
 @dataclass(frozen=True)
 class StatusSettings:
-    """How often mere progress is written."""
+    """Delays of status writes. They combine several changes of a rollout in one write."""
 
     progress_interval: float = 1.0
-    """Seconds for which a change of ready pods or messages waits for the next."""
+    """Seconds before a change of ready pods or messages is written."""
     counts_interval: float = 1.5
-    """Seconds for which a change of replicas or updatedReplicas alone waits: most often readiness comes first."""
+    """Seconds before a change of replicas or updatedReplicas alone is written. Usually readiness changes first."""
     surge_interval: float = 20.0
-    """Seconds for which more ready pods than asked for wait: in a rollout the controller now removes an old one."""
+    """Seconds before surplus ready pods are written. In a rollout the controller then removes an old pod."""
     settle_interval: float = 20.0
-    """Seconds for which the first status of a generation waits for the controller of Deployments to count a pod. Mostly
-    that takes 0.1 s, but 8 s with a hundred WebApps changed at once on a busy machine of two processors."""
+    """Maximum seconds before the first status of a generation, until the Deployment controller counts a pod. Usually
+    0.1 s; measured 8 s for a hundred simultaneous changes on a busy machine with two CPUs."""
     drift_interval: float = 60.0
-    """Seconds for which a change of the drift ledger alone waits after the last one that was written."""
+    """Minimum seconds between two writes for changes of the drift ledger alone."""
     stale_interval: float = 30.0
-    """Seconds that the watch has to tell of a WebApp that the server says has changed; then its kind is swept."""
+    """Seconds for the watch to deliver a newer WebApp after a stale status write. Then WebApps are relisted."""
     conflict_delay: float = 0.1
-    """Seconds for which a status or a child waits after two conflicts in a row, doubled each time: otherwise each write
-    by others would be answered with one more request."""
+    """Initial backoff in seconds of a status or a child after two consecutive 409 responses, doubled each time. Without
+    it, each write by others would cause one more request."""
     conflict_delay_limit: float = 2.0
-    """The longest of these, in seconds: the status comes this soon after the last of such writes."""
+    """Maximum of that backoff in seconds."""
 
 
 @dataclass(frozen=True)
 class ContestSettings:
-    """When a field that someone else sets again and again is left alone for a while."""
+    """Limits for write wars: repeated corrections of a field that another manager keeps overwriting."""
 
     rounds: int = 5
-    """How often a field is taken back, before it is left alone: a person who tries something out gives up earlier."""
+    """Number of corrections of a field before enforcement pauses. A person gives up earlier."""
     window: float = 600.0
-    """Seconds after which a field that was taken back counts as settled: as long as the resync, since a controller that
-    enforces with each resync of its own comes by no oftener."""
+    """Seconds after a correction before the field is no longer contested. Equal to the usual resync interval, because a
+    controller may enforce its value only at its own resync."""
     rest: float = 60.0
-    """Seconds for which the field is left alone first, doubled each time that it was taken again."""
+    """Initial pause of enforcement in seconds, doubled for each further overwrite."""
     rest_limit: float = 600.0
-    """The longest of these, in seconds."""
+    """Maximum of that pause in seconds."""
     absence_rest: float = 10.0
-    """Seconds for which a child that is deleted again and again is not created at first, doubled each time. They are
-    fewer than for a field: a contested field leaves the pods serving, while nothing serves without the Deployment or
-    the Service."""
+    """Initial pause in seconds before a repeatedly deleted child is created again, doubled each time. Shorter than for
+    a field: without the Deployment or the Service the application is down."""
     absence_rest_limit: float = 60.0
-    """The longest of these, in seconds: an outage lasts no longer than that once the deletions have stopped."""
+    """Maximum of that pause in seconds. It bounds the downtime after the last deletion."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """All settings."""
+    """All settings of the operator."""
 
     namespaces: tuple[str, ...] = ()
-    """Namespaces that are served; none means the whole cluster. Each costs a watch for each kind, so beyond a few dozen
-    namespaces watch the cluster."""
+    """Served namespaces; empty means the whole cluster. Each namespace needs one watch per kind, so serve the whole
+    cluster instead of more than a few dozen namespaces."""
     kubeconfig: Path | None = None
-    """The kubeconfig; None means the pod's ServiceAccount or, outside of a pod, kubectl's default."""
+    """Path of a kubeconfig. None means the ServiceAccount of the pod or, outside of a pod, kubectl's default."""
     context: str | None = None
-    """The context of the kubeconfig; None means its current one."""
+    """Context of the kubeconfig. None means its current context."""
     listen: str = "127.0.0.1:8080"
-    """Address and port of /healthz and /readyz; port 0 takes a free one."""
+    """HOST:PORT of /healthz, /readyz and /metrics. Port 0 selects a free port."""
     log_format: str = "text"
     """text or json."""
     log_level: str = "info"
     """debug, info, warning or error."""
     resync_interval: float = 600.0
-    """Seconds between two sweeps of a kind, give or take a tenth."""
+    """Seconds between two relists of each kind, with 10 % jitter."""
     taken_name_interval: float = 60.0
-    """Seconds after which an object that bears a child's name is looked at again, for leave to adopt it: without our
-    label no watch tells of it."""
+    """Seconds between checks of an object with the name of a child, for the permission to adopt it. The watch does not
+    report it, because it lacks the operator's label."""
     request_timeout: float = 30.0
-    """Seconds for one request of ours: the API server gives up after 60 (its --request-timeout)."""
+    """Timeout of a request in seconds. The API server itself gives up after 60 s (its --request-timeout)."""
     requests_in_flight: int = 32
-    """Requests of ours that the API server has at a time. By its default priority and fairness all ServiceAccounts
-    together share 100 of 245 parts of 600 seats; workers and sweeps rarely need more than 24."""
+    """Maximum concurrent requests to the API server. By default API Priority and Fairness gives all ServiceAccounts
+    together 100 of 245 shares of 600 seats. Workers and relists rarely need more than 24."""
     token_interval: float = 60.0
-    """Seconds after which the token is read again, as in client-go: the kubelet rotates it long before it expires."""
+    """Seconds between reads of the token, as in client-go. The kubelet rotates it long before it expires."""
     drain_timeout: float = 9.0
-    """Seconds from SIGTERM to the end: half of them reconciles in hand go on, then only requests that are under way,
-    and the rest is for the watches. The pod has 30."""
+    """Seconds from SIGTERM to the exit: one half for in-flight reconciles, then for in-flight requests, and the rest
+    for the watches. The pod has 30 s."""
     watch: WatchSettings = field(default_factory=WatchSettings)
     queue: QueueSettings = field(default_factory=QueueSettings)
     status: StatusSettings = field(default_factory=StatusSettings)
@@ -132,7 +131,7 @@ class Settings:
 
     @property
     def scopes(self) -> Sequence[str | None]:
-        """What is listed and watched, one by one: each namespace, or None for the cluster."""
+        """The scopes to list and watch: each namespace, or None for the whole cluster."""
         return self.namespaces or (None,)
 
 
@@ -143,4 +142,4 @@ VARIABLES: Mapping[str, str] = {
     "log_level": "COXSWAIN_LOG_LEVEL",
     "resync_interval": "COXSWAIN_RESYNC_INTERVAL",
 }
-"""The settings that the environment can make, and its variables."""
+"""Settings with an environment variable, and its name."""

@@ -30,6 +30,6 @@ def tell(played: Played, what: str) -> None:
         if request.at > back and request.status == 200 and request.verb in ("watch", "patch"):
             first.setdefault(f"{request.verb} {request.resource}", request.at - back)
     answered = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in first.items())
-    delays = [float(seconds) for seconds in re.findall(r"trying again in ([\d.]+) s", played.evidence.logs)]
+    delays = [float(seconds) for seconds in re.findall(r"(?:retrying|requeued) in ([\d.]+) s", played.evidence.logs)]
     seconds = ", ".join(f"{each:.1f} s" for each in played.recoveries)
     print(f"{what}: recovered in {seconds}; longest delay {max(delays, default=0)} s; answered: {answered}")

@@ -30,25 +30,25 @@ PAUSED = {**SPEC, "paused": True}
 
 
 class Recorder:
-    """A feed that keeps what it is told of WebApps."""
+    """A sink that keeps what it is told of WebApps."""
 
     def __init__(self) -> None:
         self.events: list[tuple[str | None, int]] = []
-        self.signs: list[Activity] = []
+        self.activities: list[Activity] = []
         self.started = 0
 
     def event(self, kind: Kind, change: str | None, raw: Mapping[str, Any]) -> None:
         if kind is WEBAPP:
             self.events.append((change, int(raw["metadata"]["resourceVersion"])))
 
-    def started_over(self, kind: Kind, namespace: str | None) -> None:
+    def watch_started(self, kind: Kind, namespace: str | None) -> None:
         assert namespace is not None
         self.started += kind is WEBAPP
 
-    def alive(self, kind: Kind, namespace: str | None, sign: Activity) -> None:
+    def watch_activity(self, kind: Kind, namespace: str | None, activity: Activity) -> None:
         assert namespace is not None
         if kind is WEBAPP:
-            self.signs.append(sign)
+            self.activities.append(activity)
 
 
 class Watches:
@@ -83,7 +83,7 @@ def watching(kubeconfig: Path, namespace: str) -> Iterator[Recorder]:
         stop, loop = asyncio.Event(), asyncio.get_running_loop()
         stops.append(lambda: loop.call_soon_threadsafe(stop.set))
         made = await connection(kubeconfig, None, token_interval=60)
-        await watch(made, KINDS.watched, [namespace], SETTINGS, feed=recorder, stop=stop)
+        await watch(made, KINDS.watched, [namespace], SETTINGS, sink=recorder, stop=stop)
 
     with ThreadPoolExecutor(1) as thread:
         ended = thread.submit(asyncio.run, body())
@@ -128,7 +128,7 @@ def test_each_watch_goes_on_where_the_list_or_the_watch_before_it_ended(
 
         elsewhere = create(api, make_namespace())
         eventually(lambda: watches.versions()[-1] >= elsewhere, "a later version is carried over")
-        assert Activity.BOOKMARK in recorder.signs
+        assert Activity.BOOKMARK in recorder.activities
         assert max(version for _, version in recorder.events) < elsewhere, "no event told it: a bookmark did"
     assert watches.versions() == sorted(watches.versions())
     assert [verb for verb, _ in watches.requests()].count("list") == 1

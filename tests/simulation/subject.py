@@ -117,7 +117,7 @@ class Subject:
             raise self._task.exception()  # type: ignore[misc]
 
     def attends(self, place: Place) -> str | None:
-        """Return how the operator attends to a WebApp: queued, in hand, or by a timer; None if it does not."""
+        """Return how the operator attends to a WebApp: queued, processing, or by a timer; None if it does not."""
         if self.loop is None:
             return "the operator is not running"
         key, queue = Key(*place), self.loop._queue
@@ -126,10 +126,10 @@ class Subject:
                 return "nothing is reconciled before the first sweep"
         elif key in self.loop._waiting._keys:
             return "waits until its namespace is listed"
-        if any(key in lane for lane in queue._lanes.values()) or key in queue._again:
+        if any(key in lane for lane in queue._lanes.values()) or key in queue._dirty:
             return "queued"
-        if key in queue._in_hand:
-            return "in hand"
+        if key in queue._processing:
+            return "processing"
         return "has a timer" if key in queue._delayed else None
 
     def tables(self) -> Iterator[tuple[str, Any]]:

@@ -32,11 +32,11 @@ class WatchFailed(Exception):
 class Connection:
     """One open watch: what it has not delivered yet, and whether it still delivers."""
 
-    def __init__(self, watches: "Watches", kind: Kind, namespace: str | None, since: int, feed: EventSink) -> None:
+    def __init__(self, watches: "Watches", kind: Kind, namespace: str | None, since: int, sink: EventSink) -> None:
         self._watches = watches
         self._cluster = watches.cluster
         self._chance = watches.chance
-        self.kind, self.namespace, self._feed = kind, namespace, feed
+        self.kind, self.namespace, self._sink = kind, namespace, sink
         self.since = since
         """The version from which a next connection goes on: that of the last event that was delivered."""
         self._read = since
@@ -97,10 +97,12 @@ class Connection:
             if self.silent:
                 continue
             self.since, self.heard = version, now
-            self._feed.alive(self.kind, self.namespace, Activity.BOOKMARK if thing is None else Activity.HEARD)
+            self._sink.watch_activity(
+                self.kind, self.namespace, Activity.BOOKMARK if thing is None else Activity.RECEIVED
+            )
             if thing is not None:
                 self._watches.handed_over(self.kind, change, thing)
-                self._feed.event(self.kind, change, thing)
+                self._sink.event(self.kind, change, thing)
         self._arm()
 
 
@@ -140,14 +142,14 @@ class Watches:
         usual = self.chance.delay(0.001, self._slowest, f"watch {plural}")
         return usual + self.lag.get(plural, 0.0)
 
-    async def run(self, feed: EventSink, stop: asyncio.Event) -> None:
+    async def run(self, sink: EventSink, stop: asyncio.Event) -> None:
         """Run all watches until the event is set.
 
         Raises:
             WatchFailed: what ended one of them.
         """
         tasks = [
-            asyncio.create_task(self._watch(kind, scope, feed), name=f"watch {kind.plural} {scope or ''}")
+            asyncio.create_task(self._watch(kind, scope, sink), name=f"watch {kind.plural} {scope or ''}")
             for kind, scope in self._scopes
         ]
         stopping = asyncio.create_task(stop.wait(), name="stop of the watches")
@@ -163,7 +165,7 @@ class Watches:
             for task in (stopping, *tasks):
                 task.cancel()
             for key, connection in list(self.connections.items()):
-                if connection._feed is feed:
+                if connection._sink is sink:
                     connection.end("closed")
                     del self.connections[key]
                     self.ended_at[key] = self.cluster.clock()
@@ -194,22 +196,22 @@ class Watches:
             if plural in ("", of):
                 connection.read()
 
-    async def _watch(self, kind: Kind, namespace: str | None, feed: EventSink) -> None:
+    async def _watch(self, kind: Kind, namespace: str | None, sink: EventSink) -> None:
         opened_at = -_REOPEN_SECONDS
         while True:
-            version = await self._list(kind, namespace, feed)
+            version = await self._list(kind, namespace, sink)
             listed = True
             while True:
                 await asyncio.sleep(max(0.0, opened_at + _REOPEN_SECONDS - self.cluster.clock()))
                 opened_at = self.cluster.clock()
-                if not await self._opened(kind, namespace, feed):
+                if not await self._opened(kind, namespace, sink):
                     continue
-                connection = Connection(self, kind, namespace, version, feed)
+                connection = Connection(self, kind, namespace, version, sink)
                 self.connections[kind.plural, namespace] = connection
-                feed.alive(kind, namespace, Activity.OPENED)
+                sink.watch_activity(kind, namespace, Activity.OPENED)
                 if listed:
                     self.started_over((kind.plural, namespace))
-                    feed.started_over(kind, namespace)
+                    sink.watch_started(kind, namespace)
                     listed = False
                 connection.silent = self._meets("silent watch", kind, namespace)
                 connection.read()
@@ -221,20 +223,20 @@ class Watches:
                     self.cluster.trace.add(f"watch {kind.plural} {namespace or ''}: 410")
                     break
 
-    async def _list(self, kind: Kind, namespace: str | None, feed: EventSink) -> int:
+    async def _list(self, kind: Kind, namespace: str | None, sink: EventSink) -> int:
         delays = self._backoff()
         while True:
             await asyncio.sleep(self.chance.delay(0.001, self._slowest, f"list {kind.plural}"))
             if self._refuses(kind, namespace, "list"):
-                feed.alive(kind, namespace, Activity.FAILED)
+                sink.watch_activity(kind, namespace, Activity.FAILED)
                 await asyncio.sleep(next(delays))
                 continue
             version: int = self.cluster.api.version
             await asyncio.sleep(self.chance.delay(0.001, self._slowest, f"listed {kind.plural}"))
-            feed.alive(kind, namespace, Activity.LISTED)
+            sink.watch_activity(kind, namespace, Activity.LISTED)
             return version
 
-    async def _opened(self, kind: Kind, namespace: str | None, feed: EventSink) -> bool:
+    async def _opened(self, kind: Kind, namespace: str | None, sink: EventSink) -> bool:
         delays = self._backoff()
         while True:
             await asyncio.sleep(self.chance.delay(0.001, self._slowest, f"open {kind.plural}"))
@@ -243,7 +245,7 @@ class Watches:
                 return False
             if not self._refuses(kind, namespace, "watch"):
                 return True
-            feed.alive(kind, namespace, Activity.FAILED)
+            sink.watch_activity(kind, namespace, Activity.FAILED)
             await asyncio.sleep(next(delays))
 
     async def _stream(self, connection: Connection) -> str:

@@ -79,10 +79,10 @@ def during(
     `runs` are the kinds whose watches start in each run of Kopf but the last; each of these runs ends by itself.
     """
 
-    async def watches(feed: EventSink, stop: asyncio.Event) -> None:
+    async def watches(sink: EventSink, stop: asyncio.Event) -> None:
         kinds = runs.pop(0) if runs else KINDS.watched
         for kind in kinds:
-            feed.started_over(kind, None)
+            sink.watch_started(kind, None)
         if kinds == KINDS.watched:
             await stop.wait()
 

@@ -133,8 +133,8 @@ class ModelBench:
             watched = [each for each in listed if kind is WEBAPP or each.label is not None]
             for each in watched:
                 self.store.observe(each)
-            relist = self.store.begin_sweep(kind, None)
-            self.store.end_sweep(relist, self.api.version, [Key(each.namespace, each.name) for each in watched])
+            relist = self.store.begin_relist(kind, None)
+            self.store.end_relist(relist, self.api.version, [Key(each.namespace, each.name) for each in watched])
 
     def objects(self) -> dict[str, Any]:
         """Every object on the server, without those of the cluster itself."""

@@ -42,7 +42,7 @@ def test_the_environment_where_the_command_line_is_silent() -> None:
 @pytest.mark.parametrize(
     ("arguments", "environment", "named"),
     [
-        (["--namespace", "Shop"], {}, "'Shop' is no namespace's name"),
+        (["--namespace", "Shop"], {}, "'Shop' is not a valid namespace name"),
         ([], {"COXSWAIN_NAMESPACES": "a b"}, "COXSWAIN_NAMESPACES"),
         (["--listen", "8080"], {}, "HOST:PORT"),
         (["--resync-interval", "0"], {}, "seconds from 1 to 86400"),

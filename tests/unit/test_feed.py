@@ -35,21 +35,21 @@ class Taken:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.versions: list[int] = []
-        self.signs: list[Activity] = []
-        self.crossing = EventBridge(
-            loop, WORKLOAD.projector, event=self._event, started_over=lambda *_: None, alive=self._alive
+        self.activities: list[Activity] = []
+        self.bridge = EventBridge(
+            loop, WORKLOAD.projector, event=self._event, watch_started=lambda *_: None, watch_activity=self._alive
         )
 
     def _event(self, _: EventBridge, observed: Projection, __: bool) -> None:
         self.versions.append(observed.version)
 
-    def _alive(self, _: EventBridge, __: Kind, ___: str | None, sign: Activity) -> None:
-        self.signs.append(sign)
+    def _alive(self, _: EventBridge, __: Kind, ___: str | None, activity: Activity) -> None:
+        self.activities.append(activity)
 
 
-def bring(crossing: EventBridge, versions: range) -> None:
+def bring(bridge: EventBridge, versions: range) -> None:
     for version in versions:
-        crossing.event(WEBAPP, "MODIFIED", raw_webapp(version=version))
+        bridge.event(WEBAPP, "MODIFIED", raw_webapp(version=version))
 
 
 def run_once(loop: asyncio.AbstractEventLoop) -> None:
@@ -68,9 +68,11 @@ def test_one_that_fails_holds_up_no_other() -> None:
 
     try:
         taken = Taken(loop)
-        crossing = EventBridge(loop, WORKLOAD.projector, event=taken._event, started_over=fail, alive=taken._alive)
-        crossing.started_over(WEBAPP, None)
-        bring(crossing, range(1, 3))
+        bridge = EventBridge(
+            loop, WORKLOAD.projector, event=taken._event, watch_started=fail, watch_activity=taken._alive
+        )
+        bridge.watch_started(WEBAPP, None)
+        bring(bridge, range(1, 3))
         run_once(loop)
         assert (taken.versions, failures) == ([1, 2], ["a defect"])
     finally:
@@ -81,11 +83,11 @@ def test_all_that_comes_while_the_loop_sleeps_wakes_it_once() -> None:
     loop = Wakes()
     try:
         taken = Taken(loop)
-        bring(taken.crossing, range(1, 51))
-        taken.crossing.alive(WEBAPP, None, Activity.BOOKMARK)
+        bring(taken.bridge, range(1, 51))
+        taken.bridge.watch_activity(WEBAPP, None, Activity.BOOKMARK)
         run_once(loop)
-        assert (taken.versions, taken.signs, loop.woken) == (list(range(1, 51)), [Activity.BOOKMARK], 1)
-        bring(taken.crossing, range(51, 53))
+        assert (taken.versions, taken.activities, loop.woken) == (list(range(1, 51)), [Activity.BOOKMARK], 1)
+        bring(taken.bridge, range(51, 53))
         run_once(loop)
         assert (taken.versions[50:], loop.woken) == ([51, 52], 2)
     finally:
@@ -96,7 +98,7 @@ def test_nothing_is_left_behind_while_both_threads_run() -> None:
     loop = Wakes()
     try:
         taken, count = Taken(loop), 5000
-        thread = threading.Thread(target=bring, args=(taken.crossing, range(1, count + 1)))
+        thread = threading.Thread(target=bring, args=(taken.bridge, range(1, count + 1)))
 
         async def all_taken() -> None:
             thread.start()
@@ -120,13 +122,13 @@ def test_what_comes_when_all_has_just_been_taken_wakes_the_loop_again() -> None:
         def __bool__(self) -> bool:
             found = len(self) > 0
             if not found and loop.woken == 1:
-                bring(taken.crossing, range(2, 3))
+                bring(taken.bridge, range(2, 3))
             return found
 
     try:
         taken = Taken(loop)
-        taken.crossing._waiting = Late()
-        bring(taken.crossing, range(1, 2))
+        taken.bridge._waiting = Late()
+        bring(taken.bridge, range(1, 2))
         run_once(loop)
         assert (taken.versions, loop.woken) == ([1, 2], 2)
     finally:
@@ -137,7 +139,7 @@ def test_a_loop_that_is_closed_is_left_alone() -> None:
     loop = Wakes()
     taken = Taken(loop)
     loop.close()
-    bring(taken.crossing, range(1, 3))
+    bring(taken.bridge, range(1, 3))
     assert (taken.versions, loop.woken) == ([], 0)
 
 
@@ -152,7 +154,7 @@ def test_a_loop_that_is_closed_in_that_very_moment_is_no_error() -> None:
     taken = Taken(loop)
     asyncio.SelectorEventLoop.close(loop)
     loop._closed = True  # type: ignore[attr-defined]
-    bring(taken.crossing, range(1, 3))
+    bring(taken.bridge, range(1, 3))
     assert (taken.versions, loop.woken) == ([], 1)
 
 
@@ -164,8 +166,8 @@ def test_an_event_that_cannot_be_read_is_skipped_and_the_next_is_taken(odd: Any,
     loop = Wakes()
     try:
         taken = Taken(loop)
-        taken.crossing.event(WEBAPP, change, odd)
-        bring(taken.crossing, range(2, 3))
+        taken.bridge.event(WEBAPP, change, odd)
+        bring(taken.bridge, range(2, 3))
         run_once(loop)
         assert taken.versions == [2]
     finally:
@@ -176,16 +178,16 @@ def test_the_deletion_of_an_object_that_cannot_be_read_is_taken() -> None:
     loop = Wakes()
     try:
         gone: list[tuple[str, bool]] = []
-        crossing = EventBridge(
+        bridge = EventBridge(
             loop,
             WORKLOAD.projector,
             event=lambda _, observed, is_gone: gone.append((observed.name, is_gone)),
-            started_over=lambda *_: None,
-            alive=lambda *_: None,
+            watch_started=lambda *_: None,
+            watch_activity=lambda *_: None,
         )
         raw = raw_webapp(version=7)
         raw["metadata"]["managedFields"] = raw["metadata"]["labels"] = 7
-        crossing.event(SERVICE, "DELETED", raw)
+        bridge.event(SERVICE, "DELETED", raw)
         run_once(loop)
         assert gone == [("web", True)]
     finally:

@@ -76,9 +76,9 @@ def test_a_retry_that_failed_is_no_end_of_an_outage(monkeypatch: pytest.MonkeyPa
         for key in keys:
             loop._failed(key, Unreachable("reset"))
         loop._follow_up(keys[0], Outcome(failed=Unreachable("reset")))
-        assert (len(loop._queue), loop._outage.scout) == (0, keys[1])
+        assert (len(loop._queue), loop._recovery_probe.candidate) == (0, keys[1])
         loop._follow_up(keys[1], Outcome())
-        assert (len(loop._queue), loop._outage.scout) == (4, None)
+        assert (len(loop._queue), loop._recovery_probe.candidate) == (4, None)
 
     during(monkeypatch, Scripted({}), body, settings=Settings(queue=QueueSettings(retry_delay=30)))
 
@@ -154,9 +154,9 @@ def test_the_end_comes_in_time_and_between_writes_if_it_can(monkeypatch: pytest.
 
 
 def test_watches_that_do_not_end_hold_nothing_up() -> None:
-    async def stuck(feed: EventSink, _: asyncio.Event) -> None:
+    async def stuck(bridge: EventSink, _: asyncio.Event) -> None:
         for kind in KINDS.watched:
-            feed.started_over(kind, None)
+            bridge.watch_started(kind, None)
         await asyncio.sleep(3)
 
     async def whole() -> None:
@@ -187,11 +187,11 @@ def test_news_of_a_child_does_not_wait_for_all_who_wait_for_their_beginning(monk
         loop._queue.add(POISON)
         while not reconciler.asked:
             await asyncio.sleep(0.01)
-        feed = loop._feed
-        assert feed is not None
+        bridge = loop._bridge
+        assert bridge is not None
         for name in names:
-            loop._take(feed, observed_webapp(name), False)
-        loop._take(feed, observed_child(SERVICE), False)
+            loop._handle_event(bridge, observed_webapp(name), False)
+        loop._handle_event(bridge, observed_child(SERVICE), False)
         go.set()
         while len(reconciler.asked) < 5:
             await asyncio.sleep(0.01)
@@ -209,7 +209,7 @@ def test_history_that_runs_backwards_drops_everything_and_watches_anew(monkeypat
         while loop._store.parents() or loop.missing:
             await asyncio.sleep(0.01)
         assert len(loop._queue) == 0
-        assert loop._store.begin_sweep(WEBAPP, None).newest_before == 10
+        assert loop._store.begin_relist(WEBAPP, None).newest_before == 10
         assert reconciler.started_over
         # It began in the history that has ended.
         assert reconciler.forgotten == [WEB]
@@ -262,8 +262,8 @@ def test_a_watch_that_starts_over_makes_every_webapp_doubtful(monkeypatch: pytes
 
     async def body(loop: Manager[WebApp]) -> None:
         before = reconciler.doubted
-        assert loop._feed is not None
-        loop._feed.started_over(SERVICE, None)
+        assert loop._bridge is not None
+        loop._bridge.watch_started(SERVICE, None)
         async with asyncio.timeout(10):
             while reconciler.doubted == before:
                 await asyncio.sleep(0)

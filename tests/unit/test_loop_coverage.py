@@ -43,14 +43,14 @@ def during_two(
     settings: Settings,
 ) -> None:
     """Run a test while the watches of a run, and those of b are refused."""
-    feeds: list[EventSink] = []
+    sinks: list[EventSink] = []
     client = Two()
 
-    async def watches(feed: EventSink, stop: asyncio.Event) -> None:
-        feeds.append(feed)
+    async def watches(sink: EventSink, stop: asyncio.Event) -> None:
+        sinks.append(sink)
         for kind in KINDS.watched:
-            feed.started_over(kind, "a")
-            feed.alive(kind, "b", Activity.FAILED)
+            sink.watch_started(kind, "a")
+            sink.watch_activity(kind, "b", Activity.FAILED)
         await stop.wait()
 
     async def whole() -> None:
@@ -61,7 +61,7 @@ def during_two(
         async with asyncio.timeout(20):
             while not loop.ready:
                 await asyncio.sleep(0.01)
-            await body(loop, client, feeds[0])
+            await body(loop, client, sinks[0])
         stop.set()
         await running
 
@@ -72,7 +72,7 @@ def test_a_namespace_that_is_forbidden_stops_no_other(monkeypatch: pytest.Monkey
     """K5: nothing in a was reconciled, and readiness did not say why."""
     reconciler = Scripted({})
 
-    async def body(loop: Manager[WebApp], client: Two, feed: EventSink) -> None:
+    async def body(loop: Manager[WebApp], client: Two, sink: EventSink) -> None:
         while reconciler.asked != [Key("a", "web")]:
             await asyncio.sleep(0.01)
         assert "webapps of b can't be listed: 403 Forbidden: its RoleBinding is gone" in loop.missing
@@ -84,8 +84,8 @@ def test_a_namespace_that_is_forbidden_stops_no_other(monkeypatch: pytest.Monkey
             await asyncio.sleep(0.01)
         client.forbidden.clear()
         for kind in KINDS.watched:
-            feed.alive(kind, "b", Activity.OPENED)
-            feed.started_over(kind, "b")
+            sink.watch_activity(kind, "b", Activity.OPENED)
+            sink.watch_started(kind, "b")
         # What b's keys were taken for is not forgotten.
         while len(reconciler.asked) < 8:
             await asyncio.sleep(0.01)
@@ -102,8 +102,8 @@ AUTOSCALERS = (HORIZONTAL_POD_AUTOSCALER, None)
 
 async def reconciled_without_autoscalers(loop: Manager[WebApp], reconciler: Scripted) -> None:
     """Refuse the watch of autoscalers, and wait until the WebApp is reconciled."""
-    assert loop._feed is not None
-    loop._take_sign(loop._feed, *AUTOSCALERS, Activity.FAILED)
+    assert loop._bridge is not None
+    loop._handle_activity(loop._bridge, *AUTOSCALERS, Activity.FAILED)
     assert loop.is_doubtful(HORIZONTAL_POD_AUTOSCALER, "shop")
     loop._queue.add(WEB)
     while reconciler.asked != [WEB]:
@@ -119,12 +119,12 @@ def test_a_webapp_that_was_reconciled_without_its_autoscalers_is_looked_at_again
     async def body(loop: Manager[WebApp]) -> None:
         assert not loop.is_doubtful(HORIZONTAL_POD_AUTOSCALER, "shop")
         await reconciled_without_autoscalers(loop, reconciler)
-        assert loop._feed is not None
-        loop._take_sign(loop._feed, *AUTOSCALERS, Activity.OPENED)
+        assert loop._bridge is not None
+        loop._handle_activity(loop._bridge, *AUTOSCALERS, Activity.OPENED)
         while reconciler.asked != [WEB, WEB]:
             await asyncio.sleep(0.01)
         assert not loop.is_doubtful(HORIZONTAL_POD_AUTOSCALER, "shop")
-        monkeypatch.setattr(loop._progress, "is_silent", lambda asked: asked == AUTOSCALERS)
+        monkeypatch.setattr(loop._liveness, "is_silent", lambda asked: asked == AUTOSCALERS)
         assert loop.is_doubtful(HORIZONTAL_POD_AUTOSCALER, "shop")
 
     during(monkeypatch, reconciler, body)
@@ -144,8 +144,8 @@ def test_a_webapp_whose_autoscalers_become_known_during_its_reconcile_is_looked_
 
     async def body(loop: Manager[WebApp]) -> None:
         await reconciled_without_autoscalers(loop, reconciler)
-        assert loop._feed is not None
-        loop._take_sign(loop._feed, *AUTOSCALERS, Activity.OPENED)
+        assert loop._bridge is not None
+        loop._handle_activity(loop._bridge, *AUTOSCALERS, Activity.OPENED)
         while loop.is_doubtful(HORIZONTAL_POD_AUTOSCALER, "shop"):
             await asyncio.sleep(0.01)
         known.set()
@@ -158,14 +158,14 @@ def test_a_webapp_whose_autoscalers_become_known_during_its_reconcile_is_looked_
 
 def test_late_news_after_a_history_reset_does_not_reach_the_store(monkeypatch: pytest.MonkeyPatch) -> None:
     async def body(loop: Manager[WebApp]) -> None:
-        late = loop._feed
+        late = loop._bridge
         assert late is not None
         listed = loop._client.listed  # type: ignore[attr-defined]
         loop._start_over(HistoryReset("restored"))
-        loop._take(late, observed_webapp(version=500), False)
-        loop._take_start(late, WEBAPP, None)
-        loop._take_sign(late, WEBAPP, None, Activity.FAILED)
-        loop._take_sign(late, WEBAPP, None, Activity.OPENED)
+        loop._handle_event(late, observed_webapp(version=500), False)
+        loop._handle_watch_started(late, WEBAPP, None)
+        loop._handle_activity(late, WEBAPP, None, Activity.FAILED)
+        loop._handle_activity(late, WEBAPP, None, Activity.OPENED)
         await asyncio.sleep(0.1)
         assert loop._store.parents() == []
         assert loop._client.listed == listed  # type: ignore[attr-defined]
@@ -181,21 +181,21 @@ def test_when_a_watch_opens_again_what_waits_is_tried_and_the_webapps_are_listed
     reconciler = Scripted({WEB: lambda: raising(Unreachable("reset"))})
 
     async def body(loop: Manager[WebApp]) -> None:
-        feed = loop._feed
-        assert feed is not None
+        bridge = loop._bridge
+        assert bridge is not None
         loop._queue.add(WEB)
         while loop._queue.failures(WEB) != 1:
             await asyncio.sleep(0.01)
         listed = loop._client.listed  # type: ignore[attr-defined]
-        loop._take_sign(feed, WEBAPP, None, Activity.OPENED)
+        loop._handle_activity(bridge, WEBAPP, None, Activity.OPENED)
         await asyncio.sleep(0.1)
         assert (len(reconciler.asked), loop._client.listed) == (1, listed)  # type: ignore[attr-defined]
-        loop._take_sign(feed, WEBAPP, None, Activity.FAILED)
-        loop._take_sign(feed, WEBAPP, None, Activity.OPENED)
+        loop._handle_activity(bridge, WEBAPP, None, Activity.FAILED)
+        loop._handle_activity(bridge, WEBAPP, None, Activity.OPENED)
         while len(reconciler.asked) < 2 or loop._client.listed < listed + 1:  # type: ignore[attr-defined]
             await asyncio.sleep(0.01)
-        loop._take_sign(feed, SERVICE, None, Activity.FAILED)
-        loop._take_sign(feed, SERVICE, None, Activity.OPENED)
+        loop._handle_activity(bridge, SERVICE, None, Activity.FAILED)
+        loop._handle_activity(bridge, SERVICE, None, Activity.OPENED)
         while len(reconciler.asked) < 3:
             await asyncio.sleep(0.01)
         assert loop._client.listed == listed + 1  # type: ignore[attr-defined]

@@ -14,12 +14,12 @@ from unit.sweeps import WEB, Bench, during
 def test_nothing_is_swept_before_its_watch_runs() -> None:
     async def body(bench: Bench) -> None:
         for kind in KINDS.watched[1:]:
-            bench.resync.sweep_soon(kind, None)
+            bench.resync.relist_soon(kind, None)
         await bench.listed(len(KINDS.watched) - 1)
         assert WEBAPP not in bench.client.listed
         assert bench.unlisted == ["webapps"]
         assert not bench.resync.complete.is_set()
-        bench.resync.sweep_soon(WEBAPP, None)
+        bench.resync.relist_soon(WEBAPP, None)
         async with asyncio.timeout(10):
             await bench.resync.complete.wait()
         assert bench.found == [WEB]
@@ -30,10 +30,10 @@ def test_nothing_is_swept_before_its_watch_runs() -> None:
 
 def test_a_watch_that_starts_over_is_swept_again_and_what_vanished_is_noticed() -> None:
     async def body(bench: Bench) -> None:
-        bench.resync.sweep_soon(WEBAPP, None)
+        bench.resync.relist_soon(WEBAPP, None)
         await bench.listed(1)
         bench.client.webapps, bench.client.version = [], 200
-        bench.resync.sweep_soon(WEBAPP, None)
+        bench.resync.relist_soon(WEBAPP, None)
         await bench.listed(2)
         assert bench.store.parents() == []
         assert bench.found == [WEB, WEB]
@@ -44,7 +44,7 @@ def test_a_watch_that_starts_over_is_swept_again_and_what_vanished_is_noticed() 
 def test_it_is_swept_again_when_it_is_time_by_one_list() -> None:
     async def body(bench: Bench) -> None:
         clock = asyncio.get_running_loop().time
-        bench.resync.sweep_soon(WEBAPP, None)
+        bench.resync.relist_soon(WEBAPP, None)
         await bench.listed(1)
         begun = clock()
         await bench.listed(4)
@@ -63,7 +63,7 @@ def test_each_interval_has_one_resync_however_many_sweeps_there_are(namespaces: 
         begun = clock()
         while clock() - begun < 1.05:
             for namespace in namespaces:
-                bench.resync.sweep_soon(WEBAPP, namespace)
+                bench.resync.relist_soon(WEBAPP, namespace)
             await asyncio.sleep(0.05)
         passed = (clock() - begun) / 0.2
         assert passed / 1.1 - 1 <= bench.resynced <= passed / 0.9
@@ -74,12 +74,12 @@ def test_each_interval_has_one_resync_however_many_sweeps_there_are(namespaces: 
 
 def test_a_relist_does_not_put_off_the_sweep_that_it_will_be_time_for() -> None:
     async def body(bench: Bench) -> None:
-        bench.resync.sweep_soon(WEBAPP, None)
+        bench.resync.relist_soon(WEBAPP, None)
         await bench.listed(1)
         clock = asyncio.get_running_loop().time
         begun, relists = clock(), 0
         while clock() - begun < 0.7:
-            bench.resync.sweep_soon(WEBAPP, None)
+            bench.resync.relist_soon(WEBAPP, None)
             relists += 1
             await asyncio.sleep(0.1)
         assert len(bench.client.listed) > 1 + relists
@@ -90,10 +90,10 @@ def test_a_relist_does_not_put_off_the_sweep_that_it_will_be_time_for() -> None:
 def test_what_is_wanted_during_a_sweep_is_swept_once_more() -> None:
     async def body(bench: Bench) -> None:
         bench.client.gate.clear()
-        bench.resync.sweep_soon(WEBAPP, None)
+        bench.resync.relist_soon(WEBAPP, None)
         await bench.listed(1)
-        bench.resync.sweep_soon(WEBAPP, None)
-        bench.resync.sweep_soon(WEBAPP, None)
+        bench.resync.relist_soon(WEBAPP, None)
+        bench.resync.relist_soon(WEBAPP, None)
         bench.client.gate.set()
         await bench.listed(2)
         await asyncio.sleep(0)
@@ -108,13 +108,13 @@ def test_pages_that_expired_are_asked_for_again_at_once_but_not_for_ever(
     async def body(bench: Bench) -> None:
         bench.client.failure = Refused(410, {"reason": "Expired"})
         bench.client.failures = 3
-        bench.resync.sweep_soon(WEBAPP, None)
+        bench.resync.relist_soon(WEBAPP, None)
         await bench.listed(4)
         assert "webapps" not in bench.unlisted
         assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
         monkeypatch.setattr(module, "_RETRY_SECONDS", 0.01)
         bench.client.failures = 5
-        bench.resync.sweep_soon(WEBAPP, None)
+        bench.resync.relist_soon(WEBAPP, None)
         await bench.listed(10)
         assert sum(record.levelno == logging.WARNING for record in caplog.records) == 2
 
@@ -129,7 +129,7 @@ def test_a_list_is_not_tried_before_the_server_wants_to_be_asked(monkeypatch: py
         bench.client.failure = Refused(503, {}, retry_after="0.5")
         bench.client.failures = 1
         begun = clock()
-        bench.resync.sweep_soon(WEBAPP, None)
+        bench.resync.relist_soon(WEBAPP, None)
         await bench.listed(2)
         assert clock() - begun >= 0.5
 
@@ -141,7 +141,7 @@ def test_a_failed_list_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
 
     async def body(bench: Bench) -> None:
         bench.client.failures = 2
-        bench.resync.sweep_soon(WEBAPP, None)
+        bench.resync.relist_soon(WEBAPP, None)
         await bench.listed(3)
         assert "webapps" not in bench.unlisted
 
@@ -151,15 +151,15 @@ def test_a_failed_list_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_sweep_that_history_overtakes_counts_for_nothing() -> None:
     async def body(bench: Bench) -> None:
         bench.client.gate.clear()
-        bench.resync.sweep_soon(WEBAPP, None)
+        bench.resync.relist_soon(WEBAPP, None)
         await bench.listed(1)
         bench.resync.start_over()
         bench.client.gate.set()
-        bench.resync.sweep_soon(KINDS.watched[1], None)
+        bench.resync.relist_soon(KINDS.watched[1], None)
         await bench.listed(2)
         assert "webapps" in bench.unlisted
         assert bench.store.parents() == []
-        bench.resync.sweep_soon(WEBAPP, None)
+        bench.resync.relist_soon(WEBAPP, None)
         await bench.listed(3)
         assert "webapps" not in bench.unlisted
 
@@ -168,16 +168,16 @@ def test_a_sweep_that_history_overtakes_counts_for_nothing() -> None:
 
 def test_a_list_from_the_past_is_told_and_nothing_counts_as_swept() -> None:
     async def body(bench: Bench) -> None:
-        bench.resync.sweep_soon(WEBAPP, None)
+        bench.resync.relist_soon(WEBAPP, None)
         await bench.listed(1)
         bench.client.version = 5
-        bench.resync.sweep_soon(WEBAPP, None)
+        bench.resync.relist_soon(WEBAPP, None)
         await bench.listed(2)
         assert len(bench.resets) == 1
         bench.store.clear()
         bench.resync.start_over()
         assert not bench.resync.complete.is_set()
-        bench.resync.sweep_soon(WEBAPP, None)
+        bench.resync.relist_soon(WEBAPP, None)
         await bench.listed(3)
         assert "webapps" not in bench.unlisted
 

@@ -21,7 +21,7 @@ def test_what_a_page_brought_is_looked_at_even_if_a_later_page_fails(monkeypatch
     async def body(bench: Bench) -> None:
         bench.client.webapps = [raw_webapp("first", version=10), raw_webapp("second", version=11, uid="uid-2")]
         bench.client.failing_pages = 1
-        bench.resync.sweep_soon(WEBAPP, None)
+        bench.resync.relist_soon(WEBAPP, None)
         await bench.swept(WEBAPP)
         assert sorted(key.name for key in bench.found) == ["first", "second"]
 
@@ -39,7 +39,7 @@ def test_an_object_that_cannot_be_read_is_skipped_and_told(caplog: pytest.LogCap
         before = unreadable()
         bench.client.services = [raw_webapp("before"), odd, raw_webapp("after")]
         bench.store.observe(observed_child(SERVICE, "odd", version=11))
-        bench.resync.sweep_soon(SERVICE, None)
+        bench.resync.relist_soon(SERVICE, None)
         await bench.swept(SERVICE)
         assert all(bench.store.get(SERVICE, Key("shop", name)) is not None for name in ("before", "after"))
         assert unreadable() == before + 1
@@ -62,7 +62,7 @@ def test_an_answer_that_is_no_list_is_a_failure(monkeypatch: pytest.MonkeyPatch,
 
     async def body(bench: Bench) -> None:
         bench.client.first = [answer]
-        bench.resync.sweep_soon(WEBAPP, None)
+        bench.resync.relist_soon(WEBAPP, None)
         await bench.swept(WEBAPP)
         assert len(bench.client.listed) == 2
 
@@ -75,9 +75,9 @@ def test_whatever_fails_in_one_sweep_ends_no_other(monkeypatch: pytest.MonkeyPat
 
     async def body(bench: Bench) -> None:
         bench.client.failure, bench.client.failures = error, 2
-        bench.resync.sweep_soon(WEBAPP, None)
+        bench.resync.relist_soon(WEBAPP, None)
         await bench.swept(WEBAPP)
-        bench.resync.sweep_soon(SERVICE, None)
+        bench.resync.relist_soon(SERVICE, None)
         await bench.swept(SERVICE)
 
     during(body)
@@ -87,16 +87,16 @@ def test_a_scope_whose_watch_is_refused_is_asked_for_the_reason_and_not_swept() 
     async def body(bench: Bench) -> None:
         scope = (WEBAPP, None)
         bench.client.failure, bench.client.failures = Refused(403, {"message": "no right"}), 1
-        bench.resync.ask_why(scope)
+        bench.resync.diagnose(scope)
         await bench.listed(1)
         assert bench.resync.coverage.missing()[scope] == "webapps can't be listed: 403 : no right"
-        bench.resync.ask_why(scope)
+        bench.resync.diagnose(scope)
         await asyncio.sleep(0.05)
         assert len(bench.client.listed) == 1, "asked once in ten seconds"
-        bench.resync.sweep_soon(WEBAPP, None)
+        bench.resync.relist_soon(WEBAPP, None)
         await bench.swept(WEBAPP)
         assert bench.resync.coverage.missing()[scope] == "webapps not watched yet"
-        bench.resync.ask_why(scope)
+        bench.resync.diagnose(scope)
         await asyncio.sleep(0.05)
         assert len(bench.client.listed) == 2, "nothing to ask: it was listed"
 

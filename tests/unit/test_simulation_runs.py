@@ -117,7 +117,7 @@ def test_an_operator_that_ends_is_noticed(monkeypatch: pytest.MonkeyPatch) -> No
     async def fails(*_: Any) -> Any:
         raise OSError("the end")
 
-    monkeypatch.setattr(WorkQueue, "take", fails)
+    monkeypatch.setattr(WorkQueue, "get", fails)
     broken(play(script(CREATE)), "the operator runs")
 
 

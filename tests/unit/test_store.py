@@ -122,33 +122,33 @@ def test_an_answer_after_the_deleted_of_what_was_never_known() -> None:
 def test_a_page_of_a_list_after_the_deleted() -> None:
     store = Store(WEBAPP)
     store.observe(observed_child(version=10))
-    sweep = store.begin_sweep(DEPLOYMENT, None)
+    sweep = store.begin_relist(DEPLOYMENT, None)
     store.forget(DEPLOYMENT, WEB, 25)
     store.observe(observed_child(version=10))
-    store.end_sweep(sweep, 20, [WEB])
+    store.end_relist(sweep, 20, [WEB])
     assert store.get(DEPLOYMENT, WEB) is None
 
 
 def test_a_sweep_removes_what_it_did_not_find() -> None:
     store = Store(WEBAPP)
     store.observe(observed_child(version=10))
-    assert store.end_sweep(store.begin_sweep(DEPLOYMENT, None), 20, []) == {WEB}
+    assert store.end_relist(store.begin_relist(DEPLOYMENT, None), 20, []) == {WEB}
     assert store.observe(observed_child(version=15)) == set()
     assert store.get(DEPLOYMENT, WEB) is None
 
 
 def test_a_sweep_keeps_what_came_after_its_list() -> None:
     store = Store(WEBAPP)
-    sweep = store.begin_sweep(DEPLOYMENT, None)
+    sweep = store.begin_relist(DEPLOYMENT, None)
     store.observe(observed_child(version=30))
-    store.end_sweep(sweep, 20, [])
+    store.end_relist(sweep, 20, [])
     assert store.get(DEPLOYMENT, WEB) is not None
 
 
 def test_a_sweep_of_one_namespace_leaves_the_others() -> None:
     store = Store(WEBAPP)
     store.observe(observed_child(version=10))
-    store.end_sweep(store.begin_sweep(DEPLOYMENT, "elsewhere"), 20, [])
+    store.end_relist(store.begin_relist(DEPLOYMENT, "elsewhere"), 20, [])
     assert store.get(DEPLOYMENT, WEB) is not None
 
 
@@ -156,13 +156,13 @@ def test_a_list_older_than_the_store_means_that_history_was_reset() -> None:
     store = Store(WEBAPP)
     store.observe(observed_child(version=50))
     with pytest.raises(HistoryReset):
-        store.end_sweep(store.begin_sweep(DEPLOYMENT, None), 40, [WEB])
+        store.end_relist(store.begin_relist(DEPLOYMENT, None), 40, [WEB])
 
 
 def test_a_list_that_has_caught_up_shows_by_an_older_object_that_history_was_reset() -> None:
     store = Store(WEBAPP)
     store.observe(observed_child(version=50))
-    store.begin_sweep(DEPLOYMENT, None)
+    store.begin_relist(DEPLOYMENT, None)
     with pytest.raises(HistoryReset):
         store.listed(observed_child(version=40), 60)
 
@@ -190,9 +190,9 @@ def test_an_object_of_a_list_is_taken_in() -> None:
 
 def test_a_list_that_news_has_overtaken_is_no_reset() -> None:
     store = Store(WEBAPP)
-    sweep = store.begin_sweep(DEPLOYMENT, None)
+    sweep = store.begin_relist(DEPLOYMENT, None)
     store.observe(observed_child(version=50))
-    store.end_sweep(sweep, 40, [])
+    store.end_relist(sweep, 40, [])
     assert store.get(DEPLOYMENT, WEB) is not None
 
 
@@ -207,7 +207,7 @@ def test_an_answer_older_than_what_it_was_sent_for_means_that_history_was_reset(
 def test_kinds_have_histories_of_their_own() -> None:
     store = Store(WEBAPP)
     store.observe(observed_child(SERVICE, version=500))
-    store.end_sweep(store.begin_sweep(DEPLOYMENT, None), 40, [])
+    store.end_relist(store.begin_relist(DEPLOYMENT, None), 40, [])
 
 
 def test_what_left_the_label_filter_is_let_in_again_by_a_get_of_the_same_version() -> None:
@@ -220,10 +220,10 @@ def test_what_left_the_label_filter_is_let_in_again_by_a_get_of_the_same_version
 def test_tombstones_go_with_the_second_sweep_after_them() -> None:
     store = Store(WEBAPP)
     store.forget(DEPLOYMENT, WEB, 30)
-    store.end_sweep(store.begin_sweep(DEPLOYMENT, None), 40, [])
+    store.end_relist(store.begin_relist(DEPLOYMENT, None), 40, [])
     store.observe(observed_child(version=20))
     assert store.get(DEPLOYMENT, WEB) is None
-    store.end_sweep(store.begin_sweep(DEPLOYMENT, None), 50, [])
+    store.end_relist(store.begin_relist(DEPLOYMENT, None), 50, [])
     assert not store._tombstones[DEPLOYMENT]
 
 
@@ -232,7 +232,7 @@ def test_clear_forgets_everything() -> None:
     store.observe(observed_webapp(version=50))
     store.clear()
     assert store.parents() == []
-    store.end_sweep(store.begin_sweep(WEBAPP, None), 1, [])
+    store.end_relist(store.begin_relist(WEBAPP, None), 1, [])
 
 
 @dataclass(frozen=True)
@@ -296,7 +296,7 @@ def test_sweeps_at_any_time_and_any_news_before_and_after_end_at_the_newest(
         _take(store, change)
     known = max([change.version for change in before], default=0)
     listed_at = data.draw(st.integers(known, life[-1].version + 2))
-    sweep = store.begin_sweep(DEPLOYMENT, None)
+    sweep = store.begin_relist(DEPLOYMENT, None)
     seen = [change for change in life if change.version <= listed_at]
     meanwhile = data.draw(st.permutations(life))
     cut = data.draw(st.integers(0, len(meanwhile)))
@@ -305,7 +305,7 @@ def test_sweeps_at_any_time_and_any_news_before_and_after_end_at_the_newest(
     present = bool(seen) and seen[-1].uid is not None
     if present:
         _take(store, seen[-1])
-    store.end_sweep(sweep, listed_at, [WEB] if present else [])
+    store.end_relist(sweep, listed_at, [WEB] if present else [])
     for change in meanwhile[cut:]:
         _take(store, change)
     found = store.get(DEPLOYMENT, WEB)

@@ -16,7 +16,7 @@ from hypothesis.stateful import (
     rule,
 )
 
-from coxswain.kernel.cache.store import HistoryReset, Key, Store, Sweep
+from coxswain.kernel.cache.store import HistoryReset, Key, Relist, Store
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Projection
 from coxswain.webapp.kinds import SERVICE, WEBAPP
@@ -61,7 +61,7 @@ class News:
 class Listing:
     """A sweep that is under way, with what its LIST found once it was sent."""
 
-    sweep: Sweep
+    relist: Relist
     version: int | None = None
     pages: list[Projection] = field(default_factory=list)
     found: list[Key] = field(default_factory=list)
@@ -184,7 +184,7 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(kind=kinds)
     def sweep_begins(self, kind: Kind) -> None:
         if kind not in self.sweeps:
-            self.sweeps[kind] = Listing(self.store.begin_sweep(kind, None))
+            self.sweeps[kind] = Listing(self.store.begin_relist(kind, None))
 
     @precondition(lambda self: self.sweeps)
     @rule(kind=kinds)
@@ -216,7 +216,7 @@ class StoreMachine(RuleBasedStateMachine):
         del self.sweeps[kind]
         before = {name for name in NAMES if self.store.get(kind, key(name))}
         try:
-            self.store.end_sweep(listing.sweep, listing.version, listing.found)
+            self.store.end_relist(listing.relist, listing.version, listing.found)
         except HistoryReset:
             assert self.restored
             self.forget_all()

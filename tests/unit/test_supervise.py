@@ -105,7 +105,7 @@ def test_a_restart_that_is_asked_for_while_the_watches_start_is_not_lost() -> No
             bench.supervisor.restart()
         return _NoFeed()
 
-    bench.supervisor._new_feed = starting  # type: ignore[assignment]
+    bench.supervisor._new_sink = starting  # type: ignore[assignment]
 
     async def body() -> None:
         await bench.runs_of(2)

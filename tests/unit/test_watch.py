@@ -40,21 +40,21 @@ QUICK = WatchSettings(
 
 
 class Recording:
-    """A feed that keeps all; it is told in Kopf's thread."""
+    """A sink that keeps all; it is told in Kopf's thread."""
 
     def __init__(self) -> None:
         self.events: list[tuple[str | None, str]] = []
-        self.signs: Counter[tuple[Activity, Kind]] = Counter()
+        self.activities: Counter[tuple[Activity, Kind]] = Counter()
         self.starts: Counter[Kind] = Counter()
 
     def event(self, _: Kind, change: str | None, raw: Mapping[str, Any]) -> None:
         self.events.append((change, raw["metadata"]["name"]))
 
-    def started_over(self, kind: Kind, _: str | None) -> None:
+    def watch_started(self, kind: Kind, _: str | None) -> None:
         self.starts[kind] += 1
 
-    def alive(self, kind: Kind, _: str | None, sign: Activity) -> None:
-        self.signs[sign, kind] += 1
+    def watch_activity(self, kind: Kind, _: str | None, activity: Activity) -> None:
+        self.activities[activity, kind] += 1
 
 
 class Bench:
@@ -62,23 +62,23 @@ class Bench:
 
     def __init__(self, api: FakeApi) -> None:
         self.api = api
-        self.feeds: list[Recording] = []
+        self.sinks: list[Recording] = []
         self.client = Client(HttpTransport(api.connection()), Throttle(in_flight=8), timeout=5, page_size=500)
         self.supervisor = Supervisor(
-            self.client, KINDS.watched, KopfThread(self._connect, KINDS.watched, [None], QUICK).run, QUICK, self._feed
+            self.client, KINDS.watched, KopfThread(self._connect, KINDS.watched, [None], QUICK).run, QUICK, self._sink
         )
 
     async def _connect(self) -> Any:
         return self.api.connection()
 
-    def _feed(self) -> Recording:
-        self.feeds.append(Recording())
-        return self.feeds[-1]
+    def _sink(self) -> Recording:
+        self.sinks.append(Recording())
+        return self.sinks[-1]
 
     async def watched(self, run: int) -> Recording:
         """Wait until all kinds are watched in this run of Kopf, from 1."""
-        await until(lambda: len(self.feeds) >= run and len(self.feeds[run - 1].starts) == len(KINDS.watched))
-        return self.feeds[run - 1]
+        await until(lambda: len(self.sinks) >= run and len(self.sinks[run - 1].starts) == len(KINDS.watched))
+        return self.sinks[run - 1]
 
 
 def during(body: Callable[[Bench], Coroutine[Any, Any, None]]) -> None:
@@ -99,38 +99,38 @@ def during(body: Callable[[Bench], Coroutine[Any, Any, None]]) -> None:
 def test_three_deaths_lose_nothing_and_double_no_handler() -> None:
     async def body(bench: Bench) -> None:
         for run in range(1, 5):
-            feed = await bench.watched(run)
+            sink = await bench.watched(run)
             await bench.api.change(WEBAPP, "ADDED", f"seen-{run}")
-            await delivered(feed, f"seen-{run}")
-            assert feed.events.count(("ADDED", f"seen-{run}")) == 1
+            await delivered(sink, f"seen-{run}")
+            assert sink.events.count(("ADDED", f"seen-{run}")) == 1
             if run == 4:
                 break
             await bench.api.send(WEBAPP, {"type": "ERROR", "object": {"code": 500, "message": "injected"}})
             await bench.api.change(WEBAPP, "ADDED", f"missed-{run}")
         # What was there before a run is the sweep's to bring, which its start calls for.
-        assert [feed.events for feed in bench.feeds] == [[("ADDED", f"seen-{run}")] for run in range(1, 5)]
+        assert [sink.events for sink in bench.sinks] == [[("ADDED", f"seen-{run}")] for run in range(1, 5)]
 
     during(body)
 
 
-async def delivered(feed: Recording, name: str) -> None:
+async def delivered(sink: Recording, name: str) -> None:
     """Wait for an event."""
-    await until(lambda: ("ADDED", name) in feed.events)
+    await until(lambda: ("ADDED", name) in sink.events)
 
 
 def test_openings_lines_and_bookmarks_are_heard() -> None:
     async def body(bench: Bench) -> None:
-        feed = await bench.watched(1)
-        assert feed.signs[Activity.LISTED, SERVICE] == feed.signs[Activity.OPENED, SERVICE] == 1
-        assert not feed.signs[Activity.HEARD, SERVICE]
+        sink = await bench.watched(1)
+        assert sink.activities[Activity.LISTED, SERVICE] == sink.activities[Activity.OPENED, SERVICE] == 1
+        assert not sink.activities[Activity.RECEIVED, SERVICE]
         await bench.api.change(SERVICE, "ADDED", "web")
-        await until(lambda: feed.signs[Activity.HEARD, SERVICE])
+        await until(lambda: sink.activities[Activity.RECEIVED, SERVICE])
         await bench.api.bookmark(SERVICE)
-        await until(lambda: feed.signs[Activity.BOOKMARK, SERVICE])
-        assert not feed.signs[Activity.HEARD, POD]
+        await until(lambda: sink.activities[Activity.BOOKMARK, SERVICE])
+        assert not sink.activities[Activity.RECEIVED, POD]
         # Kopf itself opens the silent one anew, and from where it was: that is no new start.
-        await until(lambda: feed.signs[Activity.OPENED, POD] >= 2)
-        assert feed.starts[POD] == 1
+        await until(lambda: sink.activities[Activity.OPENED, POD] >= 2)
+        assert sink.starts[POD] == 1
 
     during(body)
 
@@ -197,7 +197,7 @@ def test_one_frozen_watch_gets_a_new_kopf_and_then_the_process_is_not_live(how: 
         async with serving() as api, looping(api, Settings(watch=QUICK)) as loop:
             moving = asyncio.create_task(bookmarks(api))
             # Two in one stream: so its bookmarks are known to come in time.
-            await until(lambda: loop._progress._watches[POD, None].prompt)
+            await until(lambda: loop._liveness._watches[POD, None].prompt)
             api.watches[POD] = getattr(api, how)
             moving.cancel()
             moving = asyncio.create_task(bookmarks(api))
@@ -262,23 +262,23 @@ def test_a_token_that_was_rotated_reaches_a_watch_that_is_opened_later(tmp_path:
                 return await connection(kubeconfig, None, token_interval=3600)
 
             client = Client(HttpTransport(await connect()), Throttle(in_flight=8), timeout=5, page_size=500)
-            feeds: list[Recording] = []
+            sinks: list[Recording] = []
 
             def new_feed() -> Recording:
-                feeds.append(Recording())
-                return feeds[-1]
+                sinks.append(Recording())
+                return sinks[-1]
 
             supervisor = Supervisor(
                 client, KINDS.watched, KopfThread(connect, KINDS.watched, [None], QUICK).run, QUICK, new_feed
             )
             running = asyncio.create_task(supervisor.run())
-            await until(lambda: feeds and len(feeds[0].starts) == len(KINDS.watched))
+            await until(lambda: sinks and len(sinks[0].starts) == len(KINDS.watched))
             api.token = "second"
-            await until(lambda: feeds[0].signs[Activity.FAILED, POD])
+            await until(lambda: sinks[0].activities[Activity.FAILED, POD])
             token.write_text("second\n")
-            opened = feeds[0].signs[Activity.OPENED, POD]
-            await until(lambda: feeds[0].signs[Activity.OPENED, POD] > opened)
-            assert len(feeds) == 1
+            opened = sinks[0].activities[Activity.OPENED, POD]
+            await until(lambda: sinks[0].activities[Activity.OPENED, POD] > opened)
+            assert len(sinks) == 1
             supervisor.stop()
             await asyncio.wait_for(running, 10)
             await client.close()

@@ -19,7 +19,7 @@ def test_a_key_is_in_it_once() -> None:
         for _ in range(3):
             keys.add(A)
         assert len(keys) == 1
-        assert await keys.take() == A
+        assert await keys.get() == A
         keys.done(A)
         assert len(keys) == 0
 
@@ -30,12 +30,12 @@ def test_a_key_in_hand_runs_once_more_and_not_at_the_same_time() -> None:
     async def body() -> None:
         keys = queue()
         keys.add(A)
-        await keys.take()
+        await keys.get()
         keys.add(A)
         keys.add(A)
         assert len(keys) == 0
         keys.done(A)
-        assert await keys.take() == A
+        assert await keys.get() == A
         keys.done(A)
         assert len(keys) == 0
 
@@ -49,7 +49,7 @@ def test_a_change_overtakes_the_backlog() -> None:
         keys.add(B, lane=Lane.BACKLOG)
         keys.add(C)
         keys.add(B)
-        assert [await keys.take() for _ in range(3)] == [C, B, A]
+        assert [await keys.get() for _ in range(3)] == [C, B, A]
 
     asyncio.run(body())
 
@@ -60,7 +60,7 @@ def test_the_backlog_does_not_hold_a_change_back() -> None:
         keys.add(A)
         keys.add(A, lane=Lane.BACKLOG)
         keys.add(B)
-        assert await keys.take() == A
+        assert await keys.get() == A
 
     asyncio.run(body())
 
@@ -73,11 +73,11 @@ def test_what_has_changed_and_what_is_under_way_take_turns() -> None:
         for key in changed:
             keys.add(key, Lane.CHANGED)
         for key in under_way:
-            keys.add(key, Lane.UNDER_WAY)
-        taken = [await keys.take() for _ in range(8)]
+            keys.add(key, Lane.IN_PROGRESS)
+        taken = [await keys.get() for _ in range(8)]
         assert taken[0::2] == changed
         assert taken[1::2] == under_way
-        assert await keys.take() == A
+        assert await keys.get() == A
 
     asyncio.run(body())
 
@@ -87,7 +87,7 @@ def test_where_nothing_is_under_way_each_turn_is_of_what_has_changed() -> None:
         keys = queue()
         for key in (A, B):
             keys.add(key, Lane.CHANGED)
-        assert [await keys.take(), await keys.take()] == [A, B]
+        assert [await keys.get(), await keys.get()] == [A, B]
 
     asyncio.run(body())
 
@@ -95,12 +95,12 @@ def test_where_nothing_is_under_way_each_turn_is_of_what_has_changed() -> None:
 def test_a_key_that_waits_keeps_its_place_whatever_else_comes() -> None:
     async def body() -> None:
         keys = queue()
-        keys.add(A, Lane.UNDER_WAY)
+        keys.add(A, Lane.IN_PROGRESS)
         keys.add(B, Lane.CHANGED)
         keys.add(A, Lane.CHANGED)
-        keys.add(B, Lane.UNDER_WAY)
+        keys.add(B, Lane.IN_PROGRESS)
         assert len(keys) == 2
-        assert [await keys.take(), await keys.take()] == [B, A]
+        assert [await keys.get(), await keys.get()] == [B, A]
 
     asyncio.run(body())
 
@@ -109,13 +109,13 @@ def test_what_came_for_a_key_in_hand_counts_by_the_most_urgent() -> None:
     async def body() -> None:
         keys = queue()
         keys.add(A)
-        await keys.take()
-        for lane in (Lane.BACKLOG, Lane.CHANGED, Lane.UNDER_WAY):
+        await keys.get()
+        for lane in (Lane.BACKLOG, Lane.CHANGED, Lane.IN_PROGRESS):
             keys.add(A, lane)
         keys.add(B, Lane.CHANGED)
         keys.done(A)
-        keys.add(C, Lane.UNDER_WAY)
-        assert [await keys.take() for _ in range(3)] == [B, C, A]
+        keys.add(C, Lane.IN_PROGRESS)
+        assert [await keys.get() for _ in range(3)] == [B, C, A]
 
     asyncio.run(body())
 
@@ -125,13 +125,13 @@ def test_failures_come_back_later_and_later_up_to_a_limit() -> None:
         keys = queue()
         delays = []
         for _ in range(4):
-            delays.append(keys.retry(A))
-            assert await asyncio.wait_for(keys.take(), 5) == A
+            delays.append(keys.add_rate_limited(A))
+            assert await asyncio.wait_for(keys.get(), 5) == A
             keys.done(A)
         assert delays == [0.01, 0.02, 0.04, 0.04]
         assert keys.failures(A) == 4
-        keys.succeeded(A)
-        assert keys.retry(A) == 0.01
+        keys.forget(A)
+        assert keys.add_rate_limited(A) == 0.01
 
     asyncio.run(body())
 
@@ -139,15 +139,15 @@ def test_failures_come_back_later_and_later_up_to_a_limit() -> None:
 def test_failures_of_attempts_that_news_made_do_not_put_off_the_retry() -> None:
     async def body() -> None:
         keys = WorkQueue(retry_delay=60, retry_delay_limit=600, chance=lambda: 1.0)
-        first = keys.retry(A)
+        first = keys.add_rate_limited(A)
         for _ in range(5):
             keys.add(A)
-            await keys.take()
-            assert keys.retry(A) <= first
+            await keys.get()
+            assert keys.add_rate_limited(A) <= first
             keys.done(A)
         assert keys.failures(A) == 1
-        keys.succeeded(A)
-        assert keys.retry(A) == first
+        keys.forget(A)
+        assert keys.add_rate_limited(A) == first
 
     asyncio.run(body())
 
@@ -155,10 +155,10 @@ def test_failures_of_attempts_that_news_made_do_not_put_off_the_retry() -> None:
 def test_when_the_server_is_back_no_retry_waits_any_longer() -> None:
     async def body() -> None:
         keys = WorkQueue(retry_delay=60, retry_delay_limit=600)
-        keys.retry(A)
+        keys.add_rate_limited(A)
         keys.add_after(B, 60)
-        keys.overtake()
-        assert await asyncio.wait_for(keys.take(), 5) == A
+        keys.retry_now()
+        assert await asyncio.wait_for(keys.get(), 5) == A
         assert len(keys) == 0
 
     asyncio.run(body())
@@ -167,8 +167,8 @@ def test_when_the_server_is_back_no_retry_waits_any_longer() -> None:
 def test_a_retry_is_not_before_the_server_wants_to_be_asked() -> None:
     async def body() -> None:
         keys = queue()
-        assert keys.retry(A, at_least=5) == 5 * 1.25
-        assert keys.retry(B, at_least=0.001) == 0.01
+        assert keys.add_rate_limited(A, at_least=5) == 5 * 1.25
+        assert keys.add_rate_limited(B, at_least=0.001) == 0.01
 
     asyncio.run(body())
 
@@ -178,7 +178,7 @@ def test_news_does_not_wait_for_a_delay() -> None:
         keys = queue()
         keys.add_after(A, 60)
         keys.add(A)
-        assert await asyncio.wait_for(keys.take(), 5) == A
+        assert await asyncio.wait_for(keys.get(), 5) == A
         keys.done(A)
         assert not keys._delayed
 
@@ -191,7 +191,7 @@ def test_of_two_delays_the_shorter_counts() -> None:
         keys.add_after(A, 60)
         keys.add_after(A, 0.01)
         keys.add_after(A, 60)
-        assert await asyncio.wait_for(keys.take(), 5) == A
+        assert await asyncio.wait_for(keys.get(), 5) == A
 
     asyncio.run(body())
 
@@ -199,7 +199,7 @@ def test_of_two_delays_the_shorter_counts() -> None:
 def test_a_taker_waits_for_a_key() -> None:
     async def body() -> None:
         keys = queue()
-        taker = asyncio.create_task(keys.take())
+        taker = asyncio.create_task(keys.get())
         await asyncio.sleep(0)
         assert not taker.done()
         keys.add(A)
@@ -212,7 +212,7 @@ def test_clear_drops_what_is_in_no_hand() -> None:
     async def body() -> None:
         keys = queue()
         keys.add(A)
-        await keys.take()
+        await keys.get()
         keys.add(A)
         keys.add(B, lane=Lane.BACKLOG)
         keys.add_after(C, 0.01)
@@ -227,11 +227,11 @@ def test_a_key_that_changed_while_it_was_processed_comes_before_the_backlog() ->
     async def body() -> None:
         keys = queue()
         keys.add(A)
-        await keys.take()
+        await keys.get()
         keys.add(B, lane=Lane.BACKLOG)
         keys.add(A, lane=Lane.CHANGED)
         keys.done(A)
-        assert await keys.take() == A
+        assert await keys.get() == A
 
     asyncio.run(body())
 
@@ -244,7 +244,7 @@ def test_a_key_that_was_cleared_does_not_come_later() -> None:
         keys.add_after(A, 0.01)
         keys.clear()
         keys.add_after(B, 0.02)
-        assert await keys.take() == B
+        assert await keys.get() == B
         assert (len(keys), errors) == (0, [])
 
     asyncio.run(body())

@@ -1,4 +1,4 @@
-"""The loop as a whole: what the watches bring goes into the store, keys into the queue, and workers reconcile them."""
+"""The manager: stores the watch events, enqueues the affected WebApps, and runs the workers that reconcile them."""
 
 import asyncio
 import logging
@@ -10,7 +10,7 @@ from coxswain.kernel.api.client import Client
 from coxswain.kernel.api.errors import Ending, ErrorClass, Refused, RequestFailed
 from coxswain.kernel.api.events import Recorder
 from coxswain.kernel.api.writer import Writer
-from coxswain.kernel.cache.coverage import Scope, shown
+from coxswain.kernel.cache.coverage import Scope, describe
 from coxswain.kernel.cache.resync import Resync
 from coxswain.kernel.cache.store import HistoryReset, Key, Store
 from coxswain.kernel.cache.waiting import Waiting
@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 
 class Manager(Generic[P]):
-    """One operator's loop."""
+    """Runs one workload: watches, relists, the workqueue and its workers."""
 
     def __init__(
         self,
@@ -42,9 +42,9 @@ class Manager(Generic[P]):
         *,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """Run `workload` with `client`.
+        """Manage `workload`. Call this in the main loop.
 
-        `watches` is started again whenever it ends; `now` gives the time of day in UTC.
+        `watches` runs all watches and is restarted whenever it ends; `now` returns the current time in UTC.
         """
         clock = asyncio.get_running_loop().time
         self._settings = settings
@@ -55,8 +55,8 @@ class Manager(Generic[P]):
         self._queue = WorkQueue(
             retry_delay=settings.queue.retry_delay, retry_delay_limit=settings.queue.retry_delay_limit
         )
-        self._outage = RecoveryProbe()
-        self._feed: EventBridge | None = None
+        self._recovery_probe = RecoveryProbe()
+        self._bridge: EventBridge | None = None
         self._resync = Resync(
             self._store,
             client,
@@ -66,7 +66,7 @@ class Manager(Generic[P]):
             found=lambda keys: self._enqueue(keys, Lane.BACKLOG),
             resynced=self._resynced,
             history_reset=self._start_over,
-            covered=self._look_at_coverage,
+            covered=self._enqueue_released,
         )
         self._coverage = self._resync.coverage
         self._waiting = Waiting(self._coverage, settings.scopes)
@@ -77,7 +77,7 @@ class Manager(Generic[P]):
             settings.status,
             workload.status_rules,
             clock=clock,
-            relist_parents=lambda namespace: self._resync.sweep_soon(kinds.parent, namespace),
+            relist_parents=lambda namespace: self._resync.relist_soon(kinds.parent, namespace),
         )
         recorder = Recorder(client, workload.name, clock)
         self._reconciler = Reconciler(
@@ -92,11 +92,11 @@ class Manager(Generic[P]):
             doubtful=self.is_doubtful,
             unlisted=self._coverage.unlisted,
         )
-        self._supervisor = Supervisor(client, kinds.watched, watches, settings.watch, self._new_feed)
-        self._in_hand: set[asyncio.Task[None]] = set()
-        self._histories = 0
-        """How often history started over."""
-        self._progress = WatchLiveness(
+        self._supervisor = Supervisor(client, kinds.watched, watches, settings.watch, self._new_bridge)
+        self._processing: set[asyncio.Task[None]] = set()
+        self._history_resets = 0
+        """Number of history resets."""
+        self._liveness = WatchLiveness(
             [(kind, namespace) for kind in kinds.watched for namespace in settings.scopes],
             silence_timeout=settings.watch.silence_timeout,
             inactivity_timeout=settings.watch.inactivity_timeout,
@@ -105,45 +105,47 @@ class Manager(Generic[P]):
 
     @property
     def ready(self) -> bool:
-        """Whether every kind of at least one namespace is listed and watched: one that is gone stops no other."""
-        lacking = self._lacking()
+        """Whether every kind is listed and watched in at least one namespace."""
+        # One is enough: a deleted namespace must not make the operator unready for the others.
+        lacking = self._unavailable()
         return self._supervisor.obstacle is None and any(
             all(scope[1] != namespace for scope in lacking) for namespace in self._settings.scopes
         )
 
     @property
     def missing(self) -> list[str]:
-        """What is not listed or not watched, and why: nothing when all is in step with the cluster."""
+        """Each scope that is not listed or not watched, with the reason. Empty if all caches are synced."""
         obstacle = [self._supervisor.obstacle] if self._supervisor.obstacle else []
-        return obstacle + sorted(self._lacking().values())
+        return obstacle + sorted(self._unavailable().values())
 
-    def _lacking(self) -> dict[Scope, str]:
-        return {**self._coverage.missing(), **self._told(self._progress.silent())}
+    def _unavailable(self) -> dict[Scope, str]:
+        return {**self._coverage.missing(), **self._described(self._liveness.silent())}
 
     def is_doubtful(self, kind: Kind, namespace: str) -> bool:
-        """Tell whether the store may lack objects of a decisive kind in a namespace."""
-        silent = self._progress.is_silent(self._coverage.scope(kind, namespace))
+        """Return whether the store may be incomplete for a decisive kind in a namespace."""
+        silent = self._liveness.is_silent(self._coverage.scope(kind, namespace))
         return silent or kind in self._coverage.view(namespace).doubtful
 
     @property
     def dead(self) -> list[str]:
-        """What is beyond help in this process: nothing while it is live."""
-        return sorted(self._told(self._progress.dead()).values())
+        """The watches that no restart of Kopf recovers. Empty while the process is live."""
+        return sorted(self._described(self._liveness.dead()).values())
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Run until `stop` is set; then end what is in hand, and return within the drain timeout."""
+        """Run until `stop` is set, then drain in-flight reconciles and return within the drain timeout."""
         supervision = asyncio.create_task(self._supervisor.run(), name="supervision")
         services = [
             asyncio.create_task(self._resync.run(), name="resync"),
-            asyncio.create_task(self._look_after_watches(), name="progress"),
-            asyncio.create_task(self._scout(), name="scout"),
+            asyncio.create_task(self._monitor_watches(), name="watch liveness"),
+            asyncio.create_task(self._probe_recovery(), name="recovery probe"),
         ]
         workers = [
-            asyncio.create_task(self._work(), name=f"worker {number}") for number in range(self._settings.queue.workers)
+            asyncio.create_task(self._run_worker(), name=f"worker {number}")
+            for number in range(self._settings.queue.workers)
         ]
         stopped = asyncio.create_task(stop.wait(), name="stop")
         try:
-            # None but the first ends by itself, unless something is broken that no retry mends.
+            # Only `stopped` ends normally. Any other task ends only with an internal error, which is raised here.
             everything = [stopped, supervision, *services, *workers]
             ended, _ = await asyncio.wait(everything, return_when=asyncio.FIRST_COMPLETED)
             for task in ended:
@@ -154,65 +156,66 @@ class Manager(Generic[P]):
             await self._drain(supervision)
 
     async def _drain(self, supervision: asyncio.Task[None]) -> None:
-        """End what is in hand: whole reconciles while there is time, then at least the request that is under way."""
+        """Drain in-flight reconciles within the drain timeout."""
+        # Half of the time is for whole reconciles. Then the client refuses new requests. At 80 % they are cancelled.
         clock = asyncio.get_running_loop().time
         begun, budget = clock(), self._settings.drain_timeout
-        for then, part in ((self._client.end, 0.5), (self._cut, 0.8)):
-            if self._in_hand:
-                await asyncio.wait(self._in_hand, timeout=begun + part * budget - clock())
+        for then, part in ((self._client.end, 0.5), (self._cancel_reconciles, 0.8)):
+            if self._processing:
+                await asyncio.wait(self._processing, timeout=begun + part * budget - clock())
             then()
         await asyncio.wait([supervision], timeout=max(0.0, begun + 0.95 * budget - clock()))
-        await _cancelled([supervision, *self._in_hand])
+        await _cancelled([supervision, *self._processing])
 
-    def _cut(self) -> None:
-        for task in self._in_hand:
+    def _cancel_reconciles(self) -> None:
+        for task in self._processing:
             task.cancel()
 
-    async def _look_after_watches(self) -> None:
+    async def _monitor_watches(self) -> None:
         clock = asyncio.get_running_loop().time
         bound = self._settings.watch.silence_timeout
         while True:
             before = clock()
             await asyncio.sleep(bound / 20)
             if clock() - before > bound / 2:
-                # This process was stopped, not the watches.
-                self._progress.begin()
+                # The process itself was suspended, so silence says nothing about the watches.
+                self._liveness.begin()
             if self._supervisor.obstacle is not None:
                 continue
-            silent = self._told(self._progress.to_restart())
+            silent = self._described(self._liveness.to_restart())
             if silent:
-                log.warning("%s; starting all watches anew", ", ".join(sorted(silent.values())))
+                log.warning("%s; restarting all watches", ", ".join(sorted(silent.values())))
                 self._supervisor.restart()
 
-    async def _scout(self) -> None:
+    async def _probe_recovery(self) -> None:
         while True:
             await asyncio.sleep(self._settings.queue.scout_interval)
-            if self._outage.scout is not None:
-                self._queue.add(self._outage.scout, Lane.BACKLOG)
+            if self._recovery_probe.candidate is not None:
+                self._queue.add(self._recovery_probe.candidate, Lane.BACKLOG)
 
-    def _told(self, silent: Mapping[Scope, float]) -> dict[Scope, str]:
-        # While Kopf is not to run, nothing can be heard.
+    def _described(self, silent: Mapping[Scope, float]) -> dict[Scope, str]:
+        # Without a running Kopf, silence is expected.
         if self._supervisor.obstacle is not None:
             return {}
-        return {scope: f"{shown(scope)} silent for {seconds:.0f} s" for scope, seconds in silent.items()}
+        return {scope: f"{describe(scope)} silent for {seconds:.0f} s" for scope, seconds in silent.items()}
 
-    async def _work(self) -> None:
+    async def _run_worker(self) -> None:
         while True:
-            key = await self._queue.take()
+            key = await self._queue.get()
             if not self._coverage.view(key.namespace).settled:
-                # No worker waits: a namespace that can't be listed would stop the others.
+                # The worker does not wait here: namespaces that cannot be listed would block all workers.
                 self._waiting.add(key)
                 self._queue.done(key)
                 continue
-            # A task of its own, so that the end of this worker doesn't cut a reconcile short.
-            task = asyncio.create_task(self._handle(key), name=f"reconcile {key}")
-            self._in_hand.add(task)
-            task.add_done_callback(self._in_hand.discard)
+            # A separate task, so that the cancellation of this worker does not interrupt a reconcile.
+            task = asyncio.create_task(self._process(key), name=f"reconcile {key}")
+            self._processing.add(task)
+            task.add_done_callback(self._processing.discard)
             await asyncio.shield(task)
 
-    async def _handle(self, key: Key) -> None:
-        histories = self._histories
-        # While it is in hand: what the reconcile takes for unknown may become known before it ends.
+    async def _process(self, key: Key) -> None:
+        history_resets = self._history_resets
+        # Coverage may change during the reconcile, so the key must wait from its start.
         self._waiting.add(key)
         with about(str(key)):
             try:
@@ -222,13 +225,13 @@ class Manager(Generic[P]):
             except RequestFailed as error:
                 self._failed(key, error)
             except Exception:
-                # What one WebApp brings out must not end the service of the others.
-                log.exception("a defect of the operator; trying again in %.1f s", self._queue.retry(key))
+                # An internal error in one WebApp must not stop the others.
+                log.exception("internal error, requeued in %.1f s", self._queue.add_rate_limited(key))
             else:
                 self._follow_up(key, outcome)
             finally:
-                if histories != self._histories:
-                    # What it noted after everything was forgotten is about the former history.
+                if history_resets != self._history_resets:
+                    # After the reset, this reconcile may have recorded versions of the old history.
                     self._reconciler.forget(key)
                 elif self._any_doubtful(key.namespace) or self._coverage.view(key.namespace).unlisted:
                     self._waiting.add(key)
@@ -241,32 +244,32 @@ class Manager(Generic[P]):
 
     def _failed(self, key: Key, error: RequestFailed) -> None:
         if error.error_class is ErrorClass.TERMINAL:
-            log.error("not tried again until something changes: %s", error)
+            log.error("%s; not retried until the parent or its children change", error)
             return
         if error.error_class is ErrorClass.TRANSIENT:
-            self._outage.met_by(key)
-        delay = self._retry(key, error)
+            self._recovery_probe.server_failed(key)
+        delay = self._requeue(key, error)
         expected = error.error_class is ErrorClass.CONFLICT or isinstance(error, Ending)
         level = logging.DEBUG if expected else logging.WARNING
-        log.log(level, "%s; trying again in %.1f s", error, delay)
+        log.log(level, "%s; requeued in %.1f s", error, delay)
 
-    def _retry(self, key: Key, error: RequestFailed) -> float:
+    def _requeue(self, key: Key, error: RequestFailed) -> float:
         at_least = (error.retry_after if isinstance(error, Refused) else None) or 0.0
-        return self._queue.retry(key, at_least=at_least)
+        return self._queue.add_rate_limited(key, at_least=at_least)
 
     def _follow_up(self, key: Key, outcome: Outcome) -> None:
         if outcome.failed is not None:
-            self._retry(key, outcome.failed)
-            self._outage.still_met_by(key)
+            self._requeue(key, outcome.failed)
+            self._recovery_probe.attempt_failed(key)
         else:
-            self._queue.succeeded(key)
-            self._enqueue(set(self._outage.over_for(key)), Lane.BACKLOG)
+            self._queue.forget(key)
+            self._enqueue(set(self._recovery_probe.succeeded(key)), Lane.BACKLOG)
         if outcome.again:
             self._queue.add(key)
         elif outcome.after is not None:
             self._queue.add_after(key, outcome.after)
 
-    def _look_at_coverage(self) -> None:
+    def _enqueue_released(self) -> None:
         self._enqueue(self._waiting.released(self._store.parents), Lane.BACKLOG)
 
     def _enqueue(self, keys: set[Key], lane: Lane) -> None:
@@ -278,65 +281,65 @@ class Manager(Generic[P]):
         self._enqueue(set(self._store.parents()), Lane.BACKLOG)
 
     def _start_over(self, reset: HistoryReset) -> None:
-        log.warning("history ran backwards (%s): everything is listed and watched anew", reset)
-        # Late news of the watches that are about to end must not reach the store.
-        self._feed = None
-        self._histories += 1
+        log.warning("the resourceVersion ran backwards (%s): relisting and watching all kinds again", reset)
+        # Late events of the previous watches must not reach the store.
+        self._bridge = None
+        self._history_resets += 1
         self._store.clear()
         self._reconciler.start_over()
         self._queue.clear()
-        self._outage.clear()
+        self._recovery_probe.clear()
         self._resync.start_over()
         self._waiting.clear()
         self._supervisor.restart()
 
-    def _new_feed(self) -> EventBridge:
+    def _new_bridge(self) -> EventBridge:
         self._coverage.begin_watches()
-        self._look_at_coverage()
-        self._feed = EventBridge(
+        self._enqueue_released()
+        self._bridge = EventBridge(
             asyncio.get_running_loop(),
             self._projector,
-            event=self._take,
-            started_over=self._take_start,
-            alive=self._take_sign,
+            event=self._handle_event,
+            watch_started=self._handle_watch_started,
+            watch_activity=self._handle_activity,
         )
-        self._progress.begin()
-        return self._feed
+        self._liveness.begin()
+        return self._bridge
 
-    def _take(self, feed: EventBridge, observed: Projection, gone: bool) -> None:
-        if feed is not self._feed:
+    def _handle_event(self, bridge: EventBridge, observed: Projection, gone: bool) -> None:
+        if bridge is not self._bridge:
             return
-        lane = Lane.CHANGED if observed.kind is self._parent_kind else Lane.UNDER_WAY
+        lane = Lane.CHANGED if observed.kind is self._parent_kind else Lane.IN_PROGRESS
         if gone:
             place = Key(observed.namespace, observed.name)
             self._enqueue(self._store.forget(observed.kind, place, observed.version), lane)
         else:
             self._enqueue(self._store.observe(observed), lane)
 
-    def _take_start(self, feed: EventBridge, kind: Kind, namespace: str | None) -> None:
-        if feed is self._feed:
+    def _handle_watch_started(self, bridge: EventBridge, kind: Kind, namespace: str | None) -> None:
+        if bridge is self._bridge:
             self._coverage.watch_started((kind, namespace))
             self._reconciler.doubt()
-            self._resync.sweep_soon(kind, namespace)
-            self._look_at_coverage()
+            self._resync.relist_soon(kind, namespace)
+            self._enqueue_released()
 
-    def _take_sign(self, feed: EventBridge, kind: Kind, namespace: str | None, sign: Activity) -> None:
-        if feed is not self._feed:
+    def _handle_activity(self, bridge: EventBridge, kind: Kind, namespace: str | None, activity: Activity) -> None:
+        if bridge is not self._bridge:
             return
-        self._progress.take((kind, namespace), sign)
+        self._liveness.record((kind, namespace), activity)
         scope = (kind, namespace)
-        if sign is Activity.FAILED:
+        if activity is Activity.FAILED:
             self._coverage.watch_refused(scope)
-            self._resync.ask_why(scope)
-            self._look_at_coverage()
-        elif sign is Activity.OPENED and self._coverage.watch_opened(scope):
-            # The server is back: what waits out a long delay, since it was away, need not. And if it came back with an
-            # older history, the watches would stay silent, while a LIST tells. An autoscaler that came or went
-            # meanwhile decides whose the replicas are.
-            self._queue.overtake()
+            self._resync.diagnose(scope)
+            self._enqueue_released()
+        elif activity is Activity.OPENED and self._coverage.watch_opened(scope):
+            # The API server is back, so keys in backoff are retried now. The relist detects a restored etcd: watches
+            # from a future resourceVersion stay silent. It also finds new and deleted autoscalers: they own the
+            # replicas.
+            self._queue.retry_now()
             if kind in (self._parent_kind, *self._decisive):
-                self._resync.sweep_soon(kind, namespace)
-            self._look_at_coverage()
+                self._resync.relist_soon(kind, namespace)
+            self._enqueue_released()
 
 
 async def _cancelled(tasks: Iterable[asyncio.Task[Any]]) -> None:

@@ -12,7 +12,7 @@ from coxswain.kernel.api import errors
 from coxswain.kernel.api.client import Client
 from coxswain.kernel.api.connection import Connection
 from coxswain.kernel.api.errors import RequestFailed
-from coxswain.kernel.cache.store import Key, Store, Sweep
+from coxswain.kernel.cache.store import Key, Relist, Store
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.watching import session
@@ -61,15 +61,15 @@ def ends_without_a_connection() -> None:
 
 @broken("history that runs backwards is not noticed")
 def blind_to_history() -> None:
-    end = Store.end_sweep
+    end = Store.end_relist
 
-    def end_sweep(self: Store, sweep: Sweep, *arguments: Any) -> Any:
-        return end(self, dataclasses.replace(sweep, newest_before=0), *arguments)
+    def end_relist(self: Store, relist: Relist, *arguments: Any) -> Any:
+        return end(self, dataclasses.replace(relist, newest_before=0), *arguments)
 
     def answer(self: Store, observed: Projection, _sent_for: Projection | None) -> set[Key]:
         return self.observe(observed)
 
-    put(Store, end_sweep=end_sweep)
+    put(Store, end_relist=end_relist)
     put(Store, answer=answer)
 
 

@@ -69,7 +69,7 @@ def retries_without_backoff() -> None:
         self.add_after(key, 0)
         return 0.0
 
-    put(WorkQueue, retry=at_once)
+    put(WorkQueue, add_rate_limited=at_once)
     put(Refused, namespace_terminating=property(lambda _: False))
 
 
@@ -176,7 +176,7 @@ def hides_refusals() -> None:
 
 @broken("one WebApp at a time, and the next only when this one is no longer refused", passes=PEACE)
 def waits_for_the_poisoned() -> None:
-    handle = Manager._handle
+    handle = Manager._process
     turn = asyncio.Lock()
 
     async def one_by_one(self: Manager[WebApp], key: Any) -> None:
@@ -185,7 +185,7 @@ def waits_for_the_poisoned() -> None:
             while (webapp := self._store.parent(key)) is not None and _stalled(webapp):
                 await asyncio.sleep(0.5)
 
-    put(Manager, _handle=one_by_one)
+    put(Manager, _process=one_by_one)
 
 
 def _stalled(webapp: Projection) -> bool:

@@ -45,17 +45,17 @@ def chatters() -> None:
 
 @broken("it is deaf to WebApps once one of them was deleted", always=True)
 def deaf_after_a_deletion() -> None:
-    take = Manager._take
+    take = Manager._handle_event
     deaf = False
 
-    def listen(self: Manager[WebApp], feed: Any, observed: Projection, gone: bool) -> None:
+    def listen(self: Manager[WebApp], bridge: Any, observed: Projection, gone: bool) -> None:
         nonlocal deaf
         if observed.kind is WEBAPP and deaf:
             return
         deaf |= observed.kind is WEBAPP and gone
-        take(self, feed, observed, gone)
+        take(self, bridge, observed, gone)
 
-    put(Manager, _take=listen)
+    put(Manager, _handle_event=listen)
 
 
 @broken("the status says Ready as soon as the children are written", always=True)
@@ -87,20 +87,20 @@ def begins_with_nothing() -> None:
 
 @broken("everything is listed again all the time", always=True)
 def lists_without_end() -> None:
-    keep_swept = Resync._keep_swept
+    keep_listed = Resync._keep_listed
 
     async def restless(self: Resync, scope: Any) -> None:
         async def again() -> None:
             while True:
                 await asyncio.sleep(0.05)
                 if self.complete.is_set():
-                    self.sweep_soon(*scope)
+                    self.relist_soon(*scope)
 
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(again())
-            tasks.create_task(keep_swept(self, scope))
+            tasks.create_task(keep_listed(self, scope))
 
-    put(Resync, _keep_swept=restless)
+    put(Resync, _keep_listed=restless)
 
 
 @broken("it asks for the Secrets that a WebApp names", always=True)

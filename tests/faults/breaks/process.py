@@ -20,7 +20,7 @@ def ready_before_all_is_listed() -> None:
 @broken("SIGTERM cuts off what is in hand")
 def drops_what_is_in_hand() -> None:
     async def at_once(self: Manager[WebApp], supervision: asyncio.Task[None]) -> None:
-        for task in [*self._in_hand, supervision]:
+        for task in [*self._processing, supervision]:
             task.cancel()
 
     put(Manager, _drain=at_once)
@@ -29,6 +29,6 @@ def drops_what_is_in_hand() -> None:
 @broken("SIGTERM waits for as long as what is in hand takes")
 def never_ends() -> None:
     async def patient(self: Manager[WebApp], supervision: asyncio.Task[None]) -> None:
-        await asyncio.wait([*self._in_hand, supervision], timeout=60)
+        await asyncio.wait([*self._processing, supervision], timeout=60)
 
     put(Manager, _drain=patient)

@@ -26,13 +26,13 @@ from faults.breaks import broken, put
 
 @broken("no sweep when a watch starts over: what vanished in a gap stays in the store")
 def no_sweep_after_a_relist() -> None:
-    sweep_soon = Resync.sweep_soon
+    relist_soon = Resync.relist_soon
 
     def first_only(self: Resync, kind: Kind, namespace: str | None) -> None:
         if not self.complete.is_set():
-            sweep_soon(self, kind, namespace)
+            relist_soon(self, kind, namespace)
 
-    put(Resync, sweep_soon=first_only)
+    put(Resync, relist_soon=first_only)
 
 
 @broken("when Kopf has ended, nothing is watched any more")
@@ -95,15 +95,15 @@ def watches_from_now() -> None:
 def afraid_of_the_unknown() -> None:
     no_new_kopf.apply()
     known = {b"ADDED", b"MODIFIED", b"DELETED", b"BOOKMARK", b"ERROR"}
-    chunks = session._Overheard.iter_chunked
+    chunks = session._ObservedStream.iter_chunked
 
-    async def strict(self: session._Overheard, size: int) -> AsyncIterator[bytes]:
+    async def strict(self: session._ObservedStream, size: int) -> AsyncIterator[bytes]:
         async for chunk in chunks(self, size):
             if set(re.findall(rb'^\{"type": ?"(\w+)"', chunk, re.MULTILINE)) - known:
                 raise ValueError("an event of an unknown type")
             yield chunk
 
-    put(session._Overheard, iter_chunked=strict)
+    put(session._ObservedStream, iter_chunked=strict)
 
 
 @broken("no resync: what no event told is never found")
@@ -151,19 +151,19 @@ def writes_to_namesakes() -> None:
 
 @broken("an event that comes twice is undone")
 def counts_events() -> None:
-    take = Manager._take
+    take = Manager._handle_event
     seen: set[tuple[Kind, str, str, int, bool]] = set()
 
-    def count(self: Manager[WebApp], feed: EventBridge, observed: Projection, gone: bool) -> None:
+    def count(self: Manager[WebApp], bridge: EventBridge, observed: Projection, gone: bool) -> None:
         event = (observed.kind, observed.namespace, observed.name, observed.version, gone)
         if event not in seen:
             seen.add(event)
-            take(self, feed, observed, gone)
+            take(self, bridge, observed, gone)
             return
         place = Key(observed.namespace, observed.name)
         self._store._replace(observed.kind, place, self._store.get(observed.kind, place), None)
 
-    put(Manager, _take=count)
+    put(Manager, _handle_event=count)
 
 
 @broken("the first write for a WebApp is decided on the store alone, however old its WebApp is")

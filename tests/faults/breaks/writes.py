@@ -21,22 +21,22 @@ def forgets_at_restart() -> None:
         named |= {"found": lambda _: None, "resynced": lambda: None}
         init(self, *arguments, **named)
 
-    take = Manager._take
+    take = Manager._handle_event
 
-    def take_events(self: Manager[WebApp], feed: Any, observed: Any, gone: bool) -> None:
+    def take_events(self: Manager[WebApp], bridge: Any, observed: Any, gone: bool) -> None:
         known = self._store.get(observed.kind, Key(observed.namespace, observed.name)) is not None
         if self._resync.complete.is_set() or known or gone:
-            take(self, feed, observed, gone)
+            take(self, bridge, observed, gone)
         else:
             self._store.observe(observed)
 
     put(Resync, __init__=silent)
-    put(Manager, _take=take_events)
+    put(Manager, _handle_event=take_events)
 
 
 @broken("a WebApp whose reconcile has failed is left alone until it changes")
 def never_retries() -> None:
-    failed, follow_up, handle = Manager._failed, Manager._follow_up, Manager._handle
+    failed, follow_up, handle = Manager._failed, Manager._follow_up, Manager._process
     given_up: dict[Key, Any] = {}
 
     def generation(self: Manager[WebApp], key: Key) -> Any:
@@ -58,7 +58,7 @@ def never_retries() -> None:
             return
         await handle(self, key)
 
-    put(Manager, _failed=note, _follow_up=note_retry, _handle=once)
+    put(Manager, _failed=note, _follow_up=note_retry, _process=once)
 
 
 @broken("children of a WebApp that is gone are deleted by the operator, too", always=True)

@@ -1,1 +1,1 @@
-"""The cache: what is known of the cluster, and how it is kept true."""
+"""The in-memory cache of the cluster, its relists, and its coverage."""

@@ -1,6 +1,7 @@
-"""Coverage: which kinds are listed and watched in each namespace, and why not; it decides where WebApps are reconciled.
+"""Coverage: records the kinds that are listed and watched in each namespace, and the errors of the others.
 
-Each namespace counts for itself: one that is gone or forbidden holds up no other.
+The manager reconciles WebApps only in namespaces with sufficient coverage. Each namespace is independent: a deleted or
+forbidden namespace does not block the others.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,34 +13,34 @@ from coxswain.kernel.objects.kinds import Kind, Kinds
 from coxswain.metrics import unlisted as metric
 
 Scope = tuple[Kind, str | None]
-"""A kind in one namespace, or in the whole cluster."""
+"""A kind in one namespace, or with None in the whole cluster."""
 
 LASTING_SECONDS = 15.0
-"""A failure of this duration is told in the status of WebApps: an API server that starts answers 403 for some seconds
-before it has read the roles."""
+"""Seconds before a failure is reported in the status of WebApps: a starting API server answers 403 until it has loaded
+the roles."""
 
 
-def shown(scope: Scope) -> str:
-    """Return a scope as a person reads it."""
+def describe(scope: Scope) -> str:
+    """Return a scope for messages, such as "services of shop"."""
     kind, namespace = scope
     return kind.plural + (f" of {namespace}" if namespace else "")
 
 
 class View(NamedTuple):
-    """What the coverage of a namespace means for its WebApps."""
+    """Summary of the coverage of one namespace, for the decisions about its WebApps."""
 
     settled: bool
-    """Its WebApps may be reconciled, or told why they are not."""
+    """Whether a worker may process its WebApps: reconcile them or report the failure in their status."""
     unlisted: tuple[str, ...]
-    """Kinds without which its WebApps are only told so."""
+    """Kinds that cannot be listed. WebApps are not reconciled without them; their status reports it."""
     doubtful: tuple[Kind, ...]
-    """Decisive kinds of which the store may lack objects."""
+    """Decisive kinds for which the store may be incomplete."""
 
 
 @dataclass(frozen=True)
 class _Failure:
     sort: object
-    """Failures of another sort begin a new time."""
+    """HTTP status or exception type. A failure of another sort resets `since`."""
     text: str
     since: float
 
@@ -47,69 +48,69 @@ class _Failure:
 @dataclass
 class _State:
     listed: bool = False
-    """A sweep has ended since the last start of history."""
+    """Whether a relist has succeeded since the last history reset."""
     watched: bool = False
-    """Its watch has started in this run of the watches."""
+    """Whether its watch has started in the current run of Kopf."""
     refused: bool = False
-    """The last attempt to open its watch failed."""
+    """Whether the last attempt to list or to open its watch failed."""
     in_doubt: bool = True
-    """No sweep has ended since its watch may have missed something."""
+    """Whether its watch may have missed events since the last relist."""
     failure: _Failure | None = field(default=None)
-    """Why it can't be listed, if the last attempt failed."""
+    """The failure of the last LIST, if it failed."""
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether the store may lack an object of it."""
+        """Whether the store may be incomplete for this scope."""
         return not self.watched or self.refused or self.in_doubt
 
 
 class Coverage:
-    """What is listed and watched. Not thread-safe: the main loop owns it."""
+    """Tracks which scopes are listed and watched. Not thread-safe: the main loop owns it."""
 
     def __init__(self, kinds: Kinds, namespaces: Sequence[str | None], clock: Callable[[], float]) -> None:
-        """Cover these kinds and namespaces, or with None the cluster; `clock` gives monotonic seconds."""
+        """Track `kinds` in `namespaces`, or with None in the cluster. `clock` returns monotonic seconds."""
         self._kinds = kinds
         self._namespaces = tuple(namespaces)
         self._clock = clock
         self._states = {(kind, namespace): _State() for kind in kinds.watched for namespace in namespaces}
 
     def scope(self, kind: Kind, namespace: str | None) -> Scope:
-        """Return the scope that holds a kind's objects of a namespace."""
+        """Return the scope of a kind's objects in a namespace."""
         return kind, namespace if namespace in self._namespaces else None
 
     def begin_watches(self) -> None:
-        """Note that all watches are started anew."""
+        """Record a restart of all watches."""
         for state in self._states.values():
             state.watched, state.in_doubt = False, True
 
     def start_over(self) -> None:
-        """Note that history starts over: nothing counts as listed."""
+        """Record a history reset: no scope counts as listed."""
         for state in self._states.values():
             state.listed, state.in_doubt = False, True
 
     def watch_started(self, scope: Scope) -> None:
-        """Note that a watch runs from a new LIST."""
+        """Record the start of a watch after a new LIST."""
         self._states[scope].watched = True
 
     def watch_refused(self, scope: Scope) -> None:
-        """Note that a watch could not be opened."""
+        """Record a failed attempt to open a watch."""
         state = self._states[scope]
         state.refused = state.in_doubt = True
 
     def watch_opened(self, scope: Scope) -> bool:
-        """Note that a watch was opened; tell whether the attempt before that one had failed."""
+        """Record an opened watch. Return whether the previous attempt failed."""
         state = self._states[scope]
         before, state.refused = state.refused, False
         return before
 
     def listed(self, scope: Scope) -> None:
-        """Note that a sweep has ended."""
+        """Record a successful relist."""
         state = self._states[scope]
         state.listed, state.in_doubt, state.failure = True, False, None
         metric(scope[0].plural, scope[1], False)
 
     def failed(self, scope: Scope, error: Exception | None) -> None:
-        """Note why a scope can't be listed; None if a LIST is answered but its watch is refused."""
+        """Record the error of a LIST. None means that the LIST succeeds but the watch is refused."""
         state = self._states[scope]
         sort = error.status if isinstance(error, Refused) else type(error)
         text = (
@@ -122,43 +123,43 @@ class Coverage:
         metric(scope[0].plural, scope[1], True)
 
     def is_listed(self, scope: Scope) -> bool:
-        """Tell whether a scope was swept since the last start of history."""
+        """Return whether a scope was relisted since the last history reset."""
         return self._states[scope].listed
 
     @property
     def complete(self) -> bool:
-        """Whether every scope was swept since the last start of history."""
+        """Whether every scope was relisted since the last history reset."""
         return all(state.listed for state in self._states.values())
 
     def missing(self) -> dict[Scope, str]:
-        """Return what is not listed or not watched, and why, for readiness."""
+        """Return each scope that is not listed or not watched, with the reason, for the readiness probe."""
         found: dict[Scope, str] = {}
         for scope, state in self._states.items():
             if state.failure is not None and (not state.listed or self._is_lasting(state)):
-                found[scope] = f"{shown(scope)} can't be listed: {state.failure.text}"
+                found[scope] = f"{describe(scope)} can't be listed: {state.failure.text}"
             elif not state.listed:
-                found[scope] = f"{shown(scope)} not listed yet"
+                found[scope] = f"{describe(scope)} not listed yet"
             elif not state.watched:
-                found[scope] = f"{shown(scope)} not watched yet"
+                found[scope] = f"{describe(scope)} not watched yet"
         return found
 
     def view(self, namespace: str | None) -> View:
-        """Return what follows for the WebApps of a namespace."""
+        """Return the coverage of a namespace."""
         return View(
             settled=all(self._is_settled(kind, self._of(kind, namespace)) for kind in self._kinds.watched),
             unlisted=tuple(
-                kind.plural for kind in self._kinds.children if self._is_out_of_sight(self._of(kind, namespace))
+                kind.plural for kind in self._kinds.children if self._is_unavailable(self._of(kind, namespace))
             ),
             doubtful=tuple(kind for kind in self._kinds.decisive if self._of(kind, namespace).is_doubtful),
         )
 
     def unlisted(self, namespace: str) -> Mapping[str, str]:
-        """Return the kinds of children that a namespace's WebApps can't be reconciled without, and why."""
+        """Return the kinds of children that cannot be listed in a namespace, each with a message for the status."""
         found = {}
         for kind in self._kinds.children:
             state = self._of(kind, namespace)
-            if state.failure is not None and self._is_out_of_sight(state):
-                found[kind.kind] = _told(self.scope(kind, namespace), state.failure)
+            if state.failure is not None and self._is_unavailable(state):
+                found[kind.kind] = _message(self.scope(kind, namespace), state.failure)
         return found
 
     def _of(self, kind: Kind, namespace: str | None) -> _State:
@@ -171,8 +172,8 @@ class Coverage:
             return self._is_lasting(state)
         return kind is not self._kinds.parent and state.failure is not None
 
-    def _is_out_of_sight(self, state: _State) -> bool:
-        """Tell whether a scope was never listed for long, or the API server refuses it for long."""
+    def _is_unavailable(self, state: _State) -> bool:
+        """Return whether a lasting failure prevents the first LIST, or the API server lastingly answers 403 or 404."""
         gone = state.failure is not None and state.failure.sort in (403, 404)
         return self._is_lasting(state) and (gone or not state.listed)
 
@@ -180,7 +181,7 @@ class Coverage:
         return state.failure is not None and self._clock() - state.failure.since >= LASTING_SECONDS
 
 
-def _told(scope: Scope, failure: _Failure) -> str:
+def _message(scope: Scope, failure: _Failure) -> str:
     kind, namespace = scope
     resource = f"{kind.plural}.{kind.group}" if kind.group else kind.plural
     where = f"in namespace {namespace}" if namespace else "in the cluster"

@@ -1,4 +1,4 @@
-"""Objects of a LIST or a watch to their projections; one that can't be read is told, counted and skipped."""
+"""Decodes objects of a LIST or a watch to projections. Invalid objects are logged, counted and skipped."""
 
 import logging
 from collections.abc import Mapping
@@ -11,11 +11,11 @@ from coxswain.metrics import unreadable
 log = logging.getLogger(__name__)
 
 _ODD = (AttributeError, KeyError, TypeError, ValueError)
-"""What the projection of an odd object may raise."""
+"""Exceptions of the projector for an object with unexpected structure."""
 
 
 def read(projector: Projector, kind: Kind, raw: Mapping[str, Any]) -> Projection | None:
-    """Return the projection of an object; None if it can't be read."""
+    """Return the projection of an object, or None if it cannot be decoded."""
     try:
         return projector.observe(kind, raw)
     except _ODD as error:
@@ -25,7 +25,7 @@ def read(projector: Projector, kind: Kind, raw: Mapping[str, Any]) -> Projection
 
 
 def read_identity(kind: Kind, raw: Mapping[str, Any]) -> Projection | None:
-    """Return no more of an object than which one it was, as a DELETED tells it."""
+    """Return a projection of a deleted object with its identity only, or None if it cannot be decoded."""
     try:
         metadata = raw["metadata"]
         name, namespace = metadata["name"], metadata.get("namespace", "")
@@ -37,7 +37,7 @@ def read_identity(kind: Kind, raw: Mapping[str, Any]) -> Projection | None:
 
 
 def place(raw: object) -> tuple[str, str] | None:
-    """Return the namespace and the name of an object; None if it has none."""
+    """Return the namespace and the name of an object, or None if it has no name."""
     metadata = raw.get("metadata") if isinstance(raw, Mapping) else None
     if not isinstance(metadata, Mapping) or not metadata.get("name"):
         return None

@@ -1,7 +1,7 @@
-"""A table of objects: those of late as they are, the others packed, in a fraction of the memory.
+"""A table of objects with a small memory footprint: recently used objects as they are, the others pickled.
 
-Most objects are looked at when they change, and then not for hours; as Python's dicts they take several times the bytes
-that they have as text.
+Most objects are read when they change and then not for hours. As Python dicts they need several times the size of their
+JSON.
 """
 
 import pickle
@@ -16,10 +16,10 @@ from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Projection
 
 RECENT = 64
-"""Objects of a kind that stay as they are: several times as many as are reconciled at a time."""
+"""Number of unpacked objects of a kind: several times the number of workers."""
 
 LARGE_BYTES = 32 * 1024
-"""Objects beyond this are packed at once, and compressed: a WebApp may have 1.5 MB, which is etcd's limit."""
+"""Pickled size in bytes above which an object is compressed immediately. The limit of etcd for an object is 1.5 MB."""
 
 _Place = TypeVar("_Place", bound=Hashable)
 _packed_fields = attrgetter(*(field.name for field in fields(Projection)[1:]))
@@ -27,16 +27,16 @@ _packed_fields = attrgetter(*(field.name for field in fields(Projection)[1:]))
 
 @dataclass(frozen=True)
 class _Compressed:
-    """A large object, which is unpacked for each look and never kept as it is."""
+    """A large object. It is unpacked for each read and never kept unpacked."""
 
     content: bytes
 
 
 class PackedTable(Generic[_Place]):
-    """Objects of one kind by their places."""
+    """Objects of one kind by namespace and name."""
 
     def __init__(self, kind: Kind, *, recent: int = RECENT) -> None:
-        """Keep objects of one kind, so many of them as they are."""
+        """Hold objects of `kind`, and keep `recent` of them unpacked."""
         self._kind = kind
         self._limit = recent
         self._recent: OrderedDict[_Place, Projection] = OrderedDict()
@@ -50,7 +50,7 @@ class PackedTable(Generic[_Place]):
         return place in self._recent or place in self._packed
 
     def get(self, place: _Place) -> Projection | None:
-        """Return an object."""
+        """Return an object, or None."""
         found = self._recent.get(place)
         if found is not None:
             self._recent.move_to_end(place)
@@ -65,7 +65,7 @@ class PackedTable(Generic[_Place]):
         return found
 
     def put(self, place: _Place, observed: Projection) -> None:
-        """Put an object in, in the place of an earlier one."""
+        """Add an object or replace the previous one."""
         self.remove(place)
         packed = _packed(observed)
         if isinstance(packed, bytes):
@@ -74,7 +74,7 @@ class PackedTable(Generic[_Place]):
             self._packed[place] = packed
 
     def remove(self, place: _Place) -> None:
-        """Take an object out, if it is there."""
+        """Remove an object, if present."""
         self._packed.pop(place, None)
         self._recent.pop(place, None)
 
@@ -87,7 +87,7 @@ class PackedTable(Generic[_Place]):
 
 
 def _packed(observed: Projection) -> bytes | _Compressed:
-    # All but the kind, which is told by identity.
+    # Without the kind: it is the same for the whole table.
     packed = pickle.dumps(_packed_fields(observed), pickle.HIGHEST_PROTOCOL)
     return packed if len(packed) <= LARGE_BYTES else _Compressed(zlib.compress(packed, 1))
 

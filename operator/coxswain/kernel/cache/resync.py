@@ -1,7 +1,8 @@
-"""Resync: sweeps, at intervals and whenever a watch has started over.
+"""Relists every kind at intervals (resync) and after each start of a watch.
 
-A sweep is a paged LIST of one kind in one scope. It begins only after that kind's watch runs: what vanishes after the
-LIST the watch tells, and what vanished before it the sweep does. That is what makes missed events harmless.
+A relist is a paged LIST of one kind in one scope; it removes absent objects from the store. It begins only after the
+watch of that kind has started. The relist finds objects that were deleted before the LIST, and the watch reports later
+deletions. Missed events are therefore harmless.
 """
 
 import asyncio
@@ -14,7 +15,7 @@ from typing import Any
 
 from coxswain.kernel.api.client import Client
 from coxswain.kernel.api.errors import Refused, RequestFailed, Undecodable
-from coxswain.kernel.cache.coverage import Coverage, Scope, shown
+from coxswain.kernel.cache.coverage import Coverage, Scope, describe
 from coxswain.kernel.cache.decode import place, read
 from coxswain.kernel.cache.store import HistoryReset, Key, Store
 from coxswain.kernel.objects.kinds import Kind
@@ -25,26 +26,26 @@ log = logging.getLogger(__name__)
 _RETRY_SECONDS = 1.0
 _RETRY_LIMIT_SECONDS = 10.0
 _EXPIRED_AT_ONCE = 3
-"""How often in a row pages that expired are asked for again at once."""
+"""Consecutive relists without a delay after an expired continue token."""
 
 
 @dataclass
-class _Wish:
-    """What is wanted of a scope."""
+class _Request:
+    """Pending requests for one scope."""
 
     event: asyncio.Event = field(default_factory=asyncio.Event)
-    sweep: bool = False
-    """A sweep, as soon as possible."""
-    reason: bool = False
-    """The reason for which its watch does not open."""
+    relist: bool = False
+    """Relist as soon as possible."""
+    diagnose: bool = False
+    """Determine why its watch does not open."""
 
-    def make(self, *, sweep: bool = False, reason: bool = False) -> None:
-        self.sweep, self.reason = self.sweep or sweep, self.reason or reason
+    def add(self, *, relist: bool = False, diagnose: bool = False) -> None:
+        self.relist, self.diagnose = self.relist or relist, self.diagnose or diagnose
         self.event.set()
 
 
 class Resync:
-    """Sweeps every kind of every scope."""
+    """Relists every kind in every scope."""
 
     def __init__(
         self,
@@ -59,10 +60,18 @@ class Resync:
         history_reset: Callable[[HistoryReset], None],
         covered: Callable[[], None] = lambda: None,
     ) -> None:
-        """Sweep each scope every `interval` seconds, give or take a tenth.
+        """Relist each scope every `interval` seconds, with 10 % jitter.
 
-        `found` is told of WebApps that a page had news of, `resynced` is called once in each interval, `history_reset`
-        when a LIST showed that history ran backwards, and `covered` when a scope was listed or could not be.
+        Args:
+            store: Receives the objects.
+            client: Sends the LIST requests.
+            projector: Decodes the objects.
+            namespaces: Served namespaces; None is the whole cluster.
+            interval: Seconds between two relists of a scope.
+            found: Called with the WebApps that changed in the store, after each page and at the end of a relist.
+            resynced: Called once per interval.
+            history_reset: Called when a LIST shows that the resourceVersion ran backwards.
+            covered: Called after the success or failure of a LIST.
         """
         self._store = store
         self._client = client
@@ -72,132 +81,132 @@ class Resync:
         self._resynced = resynced
         self._history_reset = history_reset
         self._covered = covered
-        self._wishes: dict[Scope, _Wish] = {
-            (kind, namespace): _Wish() for kind in projector.kinds.watched for namespace in namespaces
+        self._requests: dict[Scope, _Request] = {
+            (kind, namespace): _Request() for kind in projector.kinds.watched for namespace in namespaces
         }
-        self._starts = 0
+        self._history_resets = 0
         self.coverage = Coverage(projector.kinds, namespaces, asyncio.get_running_loop().time)
         self.complete = asyncio.Event()
-        """Set while every kind of every scope has been swept since the last start of history."""
+        """Set while every scope has been relisted since the last history reset."""
 
     async def run(self) -> None:
-        """Run for ever."""
+        """Run until cancelled."""
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._keep_time())
-            for scope in self._wishes:
-                tasks.create_task(self._keep_swept(scope))
+            tasks.create_task(self._run_resync_timer())
+            for scope in self._requests:
+                tasks.create_task(self._keep_listed(scope))
 
-    def sweep_soon(self, kind: Kind, namespace: str | None) -> None:
-        """Sweep a scope now; a namespace without a scope of its own is part of the cluster's."""
-        self._wishes[self.coverage.scope(kind, namespace)].make(sweep=True)
+    def relist_soon(self, kind: Kind, namespace: str | None) -> None:
+        """Relist a kind in a namespace now, or in the whole cluster if the operator serves it."""
+        self._requests[self.coverage.scope(kind, namespace)].add(relist=True)
 
-    def ask_why(self, scope: Scope) -> None:
-        """Find out why a scope that was not listed yet can't be watched."""
+    def diagnose(self, scope: Scope) -> None:
+        """Find the reason why the watch of a scope does not open, if the scope was not listed yet."""
         if not self.coverage.is_listed(scope):
-            self._wishes[scope].make(reason=True)
+            self._requests[scope].add(diagnose=True)
 
     def start_over(self) -> None:
-        """Count nothing as swept: each scope is swept again once its watch runs anew."""
+        """Handle a history reset: relist each scope after its watch has started again."""
         self.coverage.start_over()
-        self._starts += 1
+        self._history_resets += 1
         self.complete.clear()
 
-    async def _keep_time(self) -> None:
-        # Apart from the sweeps: with flapping watches, or many namespaces, these come at any time.
+    async def _run_resync_timer(self) -> None:
+        # Independent of the relists: with flapping watches or many namespaces these have no common end.
         while True:
             await asyncio.sleep(self._jittered(self._interval))
             self._resynced()
 
-    async def _keep_swept(self, scope: Scope) -> None:
-        wish, clock = self._wishes[scope], asyncio.get_running_loop().time
-        due, asked = inf, -inf
+    async def _keep_listed(self, scope: Scope) -> None:
+        request, clock = self._requests[scope], asyncio.get_running_loop().time
+        due, diagnosed = inf, -inf
         while True:
-            timely = not await _set_within(wish.event, due - clock())
-            wish.event.clear()
-            # What is wanted while it is being swept is swept for once more: it may be about what came in between.
-            sweep, reason, wish.sweep, wish.reason = wish.sweep, wish.reason, False, False
-            if not sweep and not self.coverage.is_listed(scope):
-                # At the start, and when history starts over: its watch comes first.
+            timely = not await _set_within(request.event, due - clock())
+            request.event.clear()
+            # A request during a relist causes one more relist: it may concern a change after the LIST.
+            relist, diagnose, request.relist, request.diagnose = request.relist, request.diagnose, False, False
+            if not relist and not self.coverage.is_listed(scope):
+                # The watch must start before the first relist, also after a history reset.
                 due = inf
-                if reason and clock() - asked >= _RETRY_LIMIT_SECONDS:
-                    asked = clock()
-                    await self._ask(scope)
-            elif sweep or timely:
-                # A deadline of its own: a relist doesn't put it off.
+                if diagnose and clock() - diagnosed >= _RETRY_LIMIT_SECONDS:
+                    diagnosed = clock()
+                    await self._diagnose(scope)
+            elif relist or timely:
+                # A requested relist does not postpone the periodic one.
                 due = due if clock() < due < inf else clock() + self._jittered(self._interval)
-                await self._sweep_until_done(scope)
+                await self._relist_until_done(scope)
 
-    async def _ask(self, scope: Scope) -> None:
+    async def _diagnose(self, scope: Scope) -> None:
         try:
             await anext(aiter(self._client.pages(*scope)), None)
-        except Exception as error:  # noqa: BLE001 - as of a sweep
+        except Exception as error:  # noqa: BLE001 - as in _relist_until_done
             self._failed(scope, error)
         else:
             self._failed(scope, None)
 
-    async def _sweep_until_done(self, scope: Scope) -> None:
+    async def _relist_until_done(self, scope: Scope) -> None:
         delay = _RETRY_SECONDS
-        starts = self._starts
+        history_resets = self._history_resets
         expired = 0
-        while starts == self._starts:
+        while history_resets == self._history_resets:
             try:
-                await self._sweep(*scope)
+                await self._relist(*scope)
             except HistoryReset as reset:
                 self._history_reset(reset)
-            # One scope's trouble, whatever it is, must not end the sweeps of the others.
+            # An error in one scope must not end the relists of the others.
             except Exception as error:
                 if _token_expired(error) and expired < _EXPIRED_AT_ONCE:
                     expired += 1
-                    log.debug("the pages of %s took too long: from the first again", shown(scope))
+                    log.debug("the continue token for %s expired; relisting from the first page", describe(scope))
                     continue
-                pause = max(delay * random.uniform(0.75, 1), _asked_for(error))  # noqa: S311
+                pause = max(delay * random.uniform(0.75, 1), _retry_after(error))  # noqa: S311
                 self._failed(scope, error)
-                text = "%s can't be listed: %s; trying again in %.0f s"
+                text = "%s can't be listed: %s; retrying in %.0f s"
                 defect = not isinstance(error, RequestFailed)
-                log.warning(text, shown(scope), str(error) or repr(error), pause, exc_info=defect)
+                log.warning(text, describe(scope), str(error) or repr(error), pause, exc_info=defect)
                 await asyncio.sleep(pause)
                 delay = min(delay * 2, _RETRY_LIMIT_SECONDS)
                 continue
             else:
-                self._swept(scope, starts)
+                self._relisted(scope, history_resets)
             return
 
     def _failed(self, scope: Scope, error: Exception | None) -> None:
         self.coverage.failed(scope, error)
         self._covered()
 
-    def _swept(self, scope: Scope, starts: int) -> None:
-        # A sweep that was under way when history started over says nothing of what came after.
-        if starts == self._starts:
+    def _relisted(self, scope: Scope, history_resets: int) -> None:
+        # A relist that began before a history reset says nothing about the new history.
+        if history_resets == self._history_resets:
             self.coverage.listed(scope)
         if self.coverage.complete and not self.complete.is_set():
-            log.info("in step with the cluster: %d %s", len(self._store.parents()), self._projector.kinds.parent.plural)
+            log.info("caches synced: %d %s", len(self._store.parents()), self._projector.kinds.parent.plural)
             self.complete.set()
         self._covered()
 
-    async def _sweep(self, kind: Kind, namespace: str | None) -> None:
-        starts = self._starts
-        sweep = self._store.begin_sweep(kind, namespace)
+    async def _relist(self, kind: Kind, namespace: str | None) -> None:
+        history_resets = self._history_resets
+        relist = self._store.begin_relist(kind, namespace)
         version = 0
         listed: set[Key] = set()
         async for page in self._client.pages(kind, namespace):
-            if starts != self._starts:
+            if history_resets != self._history_resets:
                 return
             page_version, items = _contents(page)
             version = version or page_version
-            # At once: the store knows of it now, so no later sweep would find it new.
+            # Enqueue each page at once: if a later page fails, the next relist finds no change in these objects.
             self._found(self._take_in(kind, items, version, listed))
-            # Not to be kept beside the next page.
+            # Free the memory before the next page arrives.
             del page, items
-        if starts == self._starts:
-            self._found(self._store.end_sweep(sweep, version, listed))
+        if history_resets == self._history_resets:
+            self._found(self._store.end_relist(relist, version, listed))
 
     def _take_in(self, kind: Kind, items: Sequence[Any], version: int, listed: set[Key]) -> set[Key]:
         touched: set[Key] = set()
         for raw in items:
             name = place(raw)
             if name is not None:
-                # Also if it can't be read: it is there, so the one that is known stays.
+                # Also if it cannot be decoded: the object exists, so the store keeps its last projection.
                 listed.add(Key(*name))
             observed = read(self._projector, kind, raw)
             if observed is not None:
@@ -210,7 +219,11 @@ class Resync:
 
 
 def _contents(page: Mapping[str, Any]) -> tuple[int, Sequence[Any]]:
-    """Return version and items of a page of a LIST."""
+    """Return the resourceVersion and the items of a page of a LIST.
+
+    Raises:
+        Undecodable: The page is no valid list.
+    """
     try:
         version, items = int(page["metadata"]["resourceVersion"]), page["items"]
     except (KeyError, TypeError, ValueError) as error:
@@ -224,7 +237,7 @@ def _token_expired(error: Exception) -> bool:
     return isinstance(error, Refused) and error.status == 410
 
 
-def _asked_for(error: Exception) -> float:
+def _retry_after(error: Exception) -> float:
     return (error.retry_after if isinstance(error, Refused) else None) or 0.0
 
 

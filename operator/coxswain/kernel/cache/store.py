@@ -1,8 +1,8 @@
-"""The store: what is known of the cluster, in small projections; rebuilt at every start.
+"""The store: an in-memory cache of parents and their objects as projections, rebuilt at every start.
 
-One rule orders what reaches it from watches, sweeps and answers: only something newer adds, replaces or removes an
-entry. resourceVersions of one kind compare as integers, also across the uids of one name. A removal leaves a tombstone,
-so that news older than it can't bring the object back.
+Updates arrive in any order from watches, relists and write responses. Only a newer resourceVersion adds, replaces or
+removes an entry. resourceVersions of one kind compare as integers (KEP-5504), also for different uids of one name. A
+removal leaves a tombstone, so that an older update cannot restore the object.
 """
 
 import dataclasses
@@ -15,12 +15,12 @@ from coxswain.kernel.objects.projection import Projection
 
 
 class HistoryReset(Exception):
-    """History ran backwards: etcd was restored from a backup, so nothing in the store can be trusted."""
+    """The resourceVersion ran backwards: etcd was restored from a backup, so the whole store is invalid."""
 
 
 @dataclass(frozen=True, order=True)
 class Key:
-    """A parent, by its place."""
+    """Namespace and name of an object."""
 
     namespace: str
     name: str
@@ -32,25 +32,25 @@ class Key:
 @dataclass
 class _Tombstone:
     version: int
-    sweeps: int = 0
-    """Sweeps of its kind and scope that have ended since."""
+    relists: int = 0
+    """Completed relists of its kind and scope since the removal."""
 
 
 @dataclass(frozen=True)
-class Sweep:
-    """One sweep of a kind that is under way."""
+class Relist:
+    """A relist in progress."""
 
     kind: Kind
     namespace: str | None
     newest_before: int
-    """The newest resourceVersion that was known when its LIST was about to be sent."""
+    """The newest known resourceVersion before the LIST was sent."""
 
 
 class Store:
-    """Projections of parents and their objects. Not thread-safe: one event loop owns it."""
+    """Cache of parents and their objects. Not thread-safe: one event loop owns it."""
 
     def __init__(self, parent: Kind) -> None:
-        """Hold parents of this kind and their objects."""
+        """Hold parents of kind `parent` and their objects."""
         self._parent = parent
         self._entries: dict[Kind, PackedTable[Key]] = {}
         self._tombstones: dict[Kind, dict[Key, _Tombstone]] = {}
@@ -58,12 +58,12 @@ class Store:
         self._of_parent: dict[Key, set[tuple[Kind, Key]]] = {}
 
     def clear(self) -> None:
-        """Drop everything."""
+        """Remove all entries and tombstones."""
         for table in (self._entries, self._tombstones, self._newest, self._of_parent):
             table.clear()
 
     def parent(self, key: Key) -> Projection | None:
-        """Return a parent."""
+        """Return a parent, or None."""
         return self.get(self._parent, key)
 
     def parents(self) -> list[Key]:
@@ -71,26 +71,26 @@ class Store:
         return list(self._entries.get(self._parent, ()))
 
     def get(self, kind: Kind, place: Key) -> Projection | None:
-        """Return an object."""
+        """Return an object, or None."""
         entries = self._entries.get(kind)
         return None if entries is None else entries.get(place)
 
     def is_latest(self, observed: Projection) -> bool:
-        """Tell whether nothing newer is known than this object, and not that it is gone."""
+        """Return whether the store holds this version of the object, and no newer one or its removal."""
         known = self.get(observed.kind, Key(observed.namespace, observed.name))
         return known is not None and known.version == observed.version
 
     def objects_of(self, key: Key, *kinds: Kind) -> list[Projection]:
-        """Return the objects of these kinds whose label or controller reference names the WebApp, in order."""
+        """Return the objects with a label or controller reference to the WebApp, sorted by kind, namespace and name."""
         places = [(kind, place) for kind, place in self._of_parent.get(key, ()) if kind in kinds]
         places.sort(key=lambda found: (found[0].kind, found[1]))
         return [found for kind, place in places if (found := self.get(kind, place)) is not None]
 
     def observe(self, observed: Projection) -> set[Key]:
-        """Take in an object from a watch, a page of a LIST, a GET or the answer of a write.
+        """Store an object from a watch, a LIST, a GET or the response to a write, if it is newer.
 
         Returns:
-            The WebApps that should be looked at: empty if the store knew as much already.
+            The WebApps to enqueue; empty if the store already held this version or a newer one.
         """
         self._seen(observed.kind, observed.version)
         place = Key(observed.namespace, observed.name)
@@ -98,15 +98,19 @@ class Store:
         tombstone = self._tombstones.get(observed.kind, {}).get(place)
         if known is not None and observed.version <= known.version:
             return set()
-        # Equal is no contradiction: an object that left the watch's label filter was told as DELETED with the very
-        # version that a GET then finds. A revision that deleted an object is never the version of one.
+        # Equal versions are valid: if an object stops matching the label selector of the watch, DELETED carries the
+        # version of the live object (docs/decisions/0004). A true deletion has a revision of its own.
         if tombstone is not None and observed.version < tombstone.version:
             return set()
         self._tombstones.get(observed.kind, {}).pop(place, None)
         return self._replace(observed.kind, place, known, observed)
 
     def forget(self, kind: Kind, place: Key, version: int) -> set[Key]:
-        """Take in a removal at a resourceVersion, as a DELETED tells it."""
+        """Remove an object after a DELETED event with resourceVersion `version`, if that is newer.
+
+        Returns:
+            The WebApps to enqueue.
+        """
         self._seen(kind, version)
         known = self.get(kind, place)
         if known is not None and version <= known.version:
@@ -121,10 +125,13 @@ class Store:
         return self._replace(kind, place, known, None)
 
     def answer(self, observed: Projection, sent_for: Projection | None) -> set[Key]:
-        """Take in the answer of a write that was sent for an entry.
+        """Store the response to a write. `sent_for` is the entry that the write was based on.
+
+        Returns:
+            The WebApps to enqueue.
 
         Raises:
-            HistoryReset: the answer is older than that entry.
+            HistoryReset: The response is older than `sent_for`.
         """
         if sent_for is not None and observed.version < sent_for.version:
             raise HistoryReset(
@@ -133,19 +140,22 @@ class Store:
             )
         return self.observe(observed)
 
-    def begin_sweep(self, kind: Kind, namespace: str | None) -> Sweep:
-        """Begin a sweep of a kind, in one namespace or all: call it before the LIST is sent."""
-        return Sweep(kind, namespace, self.newest(kind))
+    def begin_relist(self, kind: Kind, namespace: str | None) -> Relist:
+        """Begin a relist of a kind in one namespace, or with None in all. Call this before sending the LIST."""
+        return Relist(kind, namespace, self.newest(kind))
 
     def newest(self, kind: Kind) -> int:
-        """Return the newest resourceVersion of a kind that is known; 0 if none is."""
+        """Return the newest known resourceVersion of a kind, or 0."""
         return self._newest.get(kind, 0)
 
     def listed(self, observed: Projection, version: int) -> set[Key]:
-        """Take in an object of a sweep's LIST, which is consistent at this resourceVersion.
+        """Store an object of a relist. `version` is the resourceVersion of the LIST.
+
+        Returns:
+            The WebApps to enqueue.
 
         Raises:
-            HistoryReset: by then the object should have been newer, or gone for good.
+            HistoryReset: The store held a newer object or its removal, also no newer than `version`.
         """
         place = Key(observed.namespace, observed.name)
         known = self.get(observed.kind, place)
@@ -154,37 +164,45 @@ class Store:
         if observed.version < floor <= version:
             raise HistoryReset(f"{observed.kind} {place}: {floor} was seen, and then {observed.version} at {version}")
         if known is not None and observed.version == known.version and observed != known:
-            # The server reads what is stored in another way now: a CRD has other defaults.
+            # The API server decodes the same stored object differently, for example after a change of CRD defaults.
             return self._replace(observed.kind, place, known, observed)
         return self.observe(observed)
 
-    def end_sweep(self, sweep: Sweep, version: int, listed: Iterable[Key]) -> set[Key]:
-        """End a sweep: what its LIST, at this resourceVersion, did not hold, goes.
+    def end_relist(self, relist: Relist, version: int, listed: Iterable[Key]) -> set[Key]:
+        """End a relist: remove the objects of its scope that are absent from the LIST.
+
+        Args:
+            relist: The relist from `begin_relist`.
+            version: The resourceVersion of the LIST.
+            listed: All objects of the LIST.
+
+        Returns:
+            The WebApps to enqueue.
 
         Raises:
-            HistoryReset: the LIST is older than what was known before it was sent.
+            HistoryReset: The LIST is older than the newest resourceVersion before the relist.
         """
-        if version < sweep.newest_before:
-            raise HistoryReset(f"{sweep.kind}: version {sweep.newest_before} was seen, and then a list at {version}")
-        self._seen(sweep.kind, version)
-        self._age_tombstones(sweep)
+        if version < relist.newest_before:
+            raise HistoryReset(f"{relist.kind}: version {relist.newest_before} was seen, and then a list at {version}")
+        self._seen(relist.kind, version)
+        self._age_tombstones(relist)
         present = set(listed)
         touched: set[Key] = set()
-        for place in [place for place in _in_scope(sweep, self._entries.get(sweep.kind, ())) if place not in present]:
-            known = self.get(sweep.kind, place)
-            # Equal is older too: what has the list's very version would be in it.
+        for place in [place for place in _in_scope(relist, self._entries.get(relist.kind, ())) if place not in present]:
+            known = self.get(relist.kind, place)
+            # An object with the version of the LIST would be in the LIST.
             if known is not None and known.version <= version:
-                touched |= self._remove(sweep.kind, place, version)
+                touched |= self._remove(relist.kind, place, version)
         return touched
 
     def _seen(self, kind: Kind, version: int) -> None:
         self._newest[kind] = max(version, self._newest.get(kind, 0))
 
-    def _age_tombstones(self, sweep: Sweep) -> None:
-        tombstones = self._tombstones.get(sweep.kind, {})
-        for place in _in_scope(sweep, tombstones):
-            tombstones[place].sweeps += 1
-            if tombstones[place].sweeps >= 2:
+    def _age_tombstones(self, relist: Relist) -> None:
+        tombstones = self._tombstones.get(relist.kind, {})
+        for place in _in_scope(relist, tombstones):
+            tombstones[place].relists += 1
+            if tombstones[place].relists >= 2:
                 del tombstones[place]
 
     def _replace(self, kind: Kind, place: Key, before: Projection | None, after: Projection | None) -> set[Key]:
@@ -202,25 +220,25 @@ class Store:
                     del self._of_parent[key]
             for key in new:
                 self._of_parent.setdefault(key, set()).add((kind, place))
-        # Much of what controllers write is not kept: a ReplicaSet's status, an autoscaler's metrics. Another version
-        # of a WebApp is news all the same: its status may have been refused for the one before.
+        # Projections omit much that controllers write, such as a ReplicaSet's status or an autoscaler's metrics. A new
+        # version of a WebApp always counts: a status write may have been refused for the previous version.
         if kind is not self._parent and _same(before, after):
             return old ^ new
         known = self._entries.get(self._parent, ())
         return old | new | {key for key in _namesakes(before, after) if key in known}
 
 
-def _in_scope(sweep: Sweep, places: Iterable[Key]) -> list[Key]:
-    return [place for place in places if sweep.namespace in (None, place.namespace)]
+def _in_scope(relist: Relist, places: Iterable[Key]) -> list[Key]:
+    return [place for place in places if relist.namespace in (None, place.namespace)]
 
 
 def _namesakes(*objects: Projection | None) -> set[Key]:
-    """Return the WebApps whose children's names objects bear: whatever their labels, they may be in the way."""
+    """Return the WebApps for which an object has the name of a child: it may block that child, whatever its labels."""
     return {Key(each.namespace, each.namesake) for each in objects if each is not None and each.namesake is not None}
 
 
 def _same(before: Projection | None, after: Projection | None) -> bool:
-    """Tell whether nothing but the resourceVersion is another."""
+    """Return whether two projections differ at most in their resourceVersion."""
     return before is not None and after is not None and dataclasses.replace(after, version=before.version) == before
 
 

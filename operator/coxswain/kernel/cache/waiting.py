@@ -1,4 +1,4 @@
-"""WebApps that wait for more of their namespace to be listed."""
+"""Holds WebApps back until the coverage of their namespace changes."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -7,7 +7,7 @@ from coxswain.kernel.cache.store import Key
 
 
 class Waiting:
-    """Keys that are looked at again when the coverage of their namespace changes."""
+    """Keys to requeue when the coverage of their namespace changes."""
 
     def __init__(self, coverage: Coverage, namespaces: Sequence[str | None]) -> None:
         self._coverage = coverage
@@ -15,20 +15,24 @@ class Waiting:
         self._keys: set[Key] = set()
 
     def add(self, key: Key) -> None:
-        """Let a key wait."""
+        """Add a key."""
         self._keys.add(key)
 
     def discard(self, key: Key) -> None:
-        """Let a key wait no longer."""
+        """Remove a key, if present."""
         self._keys.discard(key)
 
     def clear(self) -> None:
-        """Let no key wait: history starts over, and each WebApp that there is will be listed."""
+        """Remove all keys after a history reset: the relist enqueues every existing WebApp."""
         self._keys.clear()
         self.released(lambda: ())
 
     def released(self, webapps: Callable[[], Iterable[Key]]) -> set[Key]:
-        """Return the keys whose wait is over, and of `webapps` those for which a kind can't be listed any more."""
+        """Remove and return the keys of namespaces with changed coverage.
+
+        If a kind can no longer be listed in a namespace, also return all of its WebApps: their status must report it.
+        `webapps` returns the keys of all WebApps.
+        """
         found: set[Key] = set()
         for namespace, before in self._views.items():
             now = self._views[namespace] = self._coverage.view(namespace)

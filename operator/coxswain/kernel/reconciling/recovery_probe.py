@@ -1,42 +1,41 @@
-"""WebApps that the API server's trouble keeps from being reconciled, of which one looks whether it is over.
+"""Detects the recovery of the API server by requeueing one failing WebApp at a time.
 
-Each waits longer after each failure, so after an outage of minutes the next try would be a minute away, and nothing
-else tells that the server answers again: the watches may have stayed open. All of them looking every few seconds would
-be a crowd that the server has to turn away.
+After an outage of minutes, the backoff of each WebApp is about a minute. No other event reports the recovery, because
+the watches may have stayed open. Short retries of all WebApps would overload the API server again.
 """
 
 from coxswain.kernel.cache.store import Key
 
 
 class RecoveryProbe:
-    """Keys whose last attempt failed by the server's fault."""
+    """Tracks the keys with a transient server error in their last attempt."""
 
     def __init__(self) -> None:
-        self._met: dict[Key, None] = {}
+        self._failing: dict[Key, None] = {}
 
     def clear(self) -> None:
-        """Forget all keys."""
-        self._met.clear()
+        """Remove all keys."""
+        self._failing.clear()
 
-    def met_by(self, key: Key) -> None:
-        """Note that an attempt failed; it looks again after all others have."""
-        self._met.pop(key, None)
-        self._met[key] = None
+    def server_failed(self, key: Key) -> None:
+        """Record a transient server error and move the key to the end."""
+        self._failing.pop(key, None)
+        self._failing[key] = None
 
-    def still_met_by(self, key: Key) -> None:
-        """Note that an attempt of a key failed in some way: if the server had failed it before, others look first."""
-        if key in self._met:
-            self.met_by(key)
+    def attempt_failed(self, key: Key) -> None:
+        """Record any failure of an attempt: move the key to the end if it is tracked."""
+        if key in self._failing:
+            self.server_failed(key)
 
-    def over_for(self, key: Key) -> list[Key]:
-        """Note an attempt that succeeded; return the others that needn't wait any longer, if it had failed before."""
-        if key not in self._met:
+    def succeeded(self, key: Key) -> list[Key]:
+        """Record a success of a key. If it was tracked, remove all keys and return the others, to be requeued now."""
+        if key not in self._failing:
             return []
-        others = [other for other in self._met if other != key]
-        self._met.clear()
+        others = [other for other in self._failing if other != key]
+        self._failing.clear()
         return others
 
     @property
-    def scout(self) -> Key | None:
-        """The key that should look next: it did so the longest time ago."""
-        return next(iter(self._met), None)
+    def candidate(self) -> Key | None:
+        """The key to requeue next: its last attempt is the longest ago. None if the API server does not fail."""
+        return next(iter(self._failing), None)

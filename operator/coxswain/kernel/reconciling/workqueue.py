@@ -1,8 +1,8 @@
-"""The workqueue: keys, never events.
+"""A rate-limited workqueue of keys with three lanes, modelled on client-go's workqueue.
 
-A key is in it once however many events came, and in one worker's hand at a time; added while it is in hand, it runs
-once more afterwards. What has changed and what is under way take turns, so that in a wave of changes the first are
-brought to their end while the last wait for their beginning; both overtake the backlog of a resync.
+The queue holds each key at most once, and one worker processes it at a time. A key that is added during its processing
+is processed again afterwards. Changed WebApps and those in progress alternate, so that rollouts complete during a wave
+of changes. The backlog of a relist comes last.
 """
 
 import asyncio
@@ -15,53 +15,59 @@ from coxswain.kernel.cache.store import Key
 
 
 class Lane(IntEnum):
-    """Why a key is in the queue, the most urgent first."""
+    """The reason why a key is queued, in order of priority."""
 
     CHANGED = 0
-    """Someone changed the WebApp."""
-    UNDER_WAY = 1
-    """There is news of its children, or a delay is over."""
+    """The WebApp changed."""
+    IN_PROGRESS = 1
+    """A child changed, or a delay has expired."""
     BACKLOG = 2
-    """It is looked at to be sure."""
+    """A relist, a resync or the end of an outage requeued the WebApp without a known change."""
 
 
 class WorkQueue:
-    """Keys of WebApps that should be looked at."""
+    """Keys of WebApps to reconcile. Not thread-safe: one event loop owns it."""
 
     def __init__(
         self, *, retry_delay: float, retry_delay_limit: float, chance: Callable[[], float] = random.random
     ) -> None:
-        """Retry after `retry_delay` seconds, doubled up to `retry_delay_limit`; `chance` gives the jitter, 0 to 1."""
+        """Create an empty queue.
+
+        Args:
+            retry_delay: Initial backoff in seconds, doubled with each failure.
+            retry_delay_limit: Maximum backoff in seconds.
+            chance: Returns random numbers from 0 to 1 for the jitter.
+        """
         self._retry_delay = retry_delay
         self._retry_delay_limit = retry_delay_limit
         self._chance = chance
         self._lanes: dict[Lane, OrderedDict[Key, None]] = {lane: OrderedDict() for lane in Lane}
-        self._taken_from = Lane.UNDER_WAY
-        """Of the two that take turns."""
-        self._in_hand: set[Key] = set()
-        self._again: dict[Key, Lane] = {}
+        self._last_lane = Lane.IN_PROGRESS
+        """The last used lane of the two alternating ones."""
+        self._processing: set[Key] = set()
+        self._dirty: dict[Key, Lane] = {}
         self._delayed: dict[Key, asyncio.TimerHandle] = {}
         self._failures: dict[Key, int] = {}
         self._retry_at: dict[Key, float] = {}
-        self._filled = asyncio.Event()
+        self._not_empty = asyncio.Event()
 
     def __len__(self) -> int:
         return sum(map(len, self._lanes.values()))
 
-    def add(self, key: Key, lane: Lane = Lane.UNDER_WAY) -> None:
-        """Put a key in; where it waits already it stays, unless that is the backlog."""
-        if key in self._in_hand:
-            self._again[key] = min(lane, self._again.get(key, lane))
+    def add(self, key: Key, lane: Lane = Lane.IN_PROGRESS) -> None:
+        """Add a key. A queued key keeps its place, unless it moves up from the backlog."""
+        if key in self._processing:
+            self._dirty[key] = min(lane, self._dirty.get(key, lane))
             return
         self._cancel(key)
         if lane is not Lane.BACKLOG:
             self._lanes[Lane.BACKLOG].pop(key, None)
         if not any(key in waiting for waiting in self._lanes.values()):
             self._lanes[lane][key] = None
-        self._filled.set()
+        self._not_empty.set()
 
     def add_after(self, key: Key, delay: float) -> None:
-        """Put a key in after so many seconds, unless it comes in sooner; of several delays the shortest counts."""
+        """Add a key after `delay` seconds. The shortest of several delays counts."""
         loop = asyncio.get_running_loop()
         pending = self._delayed.get(key)
         if pending is not None and pending.when() <= loop.time() + delay:
@@ -69,11 +75,11 @@ class WorkQueue:
         self._cancel(key)
         self._delayed[key] = loop.call_later(delay, self._due, key)
 
-    def retry(self, key: Key, *, at_least: float = 0.0) -> float:
-        """Put a key in again after a failure; return the seconds until then, more than `at_least`.
+    def add_rate_limited(self, key: Key, *, at_least: float = 0.0) -> float:
+        """Requeue a key with exponential backoff after a failure; return the delay in seconds.
 
-        An attempt that overtook the time of the last retry leaves that as it was: else each event of a rollout under
-        way would double the delay.
+        `at_least` is a minimum in seconds, such as Retry-After. A failure before the scheduled retry does not increase
+        the backoff: otherwise each event of a rollout would double it.
         """
         now = asyncio.get_running_loop().time()
         delay = self._retry_at.get(key, 0.0) - now
@@ -87,46 +93,48 @@ class WorkQueue:
         self.add_after(key, delay)
         return delay
 
-    def overtake(self) -> None:
-        """Put every key in that waits for its retry: what it failed for may be over."""
+    def retry_now(self) -> None:
+        """Add all keys in backoff now, because the cause of their failures may be resolved."""
         for key in [key for key in self._delayed if key in self._retry_at]:
             self.add(key, Lane.BACKLOG)
 
     def failures(self, key: Key) -> int:
-        """Return how often in a row a key has failed."""
+        """Return the number of consecutive failures of a key."""
         return self._failures.get(key, 0)
 
-    def succeeded(self, key: Key) -> None:
-        """Forget the failures of a key."""
+    def forget(self, key: Key) -> None:
+        """Reset the backoff of a key after a success."""
         self._failures.pop(key, None)
         self._retry_at.pop(key, None)
 
-    async def take(self) -> Key:
-        """Wait for a key and take it in hand."""
+    async def get(self) -> Key:
+        """Wait for a key and mark it as processing. Call `done` afterwards."""
         while not len(self):
-            self._filled.clear()
-            await self._filled.wait()
-        turns = (Lane.CHANGED, Lane.UNDER_WAY) if self._taken_from is Lane.UNDER_WAY else (Lane.UNDER_WAY, Lane.CHANGED)
+            self._not_empty.clear()
+            await self._not_empty.wait()
+        turns = [Lane.CHANGED, Lane.IN_PROGRESS]
+        if self._last_lane is Lane.CHANGED:
+            turns.reverse()
         lane = next(lane for lane in (*turns, Lane.BACKLOG) if self._lanes[lane])
         if lane is not Lane.BACKLOG:
-            self._taken_from = lane
+            self._last_lane = lane
         key, _ = self._lanes[lane].popitem(last=False)
-        self._in_hand.add(key)
+        self._processing.add(key)
         return key
 
     def done(self, key: Key) -> None:
-        """Give a key back."""
-        self._in_hand.discard(key)
-        if key in self._again:
-            self.add(key, self._again.pop(key))
+        """Mark a key as processed, and requeue it if it was added meanwhile."""
+        self._processing.discard(key)
+        if key in self._dirty:
+            self.add(key, self._dirty.pop(key))
 
     def clear(self) -> None:
-        """Drop all keys that are in no hand, and those that would come later."""
+        """Remove all queued and delayed keys and all backoffs. Keys in processing stay."""
         for handle in self._delayed.values():
             handle.cancel()
         for lane in self._lanes.values():
             lane.clear()
-        for table in (self._again, self._delayed, self._failures, self._retry_at):
+        for table in (self._dirty, self._delayed, self._failures, self._retry_at):
             table.clear()
 
     def _due(self, key: Key) -> None:

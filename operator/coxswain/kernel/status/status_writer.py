@@ -146,7 +146,7 @@ class StatusWriter:
         remaining = since + self._settings.stale_interval - self._clock()
         if remaining > 0:
             return remaining
-        # The watch is behind, for this parent and so for others: a sweep brings the news of all.
+        # The watch is behind, for this parent and so for others: a relist updates all of them.
         self._relist_parents(parent.namespace)
         memory.stale = (version, self._clock())
         return self._settings.stale_interval

@@ -1,1 +1,1 @@
-"""Watches: Kopf runs here and nowhere else."""
+"""Watches of the API server. Only this package runs Kopf."""

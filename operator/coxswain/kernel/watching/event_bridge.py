@@ -1,4 +1,4 @@
-"""What the watches hand over: objects, that a watch has started over, and signs that one is alive."""
+"""The bridge that delivers watch events and watch activity from Kopf's thread to the main loop."""
 
 import asyncio
 import contextlib
@@ -13,35 +13,38 @@ from coxswain.kernel.objects.projection import Projection, Projector
 
 
 class Activity(Enum):
-    """A sign of life of one watch."""
+    """An observed step of one watch: evidence for liveness and coverage."""
 
     FAILED = auto()
-    """An attempt to list or to watch came back: refused by the server, or by the network."""
+    """A LIST or watch request failed: an HTTP error or a network error, not a timeout."""
     LISTED = auto()
-    """A LIST that comes before the watch was answered."""
+    """The LIST before a watch succeeded."""
     OPENED = auto()
     """The watch was opened."""
-    HEARD = auto()
-    """Something came through it."""
+    RECEIVED = auto()
+    """Data without a bookmark arrived."""
     BOOKMARK = auto()
-    """A bookmark came through it: the server sends them without any change to tell of."""
+    """A bookmark arrived. The server sends bookmarks even if no object changes."""
 
 
 class EventSink(Protocol):
-    """Takes what the watches bring; unable to fail, since Kopf drops the exceptions of such handlers."""
+    """Receives watch events. Implementations must not raise: Kopf drops the exceptions of event handlers."""
 
     def event(self, kind: Kind, change: str | None, raw: Mapping[str, Any]) -> None:
-        """Take an object: `change` is ADDED, MODIFIED or DELETED."""
+        """Receive an object as JSON. `change` is ADDED, MODIFIED or DELETED, or None for an object from a LIST."""
 
-    def started_over(self, kind: Kind, namespace: str | None) -> None:
-        """Take that a watch now runs from a new LIST: what vanished before that, no event will tell."""
+    def watch_started(self, kind: Kind, namespace: str | None) -> None:
+        """Receive the start of a watch after a new LIST.
 
-    def alive(self, kind: Kind, namespace: str | None, sign: Activity) -> None:
-        """Take a sign of life of a watch."""
+        No event reports objects that were deleted before that LIST. The receiver must relist.
+        """
+
+    def watch_activity(self, kind: Kind, namespace: str | None, activity: Activity) -> None:
+        """Receive the activity of a watch."""
 
 
 class EventBridge:
-    """Carries what the watches bring from Kopf's thread into the main loop."""
+    """Delivers watch events from Kopf's thread to callbacks in the main loop."""
 
     def __init__(
         self,
@@ -49,45 +52,48 @@ class EventBridge:
         projector: Projector,
         *,
         event: Callable[["EventBridge", Projection, bool], None],
-        started_over: Callable[["EventBridge", Kind, str | None], None],
-        alive: Callable[["EventBridge", Kind, str | None, Activity], None],
+        watch_started: Callable[["EventBridge", Kind, str | None], None],
+        watch_activity: Callable[["EventBridge", Kind, str | None, Activity], None],
     ) -> None:
-        """Call these in the main loop: with this feed, since an older one may still bring something."""
+        """Deliver to callbacks in the loop `main`.
+
+        The first argument of each callback is this bridge, so that the caller can drop late calls of an older bridge.
+        """
         self._main = main
         self._projector = projector
         self._event = event
-        self._started_over = started_over
-        self._alive = alive
+        self._watch_started = watch_started
+        self._watch_activity = watch_activity
         self._waiting: deque[tuple[Callable[..., None], tuple[object, ...]]] = deque()
         self._called = False
 
     def event(self, kind: Kind, change: str | None, raw: Mapping[str, Any]) -> None:
-        """Take an object, or that it is gone."""
+        """Project an object and deliver it. Skip it if it cannot be decoded."""
         gone = change == "DELETED"
         observed = read_identity(kind, raw) if gone else read(self._projector, kind, raw)
         if observed is not None:
             self._call(self._event, observed, gone)
 
-    def started_over(self, kind: Kind, namespace: str | None) -> None:
-        """Take that a watch now runs from a new LIST."""
-        self._call(self._started_over, kind, namespace)
+    def watch_started(self, kind: Kind, namespace: str | None) -> None:
+        """Deliver the start of a watch after a new LIST."""
+        self._call(self._watch_started, kind, namespace)
 
-    def alive(self, kind: Kind, namespace: str | None, sign: Activity) -> None:
-        """Take a sign of life."""
-        self._call(self._alive, kind, namespace, sign)
+    def watch_activity(self, kind: Kind, namespace: str | None, activity: Activity) -> None:
+        """Deliver the activity of a watch."""
+        self._call(self._watch_activity, kind, namespace, activity)
 
     def _call(self, take: Callable[..., None], *arguments: object) -> None:
-        # Waking the main loop is a system call on either side: one for all that has come until it is awake.
+        # Waking the main loop costs a system call on both sides. One wake-up serves all calls until the loop runs.
         self._waiting.append((take, arguments))
         if not self._called and not self._main.is_closed():
             self._called = True
-            # It may be closed in this very moment.
+            # The main loop may close after the check above.
             with contextlib.suppress(RuntimeError):
                 self._main.call_soon_threadsafe(self._take_all)
 
     def _take_all(self) -> None:
-        self._called = False  # first: what is put in from here on calls again
+        self._called = False  # First: later calls must wake the loop again.
         while self._waiting:
             take, arguments = self._waiting.popleft()
-            # Each a call of its own: one that fails holds up no other.
+            # One callback per call_soon: an exception in one does not prevent the others.
             self._main.call_soon(take, self, *arguments)

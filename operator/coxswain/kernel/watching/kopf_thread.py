@@ -1,7 +1,7 @@
-"""Kopf in a thread and event loop of its own.
+"""Runs Kopf in a separate thread with its own event loop.
 
-When its operator ends Kopf cancels every task of its loop, and in the main thread it would take the signals. The main
-loop owns signals, store, queue and HTTP.
+Kopf cancels every task of its event loop when its operator ends, and in the main thread it installs signal handlers.
+The main loop therefore stays separate: it owns signals, store, workqueue and HTTP requests.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from coxswain.settings import WatchSettings
 
 
 class KopfThread:
-    """Runs Kopf, once for each call of `run`."""
+    """Runs Kopf in a new thread for each call of `run`."""
 
     def __init__(
         self,
@@ -27,17 +27,20 @@ class KopfThread:
         scopes: Sequence[str | None],
         settings: WatchSettings,
     ) -> None:
-        """Watch these kinds in these scopes; `connect` makes a connection for each run."""
+        """Watch `kinds` in `scopes`: namespaces, or None for the cluster.
+
+        `connect` returns a new connection for each run.
+        """
         self._connect = connect
         self._kinds = kinds
         self._scopes = scopes
         self._settings = settings
 
-    async def run(self, feed: EventSink, stop: asyncio.Event) -> None:
+    async def run(self, sink: EventSink, stop: asyncio.Event) -> None:
         """Run Kopf until `stop` is set.
 
         Raises:
-            Exception: what ended Kopf.
+            Exception: Kopf ended by itself with this error.
         """
         main = asyncio.get_running_loop()
         ended: asyncio.Future[BaseException | None] = main.create_future()
@@ -45,22 +48,22 @@ class KopfThread:
 
         async def body() -> None:
             await watch(
-                await self._connect(), self._kinds, self._scopes, self._settings, feed=feed, stop=request.event()
+                await self._connect(), self._kinds, self._scopes, self._settings, sink=sink, stop=request.event()
             )
 
         def thread() -> None:
             error: BaseException | None = None
             try:
                 event_loop.run(body())
-            # Whatever ends Kopf must end this run and not the operator.
+            # An error in Kopf must end only this run, not the operator.
             except BaseException as caught:  # noqa: BLE001
                 error = caught
-            # The main loop may be closed, perhaps in this very moment.
+            # The main loop may already be closed.
             with contextlib.suppress(RuntimeError):
                 main.call_soon_threadsafe(lambda: None if ended.done() else ended.set_result(error))
 
         threading.Thread(target=thread, name="kopf", daemon=True).start()
-        stopping = asyncio.create_task(stop.wait(), name="stop of kopf")
+        stopping = asyncio.create_task(stop.wait(), name="stop kopf")
         stopping.add_done_callback(lambda _: request.make())
         try:
             error = await ended
@@ -68,12 +71,12 @@ class KopfThread:
             stopping.cancel()
         if isinstance(error, Exception):
             raise error
-        if error is not None:  # such as CancelledError, which would look like the end of the task that waits here
+        if error is not None:  # CancelledError would look like a cancellation of the awaiting task.
             raise RuntimeError(f"Kopf ended with {error!r}") from error
 
 
 class _StopRequest:
-    """A request to stop that crosses from the main thread to Kopf's; it may be made before Kopf's loop runs."""
+    """Passes a stop request from the main thread to Kopf's thread, even if Kopf's loop does not run yet."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -81,7 +84,7 @@ class _StopRequest:
         self._target: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
 
     def event(self) -> asyncio.Event:
-        """Return the event that is set when the request is made; call it in Kopf's loop."""
+        """Return the event for the stop request. Call this in Kopf's loop."""
         event = asyncio.Event()
         with self._lock:
             self._target = asyncio.get_running_loop(), event
@@ -90,11 +93,11 @@ class _StopRequest:
         return event
 
     def make(self) -> None:
-        """Make the request, from the main thread."""
+        """Request the stop. Call this in the main thread."""
         with self._lock:
             self._made = True
             target = self._target
         if target is not None:
-            # Kopf may have ended by itself a moment ago, or in this one.
+            # Kopf may have ended by itself, and its loop may be closed.
             with contextlib.suppress(RuntimeError):
                 target[0].call_soon_threadsafe(target[1].set)

@@ -1,7 +1,7 @@
-"""The watches: Kopf lists and streams; this hands over what it brings, and that a watch has started over.
+"""Runs Kopf's operator and passes its events to an `EventSink`.
 
-Nothing is decided here. Kopf runs in a thread and an event loop of its own (supervise.py): what a `Feed` does, it does
-in that thread.
+This module contains no reconcile logic. Kopf runs in its own thread and event loop (kopf_thread.py), so the sink is
+called in that thread.
 """
 
 import asyncio
@@ -14,20 +14,21 @@ import kopf
 from coxswain.kernel.api.connection import Connection
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.watching.event_bridge import EventSink
-from coxswain.kernel.watching.session import Endless, session
+from coxswain.kernel.watching.session import EndlessBackoff, session
 from coxswain.settings import WatchSettings
 
 log = logging.getLogger(__name__)
 
 _CANCEL_SECONDS = 0.5
 _IDLE_SECONDS = 1.0
-"""How long Kopf keeps a task for each object that it has heard of: a LIST brings tens of thousands."""
+"""Seconds for which Kopf keeps its task for an object: a LIST of a large cluster creates tens of thousands."""
 
 
 class _NoEssence(kopf.DiffBaseStorage):
-    """Remembers nothing of an object: what Kopf would compare for handlers of changes, of which there are none.
+    """Diff-base storage that stores nothing.
 
-    It would copy the whole object to build it, at every event.
+    Kopf needs the diff base only for change handlers, and this operator has none. The default storage copies the whole
+    object at every event.
     """
 
     def build(
@@ -51,24 +52,24 @@ async def watch(
     scopes: Sequence[str | None],
     settings: WatchSettings,
     *,
-    feed: EventSink,
+    sink: EventSink,
     stop: asyncio.Event,
 ) -> None:
     """Run Kopf until `stop` is set.
 
     Raises:
-        Exception: Kopf ended by itself: an ERROR event, HTTP 410 or 404, or broken JSON on a watch.
+        Exception: Kopf ended by itself, for example after an ERROR event, HTTP 404 or 410, or invalid JSON in a watch.
     """
-    # When Kopf ends, each of its tasks that failed complains; what ended it is raised from here.
+    # Each failed task of Kopf reports its error when Kopf ends. This function raises the decisive one.
     asyncio.get_running_loop().set_exception_handler(lambda _, context: log.debug("Kopf: %s", context["message"]))
     registry = kopf.OperatorRegistry()
     for kind in kinds:
-        _register(registry, kind, feed)
+        _register(registry, kind, sink)
 
     @kopf.on.login(registry=registry)
     async def login(**_: Any) -> kopf.AiohttpSession:
         return kopf.AiohttpSession(
-            server=connection.host, aiohttp_session=session(connection, kinds, scopes, settings, feed)
+            server=connection.host, aiohttp_session=session(connection, kinds, scopes, settings, sink)
         )
 
     operator = asyncio.current_task()
@@ -90,21 +91,21 @@ async def watch(
 
 
 def _cancel_until_all_end(loop: asyncio.AbstractEventLoop, operator: asyncio.Task[Any] | None) -> None:
-    """Cancel all tasks of Kopf's loop but the one that runs its operator, again and again until that one ends.
+    """Repeatedly cancel all tasks of Kopf's loop except its operator, until the operator ends.
 
-    Kopf cancels its watchers once, and one that is about to log in again lets that pass: its operator would wait for it
-    for ever (seen with 1.45.2 when the CRD of one of several watches was deleted).
+    Kopf cancels its watchers only once. A watcher can ignore this while it logs in again, and the operator then waits
+    for it indefinitely (seen with 1.45.2 when the CRD of one of several watches was deleted).
     """
     for task in asyncio.all_tasks(loop) - {operator}:
         task.cancel()
     loop.call_later(_CANCEL_SECONDS, _cancel_until_all_end, loop, operator)
 
 
-def _register(registry: kopf.OperatorRegistry, kind: Kind, feed: EventSink) -> None:
-    # on.event needs neither a finalizer nor an annotation, and `async def` saves a thread for each event.
+def _register(registry: kopf.OperatorRegistry, kind: Kind, sink: EventSink) -> None:
+    # on.event adds neither finalizers nor annotations. A handler with `async def` needs no thread for each event.
     @kopf.on.event(kind.group, kind.version, kind.plural, registry=registry, id=kind.plural)
     async def deliver(event: kopf.RawEvent, **_: Any) -> None:
-        feed.event(kind, event["type"], event["object"])
+        sink.event(kind, event["type"], event["object"])
 
 
 def _kopf_settings(settings: WatchSettings, kinds: Sequence[Kind]) -> kopf.OperatorSettings:
@@ -112,11 +113,11 @@ def _kopf_settings(settings: WatchSettings, kinds: Sequence[Kind]) -> kopf.Opera
     made.posting.enabled = False
     made.persistence.diffbase_storage = _NoEssence()
     made.queueing.idle_timeout = _IDLE_SECONDS
-    # Neither CRDs nor namespaces may be read: supervision asks discovery instead.
+    # RBAC does not grant reading CRDs or namespaces. The supervisor uses discovery instead.
     made.scanning.disabled = True
-    # Its default kills the process.
+    # By default Kopf kills the process if its own shutdown takes too long.
     made.process.ultimate_exiting_timeout = None
-    made.networking.error_backoffs = Endless()
+    made.networking.error_backoffs = EndlessBackoff()
     made.networking.connect_timeout = settings.connect_timeout
     made.networking.request_timeout = settings.list_timeout
     made.watching.connect_timeout = settings.connect_timeout

@@ -1,6 +1,7 @@
-"""Progress of the watches: each must show a sign of life within a bound (docs/decisions/0015).
+"""Liveness of the watches: each must be active within `silence_timeout` (docs/decisions/0015).
 
-One that does not gets a new Kopf. If that doesn't help either, it is dead, and only a new process may help.
+Kopf is restarted if a watch is silent for longer. If the watch is still silent after the restart, it is dead, and the
+liveness probe fails.
 """
 
 from collections.abc import Callable, Iterable
@@ -13,63 +14,70 @@ from coxswain.kernel.watching.event_bridge import Activity
 @dataclass
 class _Watch:
     proved: float = 0.0
-    """When it last proved to be alive."""
+    """Time of the last activity that proves liveness."""
     excused: float = 0.0
-    """Since when it may be silent for another reason: Kopf was started, or its LIST is under way."""
+    """Start of a new timeout: Kopf was started, or the LIST before the watch succeeded."""
     restarted: bool = False
-    """Whether Kopf was started anew for its silence, and it has proved nothing since."""
-    heard: float = 0.0
-    """When something last came through it."""
+    """Whether Kopf was restarted because of this watch, without proof of liveness since."""
+    received: float = 0.0
+    """Time of the last received data."""
     marked: float = 0.0
-    """When it was opened, or the last bookmark came through it."""
+    """Time of the last bookmark or opening."""
     prompt: bool = False
-    """Whether the server's bookmarks come sooner than silence would end the connection."""
+    """Whether bookmarks arrive at intervals shorter than `inactivity_timeout`."""
 
 
 class WatchLiveness:
-    """Knows of each watch when it last showed that it is alive. Not thread-safe: the main loop owns it."""
+    """Tracks the last activity of each watch. Not thread-safe: the main loop owns it."""
 
     def __init__(
         self, scopes: Iterable[Scope], *, silence_timeout: float, inactivity_timeout: float, clock: Callable[[], float]
     ) -> None:
-        """Allow so many seconds without a sign; after `inactivity_timeout` seconds Kopf opens a watch anew itself."""
+        """Track the watches of `scopes`.
+
+        Args:
+            scopes: Kinds and namespaces of the watches.
+            silence_timeout: Seconds without activity before a watch is silent.
+            inactivity_timeout: Seconds without data before Kopf reopens a watch by itself.
+            clock: Returns monotonic seconds.
+        """
         self._watches = {scope: _Watch() for scope in scopes}
         self._silence_timeout = silence_timeout
         self._inactivity_timeout = inactivity_timeout
         self._clock = clock
 
     def begin(self) -> None:
-        """Begin a run of Kopf: from now on each watch has the bound."""
+        """Restart the timeout of every watch, because Kopf was started."""
         for watch in self._watches.values():
             watch.excused = self._clock()
 
-    def take(self, scope: Scope, sign: Activity) -> None:
-        """Take a sign of life."""
+    def record(self, scope: Scope, activity: Activity) -> None:
+        """Record the activity of a watch."""
         watch, now = self._watches[scope], self._clock()
-        if sign is Activity.LISTED:
-            # No proof: what hangs may be the watch that follows.
+        if activity is Activity.LISTED:
+            # A LIST proves nothing: the watch after it may hang.
             watch.excused = now
             return
-        if sign is Activity.OPENED:
-            opened_for_silence = now - watch.heard >= self._inactivity_timeout
+        if activity is Activity.OPENED:
+            opened_for_silence = now - watch.received >= self._inactivity_timeout
             watch.marked = now
             if watch.prompt and opened_for_silence:
-                # It was open before and brought not even bookmarks, which used to come: so this is no proof either.
+                # The previous connection delivered not even its usual bookmarks, so this one may hang too.
                 return
-        elif sign is not Activity.FAILED:
-            watch.heard = now
-        if sign is Activity.BOOKMARK:
+        elif activity is not Activity.FAILED:
+            watch.received = now
+        if activity is Activity.BOOKMARK:
             watch.prompt = now - watch.marked < self._inactivity_timeout
             watch.marked = now
         watch.proved, watch.restarted = now, False
 
     def is_silent(self, scope: Scope) -> bool:
-        """Tell whether a watch has been silent for longer than the bound."""
+        """Return whether a watch was silent for longer than `silence_timeout`."""
         watch = self._watches[scope]
         return self._clock() - max(watch.proved, watch.excused) > self._silence_timeout
 
     def silent(self) -> dict[Scope, float]:
-        """Return the watches that have been silent for longer than the bound, and for how many seconds."""
+        """Return the silent watches with the seconds since their last activity."""
         now = self._clock()
         return {
             scope: now - max(watch.proved, watch.excused)
@@ -78,14 +86,14 @@ class WatchLiveness:
         }
 
     def to_restart(self) -> dict[Scope, float]:
-        """Return the silent watches that Kopf has not been started anew for, and count it as done for all."""
-        fresh = {scope: seconds for scope, seconds in self.silent().items() if not self._watches[scope].restarted}
-        for scope in fresh:
+        """Return the silent watches without a restart since their last activity, and mark them as restarted."""
+        due = {scope: seconds for scope, seconds in self.silent().items() if not self._watches[scope].restarted}
+        for scope in due:
             self._watches[scope].restarted = True
-            # A Kopf that doesn't even end has as long for that.
+            # The shutdown of Kopf may hang too, so it gets the same timeout.
             self._watches[scope].excused = self._clock()
-        return fresh
+        return due
 
     def dead(self) -> dict[Scope, float]:
-        """Return the watches that are silent although Kopf was started anew for them."""
+        """Return the watches that are still silent after a restart of Kopf."""
         return {scope: seconds for scope, seconds in self.silent().items() if self._watches[scope].restarted}

@@ -1,6 +1,7 @@
-"""Kopf's HTTP session: it carries our token, and sees what Kopf keeps to itself: each opening and each bookmark.
+"""HTTP session for Kopf: adds the token to requests and reports watch activity, including bookmarks.
 
-Public names alone: a login handler may return a session of its own, and a session may have middlewares.
+Kopf does not pass bookmarks to handlers. This module uses only public API: a login handler may return its own session,
+and an aiohttp session may have middlewares.
 """
 
 import asyncio
@@ -20,15 +21,15 @@ from coxswain.settings import WatchSettings
 
 _BOOKMARK = b'{"type":"BOOKMARK"'
 _NOTHING = "metadata.name=NOTHING"
-"""A field selector that no object matches, since names have no capitals."""
+"""A field selector without matches: object names have no capital letters."""
 
 
-class Endless:
-    """Seconds before each retry of a request, without end: at the end of them Kopf's operator would end too."""
+class EndlessBackoff:
+    """Yields the seconds before each retry of a request. It never ends, because Kopf's operator would end with it."""
 
     def __iter__(self) -> Iterator[float]:
         for delay in itertools.chain((1, 1, 2, 3), itertools.repeat(5)):
-            # The watches lose their server together; they need not all come back in the same moment.
+            # All watches lose the API server at once. Jitter spreads their reconnections.
             yield delay * random.uniform(0.75, 1)  # noqa: S311
 
 
@@ -37,9 +38,9 @@ def session(
     kinds: Sequence[Kind],
     scopes: Sequence[str | None],
     settings: WatchSettings,
-    feed: EventSink,
+    sink: EventSink,
 ) -> aiohttp.ClientSession:
-    """Return a session that tells the feed how the watches fare."""
+    """Return a session that reports the activity of all watches to `sink`."""
     collections = {kind.path(scope): (kind, scope) for kind in kinds for scope in scopes}
     listed: set[str] = set()
     pace = _Pace(settings.reopen_interval)
@@ -52,17 +53,17 @@ def session(
         watching = "watch" in request.url.query
         await pace.turn(path, watching=watching)
         if not watching:
-            # Of this LIST Kopf needs the version that its watch begins at. The objects come with the sweep after it,
-            # without a task and a memory of Kopf's for each.
+            # Kopf needs only the resourceVersion of this LIST. The relist brings the objects, without the task and the
+            # memory that Kopf would allocate for each of them (docs/decisions/0023).
             request.url = request.url.update_query(fieldSelector=_NOTHING)
 
         def failed() -> None:
-            feed.alive(*scope, Activity.FAILED)
+            sink.watch_activity(*scope, Activity.FAILED)
 
         try:
             response = await _authorized(connection, request, send, failed)
         except aiohttp.ClientError:
-            # Not a mere time-out: that nothing comes back is what silence is.
+            # TimeoutError is not caught: an unanswered request counts as silence.
             failed()
             raise
         if response.status != 200:
@@ -70,14 +71,14 @@ def session(
             failed()
         elif not watching:
             listed.add(path)
-            feed.alive(*scope, Activity.LISTED)
+            sink.watch_activity(*scope, Activity.LISTED)
         else:
-            feed.alive(*scope, Activity.OPENED)
+            sink.watch_activity(*scope, Activity.OPENED)
             if path in listed:
                 listed.discard(path)
-                feed.started_over(*scope)
-            heard = _Overheard(response.content, lambda sign: feed.alive(*scope, sign))
-            response.content = cast("aiohttp.StreamReader", heard)
+                sink.watch_started(*scope)
+            stream = _ObservedStream(response.content, lambda activity: sink.watch_activity(*scope, activity))
+            response.content = cast("aiohttp.StreamReader", stream)
         return response
 
     base = "/" + connection.host.partition("://")[2].partition("/")[2].rstrip("/")
@@ -90,13 +91,14 @@ async def _authorized(
     send: aiohttp.ClientHandlerType,
     failed: Callable[[], None],
 ) -> aiohttp.ClientResponse:
-    """Send a request with the present token, and again with the next one for as long as it is not accepted.
+    """Send a request with the current token and retry with a refreshed token after each 401.
 
-    Kopf would log in anew for each 401, at once and without end, and cut all other watches off each time.
+    Without this, Kopf logs in again after each 401, immediately and without limit, and closes all other watches each
+    time. `failed` is called after each 401.
     """
-    delays = iter(Endless())
+    delays = iter(EndlessBackoff())
     while True:
-        # The connection adds the present token to each try.
+        # The connection adds the current token to each attempt.
         response = await send(request)
         if response.status != 401:
             return response
@@ -134,16 +136,16 @@ class _Pace:
             self._refused_until[path] = asyncio.get_running_loop().time() + seconds
 
 
-class _Overheard:
-    """The content of a watch's answer, as Kopf reads it, and a sign for each piece of it."""
+class _ObservedStream:
+    """The response stream of a watch. Reports activity for each chunk that Kopf reads."""
 
-    def __init__(self, content: aiohttp.StreamReader, tell: Callable[[Activity], None]) -> None:
+    def __init__(self, content: aiohttp.StreamReader, report: Callable[[Activity], None]) -> None:
         self._content = content
-        self._tell = tell
+        self._report = report
 
     async def iter_chunked(self, size: int) -> AsyncIterator[bytes]:
         async for chunk in self._content.iter_chunked(size):
-            self._tell(Activity.BOOKMARK if _BOOKMARK in chunk else Activity.HEARD)
+            self._report(Activity.BOOKMARK if _BOOKMARK in chunk else Activity.RECEIVED)
             yield chunk
 
     def __getattr__(self, name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Supervision: the watches are started again whenever they end, and ended when they are to start anew."""
+"""Supervises the watches: restarts them with backoff when they end, or on request."""
 
 import asyncio
 import contextlib
@@ -13,14 +13,14 @@ from coxswain.settings import WatchSettings
 log = logging.getLogger(__name__)
 
 Watches = Callable[[EventSink, asyncio.Event], Awaitable[None]]
-"""Runs all watches until the event is set, handing over to the feed; raises what ended them before that."""
+"""Runs all watches until the event is set and delivers to the sink. Raises an exception if they end earlier."""
 
 _SOUND_SECONDS = 60.0
-"""A run of the watches that lasted so long is no failed start: the next one is not put off for it."""
+"""Seconds after which a run of the watches counts as successful and resets the backoff."""
 
 
 class Supervisor:
-    """Keeps the watches running while every kind that is to be watched is served."""
+    """Keeps the watches running while the API server serves every watched kind."""
 
     def __init__(
         self,
@@ -28,18 +28,26 @@ class Supervisor:
         kinds: Sequence[Kind],
         watches: Watches,
         settings: WatchSettings,
-        new_feed: Callable[[], EventSink],
+        new_sink: Callable[[], EventSink],
     ) -> None:
-        """Ask discovery through `client` for these kinds; start `watches` with a feed of its own each time."""
+        """Supervise `watches`.
+
+        Args:
+            client: Queries discovery.
+            kinds: Kinds that the API server must serve before the watches start.
+            watches: Runs all watches once.
+            settings: Backoff of restarts.
+            new_sink: Returns a new sink for each run of the watches.
+        """
         self._client = client
         self._kinds = kinds
         self._watches = watches
         self._settings = settings
-        self._new_feed = new_feed
+        self._new_sink = new_sink
         self._run_stop: asyncio.Event | None = None
         self._stopping = asyncio.Event()
         self.obstacle: str | None = "the watches have not been started"
-        """Why nothing is watched now, for readiness."""
+        """The reason why no watch runs, for the readiness probe. None if the watches run."""
 
     async def run(self) -> None:
         """Run until `stop` is called."""
@@ -54,30 +62,30 @@ class Supervisor:
             error = await self._watch()
             if self._stopping.is_set():
                 return
-            self.obstacle = f"the watches ended: {error or 'to be started over'}"
+            self.obstacle = f"the watches ended: {error or 'a restart was requested'}"
             if loop.time() - started > _SOUND_SECONDS or error is None:
                 delay = self._settings.restart_backoff
-            log.warning("%s; starting them again in %.0f s", self.obstacle, delay)
+            log.warning("%s; restarting them in %.0f s", self.obstacle, delay)
             await self._pause(delay)
             delay = min(delay * 2, self._settings.restart_backoff_limit)
 
     def restart(self) -> None:
-        """End the present run of the watches, so that a new one starts."""
+        """Stop the current run of the watches. `run` then starts a new one."""
         if self._run_stop is not None:
             self._run_stop.set()
 
     def stop(self) -> None:
-        """End supervision, and the watches with it."""
+        """Stop the supervisor and the watches."""
         self._stopping.set()
         self.restart()
 
     async def _wait_for_discovery(self) -> None:
-        """Wait until every kind is served: Kopf never watches one that is missing when it starts, not even later."""
+        """Wait until the API server serves every kind: Kopf never watches a kind that is missing at its start."""
         delay = self._settings.restart_backoff
         while not self._stopping.is_set():
             try:
                 missing = await self._client.missing(self._kinds)
-            # Whatever it is, such as a credentials plugin that prints nonsense, must not end the operator.
+            # No error may end the operator, for example invalid output of a credentials plugin.
             except Exception as error:  # noqa: BLE001
                 self.obstacle = f"discovery failed: {str(error) or repr(error)}"
             else:
@@ -85,7 +93,7 @@ class Supervisor:
                     return
                 names = ", ".join(f"{kind.plural}.{kind.group}" for kind in missing)
                 self.obstacle = f"the API server doesn't serve {names}: install the CRDs with kubectl apply -f crds/"
-            log.warning("%s; asking again in %.0f s", self.obstacle, delay)
+            log.warning("%s; retrying in %.0f s", self.obstacle, delay)
             await self._pause(delay)
             delay = min(delay * 2, self._settings.restart_backoff_limit)
 
@@ -95,12 +103,12 @@ class Supervisor:
                 await self._stopping.wait()
 
     async def _watch(self) -> Exception | None:
-        """Run the watches once; return what ended them, or None if they were told to end."""
-        # Before anything else: a restart that is asked for from here on ends this run, however early it comes.
+        """Run the watches once. Return the error that ended them, or None after a restart or stop."""
+        # Set this first, so that a restart ends this run even if it is requested before the watches run.
         self._run_stop = asyncio.Event()
         try:
-            await self._watches(self._new_feed(), self._run_stop)
-        # Whatever ends the watches must end this run and not the operator.
+            await self._watches(self._new_sink(), self._run_stop)
+        # An error in the watches must end only this run, not the operator.
         except Exception as error:  # noqa: BLE001
             return error
         finally:
