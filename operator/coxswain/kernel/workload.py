@@ -60,13 +60,13 @@ class World(Protocol):
         """Return the object that has the name of a child, whoever owns it."""
 
     def related(self, kind: Kind) -> Sequence[Projection]:
-        """Return the objects of a related kind that concern the parent."""
+        """Return the related objects of a kind."""
 
     def is_doubtful(self, kind: Kind) -> bool:
         """Tell whether the cache may lack objects of a decisive kind."""
 
     def predecessor(self, kind: Kind, name: str) -> Predecessor | None:
-        """Return the deleted object that a child replaces, until it is created."""
+        """Return the deleted predecessor of a child, until the child is created."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ class Observations:
     conflicts: Sequence[Conflict] = ()
     """Desired fields that other managers hold."""
     repairs: Sequence[Repair] = ()
-    """Corrected drift that no status reports yet."""
+    """Corrected drift without a status report."""
 
     def live(self, kind: Kind) -> Projection | None:
         """Return the live child of a kind."""

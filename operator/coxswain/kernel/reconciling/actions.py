@@ -1,4 +1,4 @@
-"""What can be done about one child: the answers of `decide`."""
+"""Actions on one child, as returned by `decide`."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -13,7 +13,7 @@ from coxswain.kernel.status.health import Health
 
 
 class Ends(Enum):
-    """The event that ends a wait."""
+    """The event at the end of a wait."""
 
     CHILD_EVENT = "a watch event of the child, or of the object that has its name"
     CHANGE_OR_RESYNC = "a change of the spec or of the child, or the next resync"
@@ -27,7 +27,7 @@ class Nothing:
     live: Projection
     plan: Plan
     obstacle: Obstacle | None = None
-    """The one field that cannot be changed in place."""
+    """The one immutable field with another desired value."""
 
 
 @dataclass(frozen=True)
@@ -36,14 +36,14 @@ class Wait:
 
     health: Health
     until: Ends | float
-    """The event that ends the wait, or the monotonic time in seconds."""
+    """The event or the monotonic time (seconds) at the end of the wait."""
     left: tuple[HeldField, ...] = ()
-    """Fields that other managers keep."""
+    """Fields left to other managers."""
 
 
 @dataclass(frozen=True)
 class Read:
-    """Read the object that has the child's name: no watch reports its changes, since it lacks our label."""
+    """Read the object with the child's name: it lacks our label, so no watch reports its changes."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Keep:
 
 @dataclass(frozen=True)
 class TakeOver:
-    """Move fields of other managers into our entry, so that the next apply removes them."""
+    """Move fields of other managers into our entry: the next apply then removes them."""
 
     live: Projection
     plan: Plan
@@ -91,7 +91,7 @@ class Apply:
 
 @dataclass(frozen=True)
 class Replace:
-    """Delete the object, in order to create it again with a field that cannot be changed in place."""
+    """Delete the object and create it again, because a field is immutable."""
 
     live: Projection
     plan: Plan

@@ -1,4 +1,4 @@
-"""Adoption: an object that has a child's name becomes a child, if an annotation on it allows that."""
+"""Adoption: an existing object with a child's name becomes a child if its annotation allows it."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ from coxswain.kernel.status.health import TERMINATING, Health, name_taken
 
 
 def foreign(parent: Named, parent_kind: Kind, live: Projection) -> Health | None:
-    """Return the health of a child whose name a foreign object has; None for a child, or an object to be adopted."""
+    """Return the health of a child if a foreign object has its name; None for a child or an adoptable object."""
     if live.is_child_of(parent) or live.is_adoptable_by(parent):
         return None
     controller, annotation = live.controller, f"{parent_kind.group}/adopt"
@@ -25,10 +25,10 @@ def foreign(parent: Named, parent_kind: Kind, live: Projection) -> Health | None
 
 
 def is_released(parent: Named, live: Projection) -> Callable[[str, str], bool]:
-    """Return which managers, by name and operation, must not own a field of ours.
+    """Return a predicate over managers (name, operation): whether they must give up our fields.
 
-    They would keep a field forever that is no longer desired: the entry for the time before our first apply, and for an
-    adopted object every manager that has updated it. A manager that applies is a writer of today.
+    Otherwise they would keep removed fields forever. They are the entry for the time before our first apply, and all
+    managers with updates of an adopted object. A manager with operation Apply is an active writer.
     """
     adopted = live.adopter == parent.name
     return lambda manager, operation: manager == BEFORE_FIRST_APPLY or (adopted and operation == "Update")
@@ -43,5 +43,5 @@ def to_release(parent: Named, live: Projection) -> bool:
 
 
 def is_watched(parent: Named, live: Projection) -> bool:
-    """Tell whether a watch reports an object: it has our label, or is a child that has just lost it."""
+    """Tell whether a watch reports an object: it has our label, or is a child and has just lost it."""
     return live.label is not None or live.is_child_of(parent)

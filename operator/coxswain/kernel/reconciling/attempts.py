@@ -1,4 +1,4 @@
-"""Writes without effect: not repeated while manifest and live object stay the same."""
+"""Writes without effect: not repeated for the same manifest and live object."""
 
 import hashlib
 import json
@@ -12,13 +12,13 @@ from coxswain.kernel.status.health import Health
 
 @dataclass(frozen=True)
 class Attempt:
-    """A write that was refused for good, or that changed nothing; manifest and live object are kept as digests."""
+    """A write without effect: refused for good, or accepted without a change. Manifest and live object are digests."""
 
     manifest: str
     live: str | None
     refused: Health | None
-    """The health that reports the refusal. None if the server accepted the apply and stored another value: a mutating
-    admission policy holds it."""
+    """The health for the refusal. None if the server accepted the apply and stored another value because of a
+    mutating admission policy."""
 
     @classmethod
     def of(cls, manifest: Manifest, live: Projection | None, refused: Health | None) -> Self:
@@ -26,7 +26,7 @@ class Attempt:
         return cls(digest(manifest), _state(live), refused)
 
     def matches(self, manifest: Manifest, live: Projection | None) -> bool:
-        """Tell whether the same write over the same object would be repeated."""
+        """Tell whether this is the same write over the same object."""
         return (self.manifest, self.live) == (digest(manifest), _state(live))
 
 
@@ -36,7 +36,7 @@ def digest(value: Any) -> str:
 
 
 def _state(live: Projection | None) -> str | None:
-    """Return a digest of everything that decides how the server handles an apply: not status and generation."""
+    """Return a digest of the parts with an influence on an apply: not status and generation."""
     if live is None:
         return None
     content = {key: value for key, value in live.content.items() if key not in ("status", "metadata")}

@@ -1,4 +1,4 @@
-"""Reconcile one child: decide, execute, until nothing is left to do or something must be waited for."""
+"""Reconcile one child: decide and execute until the answer is Nothing or Wait."""
 
 import logging
 from collections.abc import Callable
@@ -53,19 +53,19 @@ class Children(Generic[P]):
     async def reconcile(
         self, child_type: ChildType[P], parent: P, world: CacheView, *, patient: bool
     ) -> tuple[Desired, Result] | None:
-        """Bring one child to its desired state, with the fewest requests.
+        """Bring one child to its desired state.
 
         A failed request concerns this child alone: the result reports it. If `patient`, transient failures are not
         reported yet; neither are the first three in a row of this child.
 
         Returns:
-            The desired state that counted last, and the result; None if there should be no such child.
+            The last desired state and the result; None without a desired state.
 
         Raises:
             OutOfDate: the parent has changed.
             Ending: the operator is ending.
             Refused: the namespace is terminating.
-            HistoryReset: an answer was older than the object that the request was sent for.
+            HistoryReset: an answer was older than the object of the request.
         """
         if parent.paused:
             return self.compare(child_type, parent, world)
@@ -158,14 +158,13 @@ class Children(Generic[P]):
         return Target(self._workload, child_type, parent, desired, live, child, waits_for, self._clock())
 
     def _again(self, target: Target[P], world: CacheView) -> Target[P]:
-        """Return the target after an action; its name stays, as that depends on the parent alone."""
+        """Return the target after an action. Its name depends on the parent alone, so it stays."""
         return self._target(target.child_type, target.parent, world) or target
 
     def _take_over_name(self, kind: Kind, place: Key, parent: P, child: ChildMemory) -> None:
-        """Let either the watch or a read report the object that has a child's name.
+        """Let either the watch or a read report the object with a child's name.
 
-        No event reports the end of a foreign object that has lost our label, so it leaves the store and is read
-        instead.
+        No event reports the end of a foreign object without our label, so it leaves the store and is read instead.
         """
         found = self._store.get(kind, place)
         if found is None:
@@ -190,7 +189,7 @@ class Children(Generic[P]):
 def _sooner(after: float | None, child: ChildMemory, now: float, *, looked: bool = False) -> float | None:
     """Return the shorter of a delay and the seconds until the child's name is read again.
 
-    An overdue read counts only if it was `looked` whether one is due: otherwise it would be due after each reconcile.
+    An overdue read counts only if this reconcile `looked` for due reads: otherwise it would be due forever.
     """
     if child.name_holder is None:
         return after

@@ -1,4 +1,4 @@
-"""Backoff of a child whose writes are answered with 409 again and again.
+"""Backoff of a child after repeated conflicts (409).
 
 The Deployment controller writes the status several times a second during a rollout. Each of its events requeues the
 WebApp. While the watch lags behind these writes, each attempt would be one more 409 with its two GETs.
@@ -27,7 +27,7 @@ class ConflictBackoff:
         return cls(1 if before is None else before.count + 1, now, health)
 
     def ends(self, settings: StatusSettings) -> float:
-        """Return the monotonic time at which the child may be written again.
+        """Return the end of the backoff, in monotonic seconds.
 
         A first conflict causes no backoff: most often it is one change by one person.
         """

@@ -1,4 +1,4 @@
-"""Decide what to do about one child: pure, without clock, network and side effects."""
+"""Decide the next action on one child: pure, without clock, network and side effects."""
 
 from dataclasses import dataclass
 from typing import Generic
@@ -40,14 +40,14 @@ class Target(Generic[P]):
     parent: P
     desired: Desired
     live: Projection | None
-    """The object that has its name: from the cache, or else as last read."""
+    """The object with its name: from the cache, or else as last read."""
     memory: ChildMemory
     adoptable_when: str | None
-    """What the live object must wait for before it may be adopted; None if it may be adopted now."""
+    """The precondition of an adoption; None if the live object may be adopted now."""
     now: float
     """Monotonic seconds."""
     prepared: frozenset[type[Action]] = frozenset()
-    """Actions of this reconcile that prepared an apply: each is executed once, even if the server ignores it."""
+    """Preparations of an apply in this reconcile: each is executed once, even if the server ignores it."""
 
     @property
     def manifest(self) -> Manifest:
@@ -61,19 +61,19 @@ class Target(Generic[P]):
 
     @property
     def next_event(self) -> Ends | float:
-        """What reports the next change of the live object: the watch, or the next read."""
+        """The source of the next change of the live object: the watch, or the next read."""
         holder = self.memory.name_holder
         return Ends.CHILD_EVENT if holder is None else holder.until
 
     @property
     def had(self) -> Had:
-        """The fields whose desired value the child had before."""
+        """The fields with their desired value before."""
         last = self.memory.last_applied
         return Had(None) if last is None else last.had(self.manifest)
 
 
 def decide(target: Target[P]) -> Action:
-    """Return what to do about a child now."""
+    """Return the next action on a child."""
     holder = target.memory.name_holder
     if holder is not None and not holder.is_current(target.parent.generation, target.now):
         return Read()
@@ -106,7 +106,7 @@ def plan_for(target: Target[P], live: Projection) -> Plan:
 
 
 def obstacle_of(target: Target[P], live: Projection) -> Obstacle | None:
-    """Return the field of a live object that cannot be changed in place."""
+    """Return the immutable field of a live object with another desired value."""
     manifest = target.child_type.comparable(target.manifest)
     return target.child_type.obstacle(manifest, live.content, not target.is_ours)
 
@@ -121,7 +121,7 @@ def _decide_absent(target: Target[P]) -> Action:
 
 
 def _blocked(target: Target[P], live: Projection) -> Wait | None:
-    """Return the wait for an object that must not be written now, whatever its content."""
+    """Return the wait for an object in a state without writes; None if it may be written."""
     health = foreign(target.parent, target.workload.projector.kinds.parent, live)
     if health is not None:
         return Wait(health, target.next_event)
@@ -160,7 +160,7 @@ def _decide_write(target: Target[P], live: Projection, planned: Plan, obstacle: 
 
 
 def _lost(target: Target[P], planned: Plan, live: Projection) -> Path | None:
-    """Return a field whose live value an apply would remove although it should stay: nobody else owns it."""
+    """Return a field that an apply would remove although its live value should stay: nobody else owns it."""
     for path in target.child_type.kept:
         ours = owns(live.owned or {}, path)
         if ours and value_at(planned.manifest, path) is None and not any(owns(e.fields, path) for e in live.others):

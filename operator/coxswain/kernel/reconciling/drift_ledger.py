@@ -1,4 +1,4 @@
-"""Corrected drift that no status reports yet."""
+"""Corrected drift without a status report."""
 
 from collections.abc import Sequence
 
@@ -8,11 +8,11 @@ from coxswain.kernel.status.conflict_report import Conflict, Repair
 from coxswain.metrics import drift_corrected
 
 LIMIT = 500
-"""Repairs kept at most, the latest: a status that cannot be written must not cost ever more memory."""
+"""Maximum repairs, the latest ones: failing status writes must not use ever more memory."""
 
 
 class DriftLedger:
-    """Repairs of one WebApp that wait for the next status."""
+    """Repairs of one parent, waiting for the next status."""
 
     def __init__(self) -> None:
         self._repairs: list[Repair] = []
@@ -24,16 +24,16 @@ class DriftLedger:
         self._repairs = [*self._repairs, *repairs][-LIMIT:]
 
     def waiting(self) -> tuple[Repair, ...]:
-        """Return the repairs that no status reports yet."""
+        """Return the repairs for the next status."""
         return tuple(self._repairs)
 
     def written(self) -> None:
-        """Forget the repairs: a status reports them now, or would not report them."""
+        """Forget the repairs after a status with them was written."""
         self._repairs.clear()
 
 
 def repairs(results: Sequence[Result]) -> list[Repair]:
-    """Return the changes by others that a reconcile corrected."""
+    """Return the corrected changes of other writers."""
     return [
         Repair(
             f"{result.child.kind}/{result.child.name}",
@@ -49,7 +49,7 @@ def repairs(results: Sequence[Result]) -> list[Repair]:
 
 
 def conflicts(results: Sequence[Result]) -> list[Conflict]:
-    """Return the desired fields that other managers hold after a reconcile."""
+    """Return the desired fields held by other managers after a reconcile."""
     return [
         Conflict(
             f"{result.child.kind}/{result.child.name}",

@@ -1,4 +1,4 @@
-"""Execute the actions of `decide`: one write each, and what its answer teaches."""
+"""Execute the actions of `decide`: one write each, then learn from its answer."""
 
 import logging
 from collections.abc import Callable
@@ -31,7 +31,7 @@ from coxswain.kernel.workload import P
 log = logging.getLogger(__name__)
 
 _TERMINATING_SECONDS = 1.0
-"""An unwatched object that is terminating is read again after this time: no event reports its end."""
+"""Seconds until a terminating object without a watch is read again: no event reports its end."""
 
 
 @dataclass
@@ -44,7 +44,7 @@ class Progress:
     replaced: bool = False
     corrections: tuple[Correction, ...] = ()
     planned: tuple[Correction, ...] | None = None
-    """Corrections of an apply in preparation: once fields were taken over, nobody can tell whose they were."""
+    """Corrections of an apply in preparation: recorded first, since taking fields over hides their owners."""
 
 
 class Executor:
@@ -53,7 +53,7 @@ class Executor:
     def __init__(
         self, store: Store, writer: Writer, guard: GenerationGuard, *, name_interval: float, clock: Callable[[], float]
     ) -> None:
-        """Read an object without our label that has a child's name again after `name_interval` seconds.
+        """Read an object without our label but with a child's name every `name_interval` seconds.
 
         `clock` gives monotonic seconds.
         """
@@ -74,7 +74,7 @@ class Executor:
 
         Raises:
             RequestFailed: it failed; the cache has learned from the answer.
-            HistoryReset: the answer was older than the object that the request was sent for.
+            HistoryReset: the answer was older than the object of the request.
         """
         if isinstance(action, Read):
             await self._read(target)
@@ -182,7 +182,7 @@ class Executor:
     async def _learn_from_conflict(
         self, target: Target[P], live: Projection, progress: Progress, error: Refused
     ) -> None:
-        """Read a child that has changed since it was observed.
+        """Read a child after a conflict.
 
         Raises:
             RequestFailed: it could not be read. If it is gone, the store forgets it: no event reports the deletion of
@@ -201,7 +201,7 @@ class Executor:
             target.memory.wars.refused(target.manifest, foreign_places(progress.planned), self._clock())
 
     def _learn(self, target: Target[P], answer: Projection, before: Projection | None) -> Plan:
-        """Remember what a write has achieved; return the plan for the object that was stored."""
+        """Remember the result of a write. Return the plan for the stored object."""
         after = plan_for(target, answer)
         if after.differences or (before is not None and answer.version == before.version):
             # Something between the request and the stored object changed it: an admission policy, which would again.
@@ -210,7 +210,7 @@ class Executor:
         return after
 
     def _take_in(self, target: Target[P], found: Projection) -> None:
-        """Take in an object that was read: from now on the watch reports it, or else the next read."""
+        """Take in an object after a GET: from now on the watch reports it, or else the next read."""
         if is_watched(target.parent, found):
             target.memory.name_holder = None
             self._store.observe(found)

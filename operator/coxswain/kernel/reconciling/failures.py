@@ -1,4 +1,4 @@
-"""Failed requests: which of them end a reconcile, and what they mean for the health of a child."""
+"""Failed requests: their effect on the reconcile and on the health of a child."""
 
 from collections.abc import Mapping
 

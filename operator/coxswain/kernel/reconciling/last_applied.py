@@ -1,4 +1,4 @@
-"""The last state that a child was brought to: distinguishes a removed field from one that was never set."""
+"""The last state that a child was brought to: distinguishes removed fields from fields never set."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,29 +11,29 @@ from coxswain.kernel.reconciling.attempts import digest
 
 @dataclass(frozen=True)
 class LastApplied:
-    """The manifest that a child last matched, and the fields in which it did not."""
+    """The manifest that a child last matched, with its exceptions."""
 
     manifest: str
     """A digest."""
     left: tuple[str, ...]
-    """Fields that were left to others."""
+    """Fields left to others."""
 
     @classmethod
     def of(cls, manifest: Manifest, left: Iterable[str] = ()) -> Self:
-        """Remember that a child matches its manifest, except for fields that were left to others."""
+        """Remember a child that matches its manifest, except for fields left to others."""
         return cls(digest(manifest), tuple(left))
 
     def had(self, manifest: Manifest) -> "Had":
-        """Return which fields of a manifest the child had: if it has one no more, someone changed or removed it."""
+        """Return the fields of a manifest with their desired value: a missing one was changed or removed by someone."""
         return Had(self.left if self.manifest == digest(manifest) else None)
 
 
 @dataclass(frozen=True)
 class Had:
-    """The fields that a child had."""
+    """Fields with their desired value at the last reconcile."""
 
     left: tuple[str, ...] | None
-    """All but these; None if it had another manifest."""
+    """All except these; None if the manifest was another one."""
 
     def __call__(self, field: str) -> bool:
         """Tell whether the child had the desired value of a field."""

@@ -1,6 +1,6 @@
-"""Everything the operator remembers about a WebApp: in one place, bounded, and deleted with it.
+"""The memory of one parent: in one place, bounded, deleted with the parent.
 
-Nothing of it is needed after a restart: the cluster says what is true.
+A restart needs none of it: the cluster is the source of truth.
 """
 
 from collections.abc import Collection
@@ -21,7 +21,7 @@ from coxswain.settings import ContestSettings
 
 @dataclass(frozen=True)
 class NameHolder:
-    """An object without our label that has the name of a child, as last read: no watch reports its changes."""
+    """An object with the name of a child but without our label, as last read: no watch reports its changes."""
 
     observed: Projection
     generation: int
@@ -52,12 +52,12 @@ class ChildMemory:
 
 @dataclass
 class RemovalMemory:
-    """Memory of the children that are no longer wanted."""
+    """Memory of the children to be removed."""
 
     failures: dict[str, int] = field(default_factory=dict)
     """Failed deletions in a row, by kind/name."""
     deleted: set[str] = field(default_factory=set)
-    """UIDs of children whose DELETE was answered; the answer has no resourceVersion, so the store still has them."""
+    """UIDs of deleted children: the answer of a DELETE has no resourceVersion, so the store still holds them."""
 
 
 class Memory:
@@ -73,13 +73,13 @@ class Memory:
         self.status_wars = WriteWars(settings)
         """Write wars over the status."""
         self.written_status: str | None = None
-        """Fingerprint of the status that this process wrote last."""
+        """Fingerprint of the last status written by this process."""
         self.drift = DriftLedger()
         self.events = RecentEvents()
         self.verified = False
-        """Whether a GET confirmed the WebApp of the store, or this process was the first to work on it."""
+        """Whether a GET confirmed the parent in the store, or this process was the first to work on it."""
         self.doubted_since: int | None = None
-        """The newest resourceVersion of WebApps when a watch had a gap: a WebApp not newer than that may be old."""
+        """The newest resourceVersion of the parents at the last gap of a watch: an older parent may be stale."""
         self.namespace_terminating = False
         """Nothing can be created in its namespace any more."""
 
@@ -92,7 +92,7 @@ class Memory:
         self._children = {child: memory for child, memory in self._children.items() if child in children}
 
     def resynced(self, now: float) -> None:
-        """Forget whatever a resync should try again: refused writes, names, deletions; and quiet write wars."""
+        """Forget refused writes, names and deletions, so that a resync tries them again; forget quiet write wars."""
         self.namespace_terminating = False
         self.removal.deleted.clear()
         self.status_wars.forget_quiet(now)
@@ -104,7 +104,7 @@ class Memory:
                 memory.attempt = None
 
     def rest_ends(self, since: float, now: float) -> float | None:
-        """Return the seconds until the next field is enforced that was resting at `since`; None if none was."""
+        """Return the seconds until the next rest ends; only rests in progress at `since` count. None without one."""
         wars = [self.status_wars, *(memory.wars for memory in self._children.values())]
         ends = [war.rest_ends(since, now) for war in wars]
         return min((end for end in ends if end is not None), default=None)
@@ -121,7 +121,7 @@ class Memories:
         return len(self._of_key)
 
     def of(self, key: Key, uid: str) -> Memory:
-        """Return the memory of the WebApp with this uid; the memory of an earlier one with its name is dropped."""
+        """Return the memory of the parent with this uid. The memory of an earlier parent with its name is dropped."""
         memory = self._of_key.get(key)
         if memory is None or memory.uid != uid:
             memory = self._of_key[key] = Memory(uid, self._settings)
@@ -136,12 +136,12 @@ class Memories:
         self._of_key.clear()
 
     def resynced(self, now: float) -> None:
-        """Forget whatever a resync should try again."""
+        """Forget refused writes, so that a resync tries them again."""
         for memory in self._of_key.values():
             memory.resynced(now)
 
     def doubt(self, newest: int) -> None:
-        """Doubt each WebApp that the store holds in a version not newer than `newest`: a watch has a gap."""
+        """Doubt each parent with a version not newer than `newest`, because of a gap in a watch."""
         for memory in self._of_key.values():
             if memory.verified:
                 memory.doubted_since = newest

@@ -1,4 +1,4 @@
-"""Statuses that another process overwrites: written again a few times, then left alone for a while.
+"""Statuses overwritten by another process: written again a few times, then suspended for a while.
 
 Two operators of different versions report different statuses for one parent. Each would overwrite the status of the
 other forever, at the speed of the watches.
@@ -22,14 +22,14 @@ _TOLD = EventRecord(
 
 
 def is_left_alone(memory: Memory, rules: StatusRules, parent: Projection, now: float) -> bool:
-    """Tell whether the status of another process stays for now; a new generation ends that."""
+    """Tell whether the status of another process stays for now. A new generation ends that."""
     return _is_by_another(memory, rules, parent) and bool(memory.status_wars.resting(_manifest(parent), now))
 
 
 def status_written(
     memory: Memory, rules: StatusRules, before: Projection, after: Projection | None, now: float
 ) -> list[EventRecord]:
-    """Count a written status; return the Event that reports if it is left alone from now on."""
+    """Count a written status. Return an Event if writes are suspended from now on."""
     fought = _is_by_another(memory, rules, before)
     if after is not None:
         memory.written_status = rules.fingerprint(after.content.get("status", {}))

@@ -1,4 +1,4 @@
-"""Who owns the fields of a child: the policies of its parent, and the fields that no policy gives away."""
+"""The owners of a child's fields: policies of the parent, and fields outside of all policies."""
 
 from collections.abc import Sequence
 from functools import lru_cache, partial
@@ -30,7 +30,7 @@ def ownership(workload: Workload[P], child_type: ChildType[P], parent: P, desire
 
 
 def is_note(notes: Sequence[str], difference: Difference) -> bool:
-    """Tell whether a difference is about nothing but a note that the operator keeps in an annotation."""
+    """Tell whether a difference concerns only a note of the operator in an annotation."""
     if difference.path in [(*_ANNOTATIONS, f"f:{note}") for note in notes]:
         return True
     # Where nobody owned an annotation, or nobody is to, they differ as a whole.

@@ -40,7 +40,7 @@ def listed(found: Sequence[Difference]) -> str:
 
 
 def unlike(planned: Plan) -> list[str]:
-    """Return the fields that others keep, or that the cluster's admission holds at another value."""
+    """Return the fields left to other managers or changed by admission policies."""
     return [difference.text for difference in (*(each.difference for each in planned.left), *planned.differences)]
 
 

@@ -39,14 +39,14 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Outcome:
-    """What follows from a reconcile."""
+    """The outcome of a reconcile."""
 
     failed: RequestFailed | None = None
-    """A request failed that may succeed later: requeue with backoff."""
+    """A failed request to retry: requeue with backoff."""
     again: bool = False
     """The parent has changed meanwhile: requeue at once."""
     after: float | None = None
-    """Requeue after so many seconds: for a status that waits, a probe whose time is up, the end of a backoff."""
+    """Requeue after this many seconds: for a delayed status, a probe deadline, or the end of a backoff."""
 
     @property
     def retry(self) -> bool:
@@ -100,7 +100,7 @@ class Reconciler(Generic[P]):
         self._remover = Remover(workload, store, writer, guard)
 
     def resynced(self) -> None:
-        """Forget whatever a resync should try again, such as refused writes."""
+        """Forget refused writes, so that a resync tries them again."""
         self._memories.resynced(self._clock())
         self._status_writer.resynced()
 
@@ -113,7 +113,7 @@ class Reconciler(Generic[P]):
         self._memories.clear()
 
     def forget(self, key: Key) -> None:
-        """Forget a parent that is gone, or that was reconciled while history started over."""
+        """Forget a deleted parent, or one reconciled during a history reset."""
         self._memories.forget(key)
 
     async def reconcile(self, key: Key, *, failures: int) -> Outcome:
@@ -121,7 +121,7 @@ class Reconciler(Generic[P]):
 
         Raises:
             RequestFailed: the status could not be written, or the parent has changed.
-            HistoryReset: an answer was older than the object that the request was sent for.
+            HistoryReset: an answer was older than the object of the request.
         """
         begun = self._clock()
         observed = self._store.parent(key)
@@ -136,7 +136,7 @@ class Reconciler(Generic[P]):
         world = CacheView(self._store, parent, memory, self._doubtful)
         unlisted = self._unlisted(key.namespace)
         if unlisted:
-            # A child that cannot be seen cannot be compared: it would be created again.
+            # An invisible child would be created again.
             compared = [self._children.compare(child_type, parent, world) for child_type in self._workload.children]
             results = untouched([found[1] for found in compared if found is not None], unlisted)
             return await self._report(observed, parent, results, world, begun=begun)
@@ -179,7 +179,7 @@ class Reconciler(Generic[P]):
         return results + removed
 
     def _explained(self, parent: P, result: Result, world: CacheView, now: datetime) -> tuple[Result, float | None]:
-        """Return a child with the cause of its health, and the seconds until the cause may change without an event."""
+        """Return a child with the cause of its health, and the seconds until the next evaluation without an event."""
         child_type = next(each for each in self._workload.children if each.kind.kind == result.child.kind)
         if result.live is None or child_type.explain is None or not result.child.health.for_pods:
             return result, None
@@ -214,7 +214,7 @@ class Reconciler(Generic[P]):
                 records += status_written(memory, rules, observed, present, self._clock())
             for record in records:
                 await self._recorder.record(observed, record, memory.events)
-        # Children that waited for an adoption cannot wait for an event of that object: there may be none.
+        # An adopted object may cause no event, so children with that precondition are requeued here.
         adopted = any(result.adopted for result in results)
         return Outcome(
             failed=next((result.failed for result in results if result.retry), None),
@@ -229,7 +229,7 @@ class Reconciler(Generic[P]):
 
 
 def _held_back(child_type: ChildType[P], parent: P, world: CacheView, needed: str) -> tuple[Desired, Result] | None:
-    """Return the result of a child that waits for another one."""
+    """Return the result of a child with an unusable dependency."""
     desired = child_type.desired(parent, world)
     if desired is None:
         return None
@@ -240,7 +240,7 @@ def _held_back(child_type: ChildType[P], parent: P, world: CacheView, needed: st
 
 
 def _is_usable(child_type: ChildType[P], desired: Desired, result: Result) -> bool:
-    """Tell whether a child serves those that need it, although it may not be as desired."""
+    """Tell whether a child is usable for its dependents."""
     level, live = result.child.health.level, result.live
     if level is Level.HEALTHY:
         return True

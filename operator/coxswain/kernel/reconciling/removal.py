@@ -1,4 +1,4 @@
-"""Removal of children that are no longer desired."""
+"""Removal of children without a desired state."""
 
 import logging
 from collections.abc import Collection
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 
 class Remover(Generic[P]):
-    """Deletes children that are no longer desired."""
+    """Deletes children without a desired state."""
 
     def __init__(self, workload: Workload[P], store: Store, writer: Writer, guard: GenerationGuard) -> None:
         self._removals = {
@@ -35,7 +35,7 @@ class Remover(Generic[P]):
     async def remove_unwanted(
         self, parent: P, wanted: Collection[str], memory: Memory, *, in_use: Collection[Kind], patient: bool
     ) -> list[Result]:
-        """Delete the children that are not `wanted`, each given as kind/name, except for kinds that pods still use.
+        """Delete all children except the `wanted` ones (kind/name) and the kinds still in use.
 
         Returns:
             One result for each child whose deletion failed.

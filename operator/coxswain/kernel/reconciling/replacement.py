@@ -1,4 +1,4 @@
-"""Replacement: an object with a wrong field that cannot be changed in place is deleted and created again."""
+"""Replacement: an object with a wrong immutable field is deleted and created again."""
 
 from dataclasses import dataclass
 
@@ -8,18 +8,18 @@ from coxswain.kernel.objects.projection import Projection
 
 @dataclass(frozen=True)
 class Deletion:
-    """A deleted object whose successor does not exist yet."""
+    """A deleted object without a successor yet."""
 
     observed: Projection
     manifest: Manifest
     """Its desired state at that time."""
     field: str
-    """The field that could not be changed."""
+    """The immutable field."""
     answered: bool = False
     """Whether the DELETE was answered. If not, it may or may not have been carried out."""
 
     def is_in_progress(self, live: Projection) -> bool:
-        """Tell whether this object was deleted: its DELETE was answered, or it is terminating.
+        """Tell whether this object is deleted: its DELETE was answered, or it is terminating.
 
         The answer of a DELETE has no resourceVersion, so the end is known from the watch alone.
         """

@@ -1,4 +1,4 @@
-"""What became of one child, as a reconcile tells of it."""
+"""The result of a reconcile for one child."""
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ from coxswain.kernel.status.health import Child
 
 @dataclass(frozen=True)
 class Correction:
-    """A difference that was put right, and who had made it, as far as managedFields tell."""
+    """A corrected difference, with its author as far as managedFields show it."""
 
     difference: Difference
     manager: str | None
     ours: bool = False
-    """Whether our entry owns what was found: then the desired value is new, or another coxswain has changed it."""
+    """Whether our entry owns the live value: either the desired value is new, or another coxswain has changed it."""
     was_there: bool = True
     """Whether the child had the desired value before: otherwise a missing field was never set."""
     is_note: bool = False
@@ -27,7 +27,7 @@ class Correction:
 
     @property
     def is_foreign(self) -> bool:
-        """Whether someone else had made it, rather than we by what is desired now; the note on replicas is our own."""
+        """Whether another writer caused it, rather than a new desired value or a note of ours."""
         difference = self.difference
         changed = difference.wanted not in (None, difference.found) and not self.ours
         removed = difference.found is None and self.was_there and not self.is_note
@@ -36,13 +36,13 @@ class Correction:
 
     @property
     def by_another_coxswain(self) -> bool:
-        """Whether it was written under our name although this process had brought the child to what is desired now."""
+        """Whether another process wrote under our name after this process had applied the desired value."""
         difference = self.difference
         return self.ours and self.was_there and not difference.order and difference.wanted != difference.found
 
     @property
     def changed_by(self) -> str | None:
-        """Who had made it, as far as that is known."""
+        """The author of the difference, if known."""
         return self.manager or (ANOTHER_COXSWAIN if self.by_another_coxswain else None)
 
 
@@ -71,7 +71,7 @@ def corrected(
 
 
 def effective(corrections: Iterable[Correction], after: Iterable[Difference]) -> tuple[Correction, ...]:
-    """Return the corrections that had an effect, given the differences after the apply.
+    """Return the effective corrections, given the differences after the apply.
 
     A value under our own name that stays is the cluster's admission's, not another coxswain's.
     """
@@ -80,32 +80,32 @@ def effective(corrections: Iterable[Correction], after: Iterable[Difference]) ->
 
 
 def foreign_places(corrections: Iterable[Correction]) -> list[Path]:
-    """Return the places that someone else had changed."""
+    """Return the places changed by other writers."""
     return [each.difference.path for each in corrections if each.is_foreign]
 
 
 @dataclass(frozen=True)
 class Result:
-    """What became of one child."""
+    """The result for one child."""
 
     child: Child
     live: Projection | None = None
-    """The child as it is now, if it is there and the WebApp's."""
+    """The live child, if it exists and belongs to the parent."""
     created: bool = False
     adopted: bool = False
     deleted_for: str | None = None
-    """The field that it was deleted for in this reconcile, in order to create it again."""
+    """The immutable field, if it was deleted in this reconcile in order to create it again."""
     replaced: bool = False
-    """It was created after such a deletion."""
+    """Whether it was created after such a deletion."""
     corrections: tuple[Correction, ...] = ()
     left: tuple[HeldField, ...] = ()
-    """What others hold, and keep for now."""
+    """Fields left to other managers for now."""
     failed: RequestFailed | None = None
-    """The request that failed for it."""
+    """The failed request."""
     after: float | None = None
-    """Seconds until it is reconciled again, although no event may requeue the WebApp."""
+    """Seconds until it is reconciled again without an event."""
 
     @property
     def retry(self) -> bool:
-        """Whether a request failed that may succeed later."""
+        """Whether to retry a failed request."""
         return self.failed is not None and not self.child.health.stalled

@@ -13,7 +13,7 @@ from coxswain.kernel.workload import Predecessor
 
 @dataclass(frozen=True)
 class CacheView:
-    """A view of the cache, and of what is remembered about one parent."""
+    """A view of the cache and of the memory of one parent."""
 
     store: Store
     parent: Named
@@ -27,7 +27,7 @@ class CacheView:
         return Key(self.parent.namespace, self.parent.name)
 
     def live(self, kind: Kind, name: str) -> Projection | None:
-        """Return the object that has the name of a child: from the store, or else as last read."""
+        """Return the object with the name of a child: from the store, or else as last read."""
         found = self.store.get(kind, Key(self.parent.namespace, name))
         if found is not None and is_watched(self.parent, found):
             return found
@@ -35,7 +35,7 @@ class CacheView:
         return None if holder is None else holder.observed
 
     def related(self, kind: Kind) -> Sequence[Projection]:
-        """Return the objects of a related kind that concern the parent."""
+        """Return the related objects of a kind."""
         return self.store.objects_of(self.key, kind)
 
     def is_doubtful(self, kind: Kind) -> bool:
@@ -43,6 +43,6 @@ class CacheView:
         return self.doubtful(kind, self.parent.namespace)
 
     def predecessor(self, kind: Kind, name: str) -> Predecessor | None:
-        """Return the deleted object that a child replaces, until it is created."""
+        """Return the deleted predecessor of a child, until the child is created."""
         deletion = self.memory.child(f"{kind.kind}/{name}").deletion
         return None if deletion is None else Predecessor(deletion.observed.content, deletion.manifest)

@@ -1,4 +1,4 @@
-"""The brake on write wars: a field that others keep overwriting is not enforced for a while.
+"""The brake on write wars: it suspends the enforcement of repeatedly overwritten fields.
 
 Two writers that both enforce a field would go on forever, at the speed of the faster one.
 """
@@ -13,7 +13,7 @@ from coxswain.kernel.reconciling.attempts import digest
 from coxswain.settings import ContestSettings
 
 WHOLE: Path = ()
-"""The path of a whole object, which someone deletes again and again."""
+"""The path of a whole object: for repeated deletions."""
 
 
 @dataclass
@@ -38,7 +38,7 @@ class WriteWars:
         self._fields: dict[Path, _War] = {}
 
     def enforced(self, manifest: Manifest, fields: Iterable[Path], now: float) -> None:
-        """Count fields that were just set back to their value in the manifest."""
+        """Count enforced fields."""
         for field in fields:
             wanted, before = digest(value_at(manifest, field)), self._fields.get(field)
             if before is None or before.wanted != wanted or now - before.since > self._forgotten_after(before):
@@ -49,7 +49,7 @@ class WriteWars:
                 self._fields[field] = _War(wanted, before.rounds + 1, now, rest)
 
     def refused(self, manifest: Manifest, fields: Iterable[Path], now: float) -> None:
-        """Count fields that could not be enforced, since someone wrote to the object at the same moment.
+        """Count fields with a conflict instead of an enforcement.
 
         As many refusals in a row as there are rounds are a write war as well.
         """
@@ -63,12 +63,12 @@ class WriteWars:
                 war.rounds, war.since, war.refusals = max(war.rounds, self._settings.rounds), now, 0
 
     def is_left_absent(self, manifest: Manifest, now: float) -> bool:
-        """Tell whether an object that someone deletes again and again must not be created now."""
+        """Tell whether a repeatedly deleted object must not be created now."""
         war = self._fields.get(WHOLE)
         return war is not None and war.wanted == digest(value_at(manifest, WHOLE)) and self._remaining(war, now) > 0
 
     def resting(self, manifest: Manifest, now: float) -> tuple[str, ...]:
-        """Return the fields that are not enforced now, given the manifest.
+        """Return the fields with suspended enforcement, given the manifest.
 
         A field with another desired value has a new intent: it is enforced at once.
         """
@@ -80,19 +80,19 @@ class WriteWars:
         )
 
     def forget_settled(self, manifest: Manifest) -> None:
-        """Forget the wars over fields whose desired value has changed."""
+        """Forget the wars over fields with a new desired value."""
         self._fields = {
             field: war for field, war in self._fields.items() if field == WHOLE or self._is_for(field, war, manifest)
         }
 
     def forget_quiet(self, now: float) -> None:
-        """Forget the wars that have been quiet for long."""
+        """Forget the wars without a recent round."""
         self._fields = {
             field: war for field, war in self._fields.items() if now - war.since <= self._forgotten_after(war)
         }
 
     def rest_ends(self, since: float, now: float) -> float | None:
-        """Return the seconds until the next field is enforced that was resting at `since`; None without such a field.
+        """Return the seconds until the next rest ends; only rests in progress at `since` count. None without one.
 
         Pass the time at which the reconcile began. A rest that ended during the reconcile is due at once: the
         reconcile did not enforce that field yet.
@@ -101,7 +101,7 @@ class WriteWars:
         return min((max(0.0, end - now) for end in ends if end > since), default=None)
 
     def absence_ends(self) -> float:
-        """Return the monotonic time at which an object that is left absent may be created."""
+        """Return the end of the time without recreation, in monotonic seconds."""
         war = self._fields[WHOLE]
         return war.since + war.rest
 
