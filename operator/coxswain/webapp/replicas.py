@@ -35,8 +35,8 @@ class Scaling:
     note: str | None = None
     """The value of `REPLICAS_ANNOTATION`. None omits the annotation."""
     comes_back: bool = False
-    """Whether the operator takes the field back from an autoscaler. The autoscaler's managedFields entry remains and must
-    not cause policy Yield."""
+    """Whether the operator takes the field back from an autoscaler. Its managedFields entry remains and must not
+    count as a conflict."""
 
     @property
     def autoscaled(self) -> bool:

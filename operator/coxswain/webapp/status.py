@@ -130,11 +130,10 @@ def _available(deployment: Mapping[str, Any]) -> ConditionState:
 
 
 def _insecure(webapp: WebApp, insecure: list[Violation]) -> ConditionState:
-    fields = listed([f"{each.field} is set by {each.manager}" for each in insecure])
+    name, fields = webapp.name, listed([f"{each.field} is set by {each.manager}" for each in insecure])
     message = (
-        f"the pods of Deployment {webapp.name} violate Pod Security 'restricted': {fields}. {MANAGED_BY} does not change"
-        " fields that the WebApp does not set. Stop these managers from setting them, or remove them: kubectl edit"
-        f" deployment {webapp.name} -n {webapp.namespace}"
+        f"the pods of Deployment {name} violate Pod Security 'restricted': {fields}. {MANAGED_BY} does not change these"
+        f" fields. Remove them: kubectl edit deployment {name} -n {webapp.namespace}"
     )
     return ConditionState("True", "NotRestricted", message)
 

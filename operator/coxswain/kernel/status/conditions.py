@@ -151,8 +151,8 @@ def _contested(held: Sequence[Conflict]) -> ConditionState:
         for conflict in contested
     ]
     managers = {conflict.manager for conflict in contested if conflict.field}
-    advice = PAUSED_ENFORCEMENT + (f" {FIELD_ADVICE}" if managers else "") + _cause(managers)
-    return ConditionState("True", "WriteWar", f"{listed(sentences)}. {advice}")
+    advice = FIELD_ADVICE if managers else "Find the client that deletes it"
+    return ConditionState("True", "WriteWar", f"{listed(sentences)}. {PAUSED_ENFORCEMENT} {advice}{_cause(managers)}")
 
 
 def _cause(managers: Collection[str]) -> str:
