@@ -14,7 +14,7 @@ from typing import Any
 
 from coxswain.kernel.objects.quote import abridged, last_lines, quoted, without_numbers
 
-SOUND = timedelta(minutes=10)
+STABLE_RUN = timedelta(minutes=10)
 """A run of this length is not part of a crash loop: the kubelet resets its backoff after it
 (https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#restart-policy)."""
 
@@ -97,19 +97,19 @@ def of_container(status: Mapping[str, Any], spec: Mapping[str, Any], pod: str, n
     began = moment((running or {}).get("startedAt"))
     last = state.get("terminated") or status.get("lastState", {}).get("terminated") or {}
     reason = waiting.get("reason") or ""
-    who = f"container {status.get('name', '')} (image {spec.get('image') or status.get('image')})"
+    subject = f"container {status.get('name', '')} (image {spec.get('image') or status.get('image')})"
     if reason == "RunContainerError" or (running is None and last.get("reason") in _NEVER_RAN):
         source = last if last.get("reason") in _NEVER_RAN else waiting
-        text = f"{who} cannot be started. The kubelet retries with backoff"
+        text = f"{subject} cannot be started. The kubelet retries with backoff"
         text += f". {_COMMAND_ADVICE}" if spec else ""
         return Finding(Cause(Rank.NOT_MADE, "RunContainerError", text, message_of(source, pod)))
     if reason not in (*_STARTING, "CrashLoopBackOff"):
-        return Finding(_not_created(who, reason, message_of(waiting, pod), ours=bool(spec)))
+        return Finding(_not_created(subject, reason, message_of(waiting, pod), ours=bool(spec)))
     if reason == "CrashLoopBackOff" or _loops(state, last, status.get("restartCount", 0), now):
-        return Finding(_crash(who, last, spec), after(began, SOUND))
+        return Finding(_crash(subject, last, spec), after(began, STABLE_RUN))
     if running is None or began is None:
         return Finding()
-    return _probed(who, spec, began, now, started=bool(status.get("started")))
+    return _probed(subject, spec, began, now, started=bool(status.get("started")))
 
 
 def message_of(state: Mapping[str, Any], pod: str) -> str:
@@ -139,13 +139,13 @@ def after(time: datetime | None, delay: timedelta) -> datetime | None:
         return None
 
 
-def _not_created(who: str, reason: str, message: str, *, ours: bool) -> Cause:
+def _not_created(subject: str, reason: str, message: str, *, ours: bool) -> Cause:
     if reason in _PULLS:
         message = _PULL_ERROR.sub("", _BACK_OFF.sub("", message))
-        text = f"{who}: the image cannot be pulled. The kubelet retries with backoff"
+        text = f"{subject}: the image cannot be pulled. The kubelet retries with backoff"
         text += ". Check spec.image or spec.imagePullSecrets" if ours else ""
         return Cause(Rank.NOT_MADE, "ImagePullBackOff", text, message)
-    text = f"{who} cannot be created. The kubelet retries"
+    text = f"{subject} cannot be created. The kubelet retries"
     text += f". {_CREATION_ADVICE.get(reason, _COMMAND_ADVICE)}" if ours else ""
     return Cause(Rank.NOT_MADE, word(reason, "CreateContainerError"), text, message)
 
@@ -158,16 +158,16 @@ def _loops(state: Mapping[str, Any], last: Mapping[str, Any], restarts: int, now
     began, ended = moment(last.get("startedAt")), moment(last.get("finishedAt"))
     if began is None or ended is None or restarts < (1 if "terminated" in state else 2):
         return False
-    sound = after(moment(state.get("running", {}).get("startedAt")), SOUND)
-    return ended - began < SOUND and (sound is None or now < sound)
+    stable_at = after(moment(state.get("running", {}).get("startedAt")), STABLE_RUN)
+    return ended - began < STABLE_RUN and (stable_at is None or now < stable_at)
 
 
-def _crash(who: str, last: Mapping[str, Any], spec: Mapping[str, Any]) -> Cause:
-    code, how = last.get("exitCode"), last.get("reason")
-    text = f"{who} exits repeatedly"
-    text += "" if code is None else f", exit code {code}" + (f" ({how})" if how else "")
+def _crash(subject: str, last: Mapping[str, Any], spec: Mapping[str, Any]) -> Cause:
+    code, exit_reason = last.get("exitCode"), last.get("reason")
+    text = f"{subject} exits repeatedly"
+    text += "" if code is None else f", exit code {code}" + (f" ({exit_reason})" if exit_reason else "")
     killers = [probe for probe in ("startupProbe", "livenessProbe") if probe in spec]
-    if how == "OOMKilled":
+    if exit_reason == "OOMKilled":
         text += ", because it exceeds its memory limit"
         advice = f"Raise {'spec.resources.limits.memory' if spec else 'that limit'}"
     elif code in _SIGNAL_EXIT_CODES and killers:
@@ -175,12 +175,12 @@ def _crash(who: str, last: Mapping[str, Any], spec: Mapping[str, Any]) -> Cause:
         advice = f"Check {' and '.join(f'spec.{probe}' for probe in killers)}, and its log: kubectl logs --previous"
     else:
         advice = "Check its log: kubectl logs --previous"
-    reason = "OOMKilled" if how == "OOMKilled" else "CrashLoopBackOff"
+    reason = "OOMKilled" if exit_reason == "OOMKilled" else "CrashLoopBackOff"
     text += f". The kubelet restarts it with backoff. {advice}"
     return Cause(Rank.CRASHES, reason, text, last_lines(last.get("message") or ""))
 
 
-def _probed(who: str, spec: Mapping[str, Any], began: datetime, now: datetime, *, started: bool) -> Finding:
+def _probed(subject: str, spec: Mapping[str, Any], began: datetime, now: datetime, *, started: bool) -> Finding:
     """Return a cause if a running container is unready for longer than its probes allow.
 
     The status does not tell when the startupProbe passed, so assume the last moment. Times are cut to seconds.
@@ -193,7 +193,7 @@ def _probed(who: str, spec: Mapping[str, Any], began: datetime, now: datetime, *
     if late is None or now < late:
         return Finding(until=late)
     reason = "ReadinessProbeFailing" if name == "readinessProbe" else "StartupProbeFailing"
-    text = f"{who} runs, but its {name} fails: {_check(spec[name])}. Check the application and spec.{name}"
+    text = f"{subject} runs, but its {name} fails: {_check(spec[name])}. Check the application and spec.{name}"
     return Finding(Cause(Rank.UNREADY, reason, text))
 
 

@@ -9,7 +9,7 @@ from coxswain.kernel.objects.manifests import Manifest, condition
 from coxswain.kernel.objects.projection import only
 from coxswain.kernel.objects.quote import quoted
 from coxswain.kernel.status.health import Health, Level
-from coxswain.webapp.cause import SOUND, Cause, Finding, Rank, after, message_of, moment, of_container, word
+from coxswain.webapp.cause import STABLE_RUN, Cause, Finding, Rank, after, message_of, moment, of_container, word
 
 REVISION = "deployment.kubernetes.io/revision"
 """Annotation of a Deployment and its ReplicaSets with the revision number. The newest has the highest."""
@@ -103,13 +103,13 @@ def _template_hash(resource: Mapping[str, Any]) -> str | None:
 
 def _replaced(pod: Mapping[str, Any], now: datetime) -> bool:
     """Tell whether a failed pod is so old that the ReplicaSet has replaced it. It waits for garbage collection."""
-    sound = _sound(pod)
-    return pod.get("status", {}).get("phase") == "Failed" and sound is not None and now >= sound
+    stable_at = _stable_at(pod)
+    return pod.get("status", {}).get("phase") == "Failed" and stable_at is not None and now >= stable_at
 
 
-def _sound(pod: Mapping[str, Any]) -> datetime | None:
+def _stable_at(pod: Mapping[str, Any]) -> datetime | None:
     """Return the time after which a failed pod counts as replaced."""
-    return after(moment(pod.get("metadata", {}).get("creationTimestamp")), SOUND)
+    return after(moment(pod.get("metadata", {}).get("creationTimestamp")), STABLE_RUN)
 
 
 def _findings(pod: Mapping[str, Any], specs: Mapping[Any, Mapping[str, Any]], now: datetime) -> Iterator[Finding]:
@@ -122,7 +122,7 @@ def _findings(pod: Mapping[str, Any], specs: Mapping[Any, Mapping[str, Any]], no
             "failed. The ReplicaSet replaces them",
             message_of(status, name),
         )
-        yield Finding(cause, _sound(pod))
+        yield Finding(cause, _stable_at(pod))
     elif scheduled.get("status") == "False":
         reason = word(scheduled.get("reason"), "Unschedulable")
         yield Finding(Cause(Rank.UNSCHEDULED, reason, _unscheduled(reason), message_of(scheduled, name)))

@@ -136,7 +136,8 @@ def _conflicted(conflicted: Sequence[ConflictStatus], unknown: str) -> Condition
         f"{entry['object']} {entry['field']} is owned by {entry['manager']} (policy {entry['policy']})"
         for entry in conflicted
     ]
-    reason, advice = ("Halted", HALTED_ADVICE) if halts else ("Yielded", YIELDED_ADVICE)
+    reason = "Halted" if halts else "Yielded"
+    advice = HALTED_ADVICE if halts else YIELDED_ADVICE
     return ConditionState("True", reason, f"{listed(sentences)}. {advice}{more}")
 
 
