@@ -52,7 +52,7 @@ def test_what_another_controller_owns_is_not_adopted(scene: Scene) -> None:
     before = scene.get("serviceaccount")
     scene.apply()
     message = scene.not_ready("NameTaken")["message"]
-    assert "coxswain.dev/adopt doesn't help while it has a controller" in message
+    assert "coxswain.dev/adopt has no effect while the object has a controller" in message
     assert scene.get("serviceaccount") == before
 
 
@@ -112,10 +112,10 @@ def test_pods_without_our_label_serve_until_a_person_says_when(scene: Scene) -> 
     scene.apply(spec=FULL)
     message = scene.not_ready("Immutable")["message"]
     assert scene.condition("Stalled")["status"] == "True"
-    assert "Deployment web: spec.selector can't be changed in place" in message
+    assert "Deployment web: spec.selector cannot be changed in place" in message
     assert scene.get("deployment")["metadata"]["managedFields"] == before["metadata"]["managedFields"]
     service = next(child for child in scene.get("webapp")["status"]["children"] if child["kind"] == "Service")
-    assert "is adopted when Deployment web is the WebApp's" in service["message"]
+    assert "will be adopted when Deployment web belongs to the WebApp" in service["message"]
     scene.kubectl(*command_in(message))
     eventually(lambda: scene.condition("Ready").get("status") == "True", "it is Ready", timeout=90, pause=0.5)
     assert scene.get("service")["spec"]["selector"] == {OUR_LABEL: "web"}
@@ -133,7 +133,7 @@ def test_a_service_is_adopted_when_its_pods_are_there(scene: Scene) -> None:
 
     def waits() -> bool:
         children = (scene.find("webapp") or {}).get("status", {}).get("children", [])
-        return any("is adopted when Deployment web is available" in child.get("message", "") for child in children)
+        return any("will be adopted when Deployment web is available" in child.get("message", "") for child in children)
 
     eventually(waits, "the Service waits")
     assert scene.get("service")["spec"]["selector"] == {"app": "old"}

@@ -81,7 +81,7 @@ def test_yield_leaves_it_and_applies_the_rest(scene: Scene, way: str) -> None:
     WAYS[way](scene)
     conflicted(scene, "Yielded")
     assert conflicts(scene) == [("Deployment/web", IMAGE, "updater", "Yield")]
-    assert f"Deployment/web {IMAGE} is held by updater" in scene.condition("Conflicted")["message"]
+    assert f"Deployment/web {IMAGE} is owned by updater" in scene.condition("Conflicted")["message"]
     scene.apply_ready(spec=ruled("Yield", path=IMAGE, image=NEW, replicas=2))
     assert (live_image(scene), scene.get("deployment")["spec"]["replicas"]) == (THEIRS, 2)
     assert [IMAGE in note for note in told(scene, "FieldConflict")] == [True]

@@ -50,7 +50,9 @@ def test_after_five_rounds_the_field_is_left_alone_and_all_else_goes_on(scene: S
     with co_writer(scene, "rival", "force-apply", "services/web", body, every=FIGHT) as rival:
         message = contested(scene)
         assert message == (
-            f"Service/web metadata.annotations[{NOTE}] is set by rival as often as coxswain takes it back"
+            f"Service/web metadata.annotations[{NOTE}] is overwritten by rival each time coxswain enforces it. "
+            "Not enforced for now: coxswain tries again after a pause. "
+            "Stop the other manager from setting the field, or choose Yield in spec.conflicts"
         )
         requests = scene.settled(mark)
         assert requests["patch services"] == 5

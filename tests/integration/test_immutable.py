@@ -22,7 +22,7 @@ def test_a_service_stays_as_it_is_until_a_person_deletes_it(scene: Scene, first:
     assert (before["spec"]["clusterIP"] == "None") is first
     scene.apply(spec=headless(not first, sessionAffinity="ClientIP"))
     message = scene.not_ready("Immutable")["message"]
-    assert "spec.clusterIP can't be changed in place" in message
+    assert "spec.clusterIP cannot be changed in place" in message
     assert scene.condition("Stalled")["status"] == "True"
     mark = scene.cluster.audit()
     assert scene.settled(mark).total() <= 2, "it is at rest"

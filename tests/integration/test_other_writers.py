@@ -49,7 +49,7 @@ def test_kubectl_scale_deployment_is_put_back_with_an_event(scene: Scene) -> Non
     eventually(lambda: any(advice in event["note"] for event in scene.events()), "an Event that says what to do")
     eventually(lambda: scene.get("deployment")["spec"]["replicas"] == 1, "the replicas are put back")
     (event,) = [event for event in scene.events() if event["reason"] == "DriftCorrected"]
-    assert "Deployment web was put back: spec.replicas 2 to 1" in event["note"]
+    assert "reverted Deployment web: spec.replicas 2 to 1" in event["note"]
 
 
 def test_an_injected_sidecar_is_left_alone(scene: Scene) -> None:

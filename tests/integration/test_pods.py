@@ -39,6 +39,10 @@ def set_container(scene: Scene, pod: str, *, ready: bool = False, **status: Any)
     scene.patch_status("pod", {"containerStatuses": [{**usual, **status}], "conditions": conditions}, pod)
 
 
+RESTARTED = "The kubelet restarts it with backoff. Check its log: kubectl logs --previous"
+NOT_PULLED = ": the image cannot be pulled. The kubelet retries with backoff. Check spec.image or spec.imagePullSecrets"
+
+
 def ended(code: int, message: str = "", *, ran: float = 1) -> dict[str, Any]:
     """The end of a container just now."""
     times = {"startedAt": ago(ran), "finishedAt": ago(0)}
@@ -48,11 +52,11 @@ def ended(code: int, message: str = "", *, ran: float = 1) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("fate", "reason", "cause", "quoted"),
     [
-        ("image-missing", "ImagePullBackOff", ": the image can't be pulled", ["not found"]),
+        ("image-missing", "ImagePullBackOff", NOT_PULLED, ["not found"]),
         (
             "crash",
             "CrashLoopBackOff",
-            " ends again and again, exit code 1 (Error)",
+            f" exits repeatedly, exit code 1 (Error). {RESTARTED}",
             ["starting | panic: no DATABASE_URL"],
         ),
     ],
@@ -88,7 +92,7 @@ def test_a_crash_loop_costs_no_write_until_it_says_something_else(scene: Scene) 
     set_container(scene, pod, state=ended(3, "12:00:00 no database"), restartCount=1)
     ready = scene.not_ready("CrashLoopBackOff")
     assert ready["message"].endswith(
-        f"1 of 1 pods: {APP} ends again and again, exit code 3 (Error); message: 12:00:00 no database"
+        f"1 of 1 pods: {APP} exits repeatedly, exit code 3 (Error). {RESTARTED}; message: 12:00:00 no database"
     )
     scene.settled(mark)
     for number in range(2, 6):
@@ -137,14 +141,18 @@ def test_a_probe_that_fails_is_told_when_its_time_is_up_without_an_event(scene: 
     set_container(scene, pod, state={"running": {"startedAt": ago(0)}}, started=True, restartCount=1)
     scene.not_ready("RollingOut")
     ready = scene.not_ready("ReadinessProbeFailing")
-    assert ready["message"].endswith(f"1 of 1 pods: {APP} runs, but its readinessProbe fails: httpGet /up on port http")
+    assert ready["message"].endswith(
+        f"1 of 1 pods: {APP} runs, but its readinessProbe fails: httpGet /up on port http. "
+        "Check the application and spec.readinessProbe"
+    )
     assert scene.settled(mark) == Counter({"patch webapps/status": 2, "create events": 1})
 
 
 def test_a_pod_that_no_node_takes_is_told_in_the_schedulers_words(scene: Scene) -> None:
     scene.apply(spec={**SPEC, "nodeSelector": {"example.com/disk": "fast"}})
     ready = scene.not_ready("Unschedulable")
-    assert "0 of 1 pods ready; 1 of 1 pods: no node takes it; message: 0/" in ready["message"]
+    assert "0 of 1 pods ready; 1 of 1 pods: cannot be scheduled. The scheduler retries. " in ready["message"]
+    assert "; message: 0/" in ready["message"]
     assert "didn't match Pod's node affinity/selector" in ready["message"]
     scene.apply_ready()
 
@@ -154,8 +162,8 @@ def test_a_quota_is_told_in_its_own_words_until_it_is_raised(scene: Scene) -> No
     eventually(lambda: scene.kubectl("get", "quota", "few", "-o", "jsonpath={.status.hard}"), "the quota is in force")
     scene.apply(spec={**SPEC, "replicas": 2})
     ready = scene.not_ready("FailedCreate")
-    quota = "a pod is forbidden: exceeded quota: few, requested: pods=1, used: pods=1, limited: pods=1"
-    assert ready["message"].endswith(quota)
+    quota = "pods cannot be created: exceeded quota: few, requested: pods=1, used: pods=1, limited: pods=1. "
+    assert quota in ready["message"]
     assert scene.condition("Stalled")["status"] == "False"
     scene.patch("quota", {"spec": {"hard": {"pods": "5"}}}, name="few")
     scene.ready()
@@ -165,5 +173,5 @@ def test_a_deadline_is_told_with_the_cause(scene: Scene) -> None:
     scene.apply(spec=spec("crash", rollout={"progressDeadlineSeconds": 2}))
     scene.not_ready("CrashLoopBackOff")
     ready = scene.not_ready("ProgressDeadlineExceeded")
-    assert f"has timed out progressing; 1 of 1 pods: {APP} ends again and again, exit code 1" in ready["message"]
+    assert f"has timed out progressing; 1 of 1 pods: {APP} exits repeatedly, exit code 1" in ready["message"]
     assert scene.condition("Stalled")["status"] == "True"

@@ -170,7 +170,9 @@ def test_conflicted() -> None:
     yielded = conditions(held(), held(field="metadata.labels.a", manager="helm"))["Conflicted"]
     assert (yielded["status"], yielded["reason"]) == ("True", "Yielded")
     assert yielded["message"] == (
-        "Deployment/web metadata.labels.a is held by helm; Deployment/web spec.replicas is held by flux"
+        "Deployment/web metadata.labels.a is owned by helm (policy Yield); "
+        "Deployment/web spec.replicas is owned by flux (policy Yield). "
+        "coxswain does not write the field. To enforce the spec, choose Enforce in spec.conflicts"
     )
     assert conditions(held(), held(Policy.HALT, field="spec.x"))["Conflicted"]["reason"] == "Halted"
 
@@ -180,7 +182,9 @@ def test_contested_names_both_managers() -> None:
     found = conditions(held(Policy.ENFORCE, contested=True))
     assert (found["Contested"]["status"], found["Contested"]["reason"]) == ("True", "WriteWar")
     assert found["Contested"]["message"] == (
-        "Deployment/web spec.replicas is set by flux as often as coxswain takes it back"
+        "Deployment/web spec.replicas is overwritten by flux each time coxswain enforces it. "
+        "Not enforced for now: coxswain tries again after a pause. "
+        "Stop the other manager from setting the field, or choose Yield in spec.conflicts"
     )
     assert found["Conflicted"]["status"] == "False"
 

@@ -89,7 +89,8 @@ def test_a_quota_is_told_in_its_own_words_and_without_the_name_of_a_pod() -> Non
     message = 'pods "web-554b9c67f9-c5cv4" is forbidden: exceeded quota: few, requested: pods=1'
     condition = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": message}
     assert health(deployment(conditions=[condition])).message == (
-        "a pod is forbidden: exceeded quota: few, requested: pods=1"
+        "pods cannot be created: exceeded quota: few, requested: pods=1. Kubernetes retries with backoff. "
+        "Check the quotas and the Pod Security level of the namespace"
     )
 
 

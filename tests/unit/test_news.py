@@ -51,7 +51,10 @@ def heard(previous: Status, present: Status, *results: Result, **more: Any) -> d
 def test_a_field_that_is_left_to_another_is_told_once() -> None:
     before, after = told(), told(held(Policy.YIELD))
     found = heard(before, after)["FieldConflict"]
-    assert found.note == "held by another manager: Deployment/web spec.replicas (flux): left to that manager"
+    assert found.note == (
+        "owned by another field manager: Deployment/web spec.replicas (flux). coxswain does not write the field. "
+        "To enforce the spec, choose Enforce in spec.conflicts"
+    )
     assert found.type == "Normal"
     assert heard(after, told(held(Policy.YIELD), previous=after)) == {}
 
@@ -69,7 +72,7 @@ def test_what_is_halted_is_a_warning_and_no_second_event() -> None:
     found = heard(told(), told(held(Policy.HALT)), *results)
     assert set(found) == {"FieldConflict"}
     assert found["FieldConflict"].type == "Warning"
-    assert "nothing is written to it until that is resolved" in found["FieldConflict"].note
+    assert "coxswain writes nothing to the object until the conflict ends" in found["FieldConflict"].note
 
 
 def test_a_contest_is_told_once_for_all_its_rounds() -> None:
@@ -86,7 +89,7 @@ def test_a_contest_is_told_once_for_all_its_rounds() -> None:
 def test_fields_that_the_crd_has_not() -> None:
     found = heard(told(), told(), undeclared=("url", "drift"))
     assert set(found) == {"StatusPruned"}
-    assert "the CRD has no url, drift in its status" in found["StatusPruned"].note
+    assert "the CRD lacks the status fields url, drift" in found["StatusPruned"].note
 
 
 def test_a_paused_webapp_has_no_news() -> None:

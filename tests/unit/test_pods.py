@@ -31,6 +31,20 @@ from unit.pod_states import (
 )
 
 APP = f"container app (image {IMAGE})"
+RESTARTED, LOG = "The kubelet restarts it with backoff.", "Check its log: kubectl logs --previous"
+TOO_MUCH_MEMORY = f", because it exceeds its memory limit. {RESTARTED} Raise spec.resources.limits.memory"
+KILLED_BY_PROBE = (
+    f", possibly because its livenessProbe fails. {RESTARTED} "
+    "Check spec.livenessProbe, and its log: kubectl logs --previous"
+)
+NOT_PULLED = ": the image cannot be pulled. The kubelet retries with backoff. Check spec.image or spec.imagePullSecrets"
+NOT_STARTED = "cannot be started. The kubelet retries with backoff. Check spec.command, spec.workingDir and spec.image"
+UNSCHEDULED = (
+    "cannot be scheduled. The scheduler retries. Check spec.resources.requests, spec.nodeSelector and "
+    "spec.tolerations, or add nodes"
+)
+REFERENCES = "Check the ConfigMaps and Secrets in spec.env and spec.envFrom, and spec.runAsUser"
+COMMAND = "Check spec.command, spec.workingDir and spec.image"
 OLD_AND_NEW = [replica_set("old", 1), replica_set("new", 2)]
 
 
@@ -57,7 +71,11 @@ def test_a_normal_start_has_no_cause(state: dict[str, Any]) -> None:
 @pytest.mark.parametrize("state", CRASH_LOOP)
 def test_a_crash_loop_is_one_cause_all_the_way_round(state: dict[str, Any]) -> None:
     log = "2026-01-01T11:59:00Z starting | 2026-01-01T11:59:01Z panic: no DATABASE_URL"
-    assert told(pod(state)) == ("CrashLoopBackOff", f"{APP} ends again and again, exit code 1 (Error)", log)
+    assert told(pod(state)) == (
+        "CrashLoopBackOff",
+        f"{APP} exits repeatedly, exit code 1 (Error). {RESTARTED} {LOG}",
+        log,
+    )
 
 
 def test_a_crash_loop_ends_with_readiness_or_a_long_run() -> None:
@@ -69,7 +87,7 @@ def test_a_crash_loop_ends_with_readiness_or_a_long_run() -> None:
 
 @pytest.mark.parametrize("state", PULL_LOOP)
 def test_an_image_that_cant_be_pulled_is_one_cause_all_the_way_round(state: dict[str, Any]) -> None:
-    assert told(pod(state)) == ("ImagePullBackOff", f"{APP}: the image can't be pulled", NOT_FOUND)
+    assert told(pod(state)) == ("ImagePullBackOff", f"{APP}{NOT_PULLED}", NOT_FOUND)
 
 
 @pytest.mark.parametrize("told_first", [True, False])
@@ -77,7 +95,7 @@ def test_a_registry_that_is_down_is_one_cause_too(told_first: bool) -> None:
     why = f"image pull failed for {IMAGE} because the registry is unavailable: 503"
     first = waiting("RegistryUnavailable", why)
     then = waiting("ImagePullBackOff", f'Back-off pulling image "{IMAGE}": RegistryUnavailable: {why}')
-    assert of_container(first if told_first else then) == ("ImagePullBackOff", f"{APP}: the image can't be pulled", why)
+    assert of_container(first if told_first else then) == ("ImagePullBackOff", f"{APP}{NOT_PULLED}", why)
 
 
 START_ERROR = 'exec: "/shop": stat /shop: no such file or directory'
@@ -93,29 +111,43 @@ START_ERROR = 'exec: "/shop": stat /shop: no such file or directory'
     ],
 )
 def test_a_command_that_isnt_there_is_one_cause_all_the_way_round(state: Any, last: Any) -> None:
-    assert of_container(state, last) == ("RunContainerError", f"{APP} can't be started", START_ERROR)
+    assert of_container(state, last) == ("RunContainerError", f"{APP} {NOT_STARTED}", START_ERROR)
 
 
 @pytest.mark.parametrize(
-    ("reason", "message", "told_reason", "told_message"),
+    ("reason", "message", "advice", "told_reason", "told_message"),
     [
-        ("CreateContainerConfigError", 'secret "shop-db" not found', None, None),
+        ("CreateContainerConfigError", 'secret "shop-db" not found', REFERENCES, None, None),
         (
             "CreateContainerConfigError",
             'container has runAsNonRoot and image will run as root (pod: "web-new-1_shop(7f3e)", container: app)',
+            REFERENCES,
             None,
             "container has runAsNonRoot and image will run as root",
         ),
-        ("CreateContainerError", 'name "app_web-new-1_shop" is reserved', None, 'name "app_the pod_shop" is reserved'),
-        ("ErrImageNeverPull", "the image is not present with pull policy of Never", None, None),
-        ("InvalidImageName", "couldn't parse image name", None, None),
-        ("rpc error: code = Unknown", "odd", "CreateContainerError", None),
+        (
+            "CreateContainerError",
+            'name "app_web-new-1_shop" is reserved',
+            COMMAND,
+            None,
+            'name "app_the pod_shop" is reserved',
+        ),
+        (
+            "ErrImageNeverPull",
+            "the image is not present with pull policy of Never",
+            "Check spec.image and spec.imagePullPolicy",
+            None,
+            None,
+        ),
+        ("InvalidImageName", "couldn't parse image name", "Check spec.image", None, None),
+        ("rpc error: code = Unknown", "odd", COMMAND, "CreateContainerError", None),
     ],
 )
 def test_a_container_that_cant_be_made(
-    reason: str, message: str, told_reason: str | None, told_message: str | None
+    reason: str, message: str, advice: str, told_reason: str | None, told_message: str | None
 ) -> None:
-    expected = (told_reason or reason, f"{APP} can't be made", told_message or message)
+    text = f"{APP} cannot be created. The kubelet retries. {advice}"
+    expected = (told_reason or reason, text, told_message or message)
     assert of_container(waiting(reason, message)) == expected
 
 
@@ -125,25 +157,29 @@ LIVENESS = {"livenessProbe": {"tcpSocket": {"port": "http"}}}
 @pytest.mark.parametrize(
     ("code", "how", "spec", "reason", "text"),
     [
-        (0, "Completed", {}, "CrashLoopBackOff", "exit code 0 (Completed)"),
-        (137, "OOMKilled", LIVENESS, "OOMKilled", "exit code 137 (OOMKilled): it needs more memory than its limit"),
-        (137, "Error", LIVENESS, "CrashLoopBackOff", "exit code 137 (Error), perhaps because its livenessProbe fails"),
-        (137, "Error", {}, "CrashLoopBackOff", "exit code 137 (Error)"),
-        (2, "Error", LIVENESS, "CrashLoopBackOff", "exit code 2 (Error)"),
+        (0, "Completed", {}, "CrashLoopBackOff", f"exit code 0 (Completed). {RESTARTED} {LOG}"),
+        (137, "OOMKilled", LIVENESS, "OOMKilled", f"exit code 137 (OOMKilled){TOO_MUCH_MEMORY}"),
+        (137, "Error", LIVENESS, "CrashLoopBackOff", f"exit code 137 (Error){KILLED_BY_PROBE}"),
+        (137, "Error", {}, "CrashLoopBackOff", f"exit code 137 (Error). {RESTARTED} {LOG}"),
+        (2, "Error", LIVENESS, "CrashLoopBackOff", f"exit code 2 (Error). {RESTARTED} {LOG}"),
     ],
 )
 def test_how_it_ends(code: int, how: str, spec: Any, reason: str, text: str) -> None:
     found = of_container(waiting("CrashLoopBackOff"), ended(code, how), **spec)
-    assert found == (reason, f"{APP} ends again and again, {text}", "")
+    assert found == (reason, f"{APP} exits repeatedly, {text}", "")
 
 
 def test_a_crash_loop_of_which_nothing_is_known() -> None:
-    assert of_container(waiting("CrashLoopBackOff")) == ("CrashLoopBackOff", f"{APP} ends again and again", "")
+    assert of_container(waiting("CrashLoopBackOff")) == (
+        "CrashLoopBackOff",
+        f"{APP} exits repeatedly. {RESTARTED} {LOG}",
+        "",
+    )
 
 
 def test_init_containers_and_sidecars_of_others_are_told_of_by_name() -> None:
     broken = container(waiting("CrashLoopBackOff"), ended(), name="proxy")
-    text = f"container proxy (image docker.io/library/{IMAGE}) ends again and again, exit code 1 (Error)"
+    text = f"container proxy (image docker.io/library/{IMAGE}) exits repeatedly, exit code 1 (Error). {RESTARTED} {LOG}"
     expected = ("CrashLoopBackOff", text, "")
     assert told(pod(container(waiting("PodInitializing")), initContainerStatuses=[broken])) == expected
     assert told(pod(container(running(5)), broken)) == expected
@@ -152,8 +188,8 @@ def test_init_containers_and_sidecars_of_others_are_told_of_by_name() -> None:
 
 def test_a_pod_that_no_node_takes() -> None:
     message = "0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector."
-    assert told(unscheduled(message)) == ("Unschedulable", "no node takes it", message)
-    assert told(unscheduled("gated", "SchedulingGated")) == ("SchedulingGated", "no node takes it", "gated")
+    assert told(unscheduled(message)) == ("Unschedulable", UNSCHEDULED, message)
+    assert told(unscheduled("gated", "SchedulingGated")) == ("SchedulingGated", "not scheduled yet", "gated")
 
 
 def failed(seconds: float) -> dict[str, Any]:
@@ -164,7 +200,11 @@ def failed(seconds: float) -> dict[str, Any]:
 
 
 def test_a_pod_that_failed_is_told_of_while_it_is_young() -> None:
-    assert told(failed(599)) == ("Evicted", "failed and replaced", "The node was low on resource: memory.")
+    assert told(failed(599)) == (
+        "Evicted",
+        "failed. The ReplicaSet replaces them",
+        "The node was low on resource: memory.",
+    )
     assert diagnosed(failed(599)).again == NOW + timedelta(seconds=1)
     assert diagnosed(failed(600)) == Diagnosis()
 
@@ -221,7 +261,7 @@ def test_the_message_says_how_many_pods_and_of_which() -> None:
     assert (found.pods, found.of) == (2, 3)
     counts = {"readyReplicas": 2, "replicas": 5, "updatedReplicas": 3}
     state = health(deployment(replicas=4, status=counts))
-    cause = f"{APP} ends again and again, exit code 1 (Error); message: "
+    cause = f"{APP} exits repeatedly, exit code 1 (Error). {RESTARTED} {LOG}; message: "
     rolling = told_of(state, found, **counts)
     assert rolling.message.startswith(f"rolling out: 2 of 4 pods ready; 2 of 3 new pods: {cause}2026-01-01T")
     assert (rolling.level, rolling.reason, rolling.stalled) == (Level.DEGRADED, "CrashLoopBackOff", False)
@@ -238,7 +278,7 @@ def test_a_deadline_and_a_quota_keep_their_word_and_say_the_cause() -> None:
     said = told_of(late, found)
     assert (said.reason, said.stalled) == ("ProgressDeadlineExceeded", True)
     assert said.message == (
-        'ReplicaSet "web-1" has timed out progressing; 1 of 1 pods: no node takes it; message: 0/3 nodes are available'
+        f'ReplicaSet "web-1" has timed out progressing; 1 of 1 pods: {UNSCHEDULED}; message: 0/3 nodes are available'
     )
 
 

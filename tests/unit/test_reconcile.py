@@ -235,7 +235,7 @@ def test_what_a_policy_holds_is_not_sent_again_and_told(bench: Bench, later: int
     assert bench.conditions()["Ready"] == ("True", "Ready")
     webapp = bench.store.parent(WEB)
     assert webapp is not None
-    assert "policy of the cluster holds spec.sessionAffinity" in str(webapp.content["status"]["children"])
+    assert "admission policy or webhook changes spec.sessionAffinity" in str(webapp.content["status"]["children"])
 
 
 def test_an_answer_from_the_past_means_that_history_was_reset(bench: Bench) -> None:
@@ -317,9 +317,7 @@ def test_drift_is_put_back_and_told_of(bench: Bench) -> None:
     bench.run()
     assert bench.writer.sent[0] == "update Deployment"
     assert [told.reason for told in bench.events.told] == ["DriftCorrected"]
-    assert (
-        "spec.replicas 5 to 1 (changed by kubectl); to scale it: kubectl scale webapp web" in bench.events.told[0].note
-    )
+    assert "spec.replicas 5 to 1 (changed by kubectl). To scale: kubectl scale webapp web" in bench.events.told[0].note
 
 
 def test_a_foreign_change_of_the_deployment_is_told_when_its_controller_has_looked(bench: Bench) -> None:

@@ -161,8 +161,8 @@ def test_what_another_controller_owns_is_never_adopted(bench: Bench) -> None:
     bench.run()
     assert "update ServiceAccount" not in bench.writer.sent
     note = bench.events.told[0].note
-    assert "Shop theirs controls" in note
-    assert "coxswain.dev/adopt doesn't help" in note
+    assert "controlled by Shop theirs" in note
+    assert "coxswain.dev/adopt has no effect" in note
     assert "kubectl annotate" not in note
 
 

@@ -43,9 +43,9 @@ def test_after_five_times_it_is_left_absent_and_told(bench: Bench, kind: Kind) -
     bench.events.told.clear()
     assert f"create {kind}" not in delete(bench, kind)
     assert bench.conditions()["Contested"] == ("True", "WriteWar")
-    assert "is deleted as often as coxswain creates it" in bench.message_of("Contested")
+    assert "is deleted each time coxswain creates it" in bench.message_of("Contested")
     assert bench.conditions()["Ready"] == ("False", "Contested")
-    assert "find out who deletes it" in bench.message_of("Ready")
+    assert "Find the client that deletes it" in bench.message_of("Ready")
     assert [told.reason for told in bench.events.told] == ["Contested"]
     bench.run()
     assert bench.writer.sent == []
@@ -123,7 +123,7 @@ def test_a_deleted_child_is_made_anew_and_told_of(bench: Bench) -> None:
     bench.writer.version = 500
     bench.run()
     assert bench.writer.sent == ["look WebApp", "create Service"]
-    assert bench.events.told[0].note == "Service web was deleted and is made anew"
+    assert bench.events.told[0].note == "recreated Service web after its deletion"
 
 
 def test_a_child_that_is_deleted_at_once_waits_for_its_event(bench: Bench) -> None:

@@ -35,7 +35,7 @@ def test_what_admission_denies_is_told_and_retried(bench: Bench) -> None:
     assert bench.writer.sent == ALL
     assert bench.conditions()["Ready"] == ("False", "AdmissionDenied")
     assert bench.conditions()["Stalled"] == ("False", "NotStalled")
-    assert "not yet; coxswain retries the write with backoff" in bench.events.told[0].note
+    assert "not yet. coxswain retries with backoff" in bench.events.told[0].note
     bench.run(failures=1)
     assert bench.writer.sent == ["create Service"], "the status says the same"
     del bench.writer.answers["create Service"]
@@ -188,7 +188,7 @@ def test_a_refused_removal_is_one_childs_trouble(bench: Bench, error: RequestFai
     assert bench.conditions()["Ready"] == ("False", "NotRemoved")
     assert bench.conditions()["Available"][0] == "True"
     assert [told.reason for told in bench.events.told] == ["NotRemoved"]
-    assert "no deletes; coxswain retries it with backoff" in bench.events.told[0].note
+    assert "no deletes. coxswain retries with backoff" in bench.events.told[0].note
     bench.run(failures=1)
     assert bench.writer.sent == ["remove ConfigMap"]
     bench.writer.answers.clear()

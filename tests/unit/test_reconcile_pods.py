@@ -221,7 +221,9 @@ def test_a_deployment_that_can_not_be_written_says_that(bench: PodBench) -> None
     bench.webapp(version=2000, generation=3, image="registry.example/web:3")
     bench.run()
     assert bench.conditions()["Ready"] == ("False", "Rejected")
-    assert bench.message() == "spec.x: Invalid"
+    assert bench.message() == (
+        "rejected by the API server: spec.x: Invalid. coxswain retries after a change. Correct the spec"
+    )
 
 
 def test_when_the_deadline_has_passed_the_status_says_both(bench: PodBench) -> None:

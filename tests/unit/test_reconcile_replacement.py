@@ -244,7 +244,7 @@ def test_an_object_that_is_going_after_an_unanswered_delete_is_waited_for(bench:
     bench.store.observe(dataclasses.replace(other, version=bench.writer.version, terminating=True))
     bench.run()
     assert bench.writer.sent == ["status"]
-    assert "is made anew" in bench.message_of("Ready")
+    assert "is being recreated" in bench.message_of("Ready")
 
 
 def test_a_refused_delete_leaves_nothing_behind(bench: Bench) -> None:

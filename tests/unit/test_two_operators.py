@@ -105,7 +105,7 @@ def test_their_fight_ends_and_is_told(two: TwoOperators) -> None:
     notes = [told for bench, _ in two.operators.values() for told in bench.events.told]
     told = [each.note for each in notes if each.reason == "Contested" and "Deployment/web" in each.note]
     assert told
-    assert all("a second coxswain operator that serves this namespace: leave only one" in note for note in told)
+    assert all("a second coxswain operator serves this namespace. Run only one" in note for note in told)
 
 
 def test_a_new_image_is_rolled_out_and_the_contested_field_is_not_lost(two: TwoOperators) -> None:

@@ -1,1 +1,1 @@
-"""What a WebApp means: pure functions from it and what was observed to manifests and a status. No I/O, no clock."""
+"""The WebApp workload: pure functions from a WebApp and its observed children to manifests and a status."""

@@ -1,4 +1,4 @@
-"""Canonical forms: what `desired` says is written as the API server would write it, so that equal means equal."""
+"""Canonical forms of desired values, as the API server stores them, so that a comparison finds no false drift."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,11 +9,11 @@ from coxswain.webapp.spec import IntOrString
 
 
 def without_empty(value: Mapping[str, Any]) -> Manifest:
-    """Return a deep copy without what the server would not store: no value, "", [] and {}.
+    """Return a deep copy without None, "", [] and {}, because the API server does not store these.
 
-    Not for maps whose values may be "" (labels, config): those are passed on as they are.
+    Do not use it for maps with possible values of "", such as labels and config.
     """
-    # An empty header is one that the server keeps.
+    # The API server stores a header with an empty value.
     cleaned = {key: item if key == "httpHeaders" else _cleaned(item) for key, item in value.items()}
     return {key: item for key, item in cleaned.items() if item not in (None, "", [], {})}
 
@@ -27,5 +27,5 @@ def _cleaned(value: object) -> object:
 
 
 def quantities(values: Mapping[str, IntOrString]) -> dict[str, str]:
-    """Return the quantities in their canonical form."""
+    """Return quantities in canonical form."""
     return {name: canonical(value) for name, value in values.items()}

@@ -1,4 +1,4 @@
-"""The content of a WebApp's ConfigMap, `config` and `files`, and its hash."""
+"""Data of a WebApp's ConfigMap, from `config` and `files`, and its hash."""
 
 import hashlib
 import json
@@ -13,11 +13,11 @@ def data(spec: Mapping[str, Any]) -> dict[str, str]:
 
 
 def content_hash(spec: Mapping[str, Any]) -> str:
-    """Return a hash of the data, which may have a megabyte."""
+    """Return a hash of the data. It is costly: the data may be one megabyte."""
     content = json.dumps(data(spec), sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(content.encode()).hexdigest()[:10]
 
 
 def file_key(path: str) -> str:
-    """Return the key of the file with this path: a path is no valid key, and its position in the list may change."""
+    """Return the ConfigMap key of a file: a hash, because a path is no valid key and list positions may change."""
     return f"file-{hashlib.sha256(path.encode()).hexdigest()[:10]}"

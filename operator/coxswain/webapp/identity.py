@@ -1,4 +1,4 @@
-"""Names, labels and owner references: how children are named, found and owned."""
+"""Names, labels, annotations and owner references of children."""
 
 from collections.abc import Mapping
 
@@ -6,19 +6,19 @@ from coxswain.kernel.objects.manifests import Manifest
 from coxswain.webapp.spec import GROUP, KIND, VERSION, WebApp
 
 WEBAPP_LABEL = f"{GROUP}/webapp"
-"""On every child and pod: the WebApp's name. Selector of the Deployment and filter of the watches; never changed."""
+"""Label of every child and pod: the WebApp's name. The Deployment selects by it, and watches filter by it."""
 
 REPLICAS_ANNOTATION = f"{GROUP}/replicas"
-"""On a Deployment: whose its replicas are while they aren't `spec.replicas`."""
+"""Annotation of a Deployment: the owner of its replicas while they differ from `spec.replicas`."""
 
 ADOPT_ANNOTATION = f"{GROUP}/adopt"
-"""On a foreign object that bears a child's name: the WebApp that may have it; whoever owns the object says so."""
+"""Annotation of a foreign object with a child's name: the WebApp that may adopt it. Set by the object's owner."""
 
 MANAGED_BY = "coxswain"
 
 
 def standard_labels(name: str) -> dict[str, str]:
-    """Labels of ours on every child and pod of the WebApp `name`."""
+    """Return the operator's labels of every child and pod of the WebApp `name`."""
     return {
         WEBAPP_LABEL: name,
         "app.kubernetes.io/name": name,
@@ -28,19 +28,19 @@ def standard_labels(name: str) -> dict[str, str]:
 
 
 def labels(webapp: WebApp) -> dict[str, str]:
-    """Labels of a child: the user's and ours."""
+    """Return the labels of a child: those of the spec and of the operator."""
     return {**webapp.spec.get("labels", {}), **standard_labels(webapp.name)}
 
 
 def selector(name: str) -> dict[str, str]:
-    """What selects the pods of the WebApp `name`; immutable in a Deployment, so never derived from the spec."""
+    """Return the pod selector of the WebApp `name`. It is immutable in a Deployment, so the spec cannot change it."""
     return {WEBAPP_LABEL: name}
 
 
 def owner_reference(webapp: WebApp) -> Manifest:
-    """The controller reference of a child: the garbage collector deletes the child after its WebApp.
+    """Return the controller reference of a child: the garbage collector deletes the child after its WebApp.
 
-    `blockOwnerDeletion` is not set: a child that is slow to go holds up nobody.
+    `blockOwnerDeletion` is not set, so a slow deletion of a child does not block the deletion of the WebApp.
     """
     return {
         "apiVersion": f"{GROUP}/{VERSION}",
@@ -52,7 +52,7 @@ def owner_reference(webapp: WebApp) -> Manifest:
 
 
 def metadata(webapp: WebApp, *, name: str | None = None, annotations: Mapping[str, str] | None = None) -> Manifest:
-    """Metadata of a child, named after the WebApp unless `name` says otherwise."""
+    """Return the metadata of a child. The default name is the WebApp's name."""
     merged = {**webapp.spec.get("annotations", {}), **(annotations or {})}
     return {
         "name": name or webapp.name,

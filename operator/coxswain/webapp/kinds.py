@@ -16,7 +16,7 @@ REPLICA_SET = Kind("apps", "v1", "ReplicaSet", "replicasets", WEBAPP_LABEL)
 POD = Kind("", "v1", "Pod", "pods", WEBAPP_LABEL)
 
 HORIZONTAL_POD_AUTOSCALER = Kind("autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers")
-"""Not filtered by label: its target relates it to a WebApp."""
+"""Watched without a label selector: `spec.scaleTargetRef` relates it to a WebApp."""
 
 KINDS = Kinds(
     WEBAPP,
@@ -24,4 +24,4 @@ KINDS = Kinds(
     related=(REPLICA_SET, POD, HORIZONTAL_POD_AUTOSCALER),
     decisive=(HORIZONTAL_POD_AUTOSCALER,),
 )
-"""Pods and their ReplicaSets explain why a Deployment is not ready; autoscalers own its replicas."""
+"""The WebApp, its children, and related kinds: pods and ReplicaSets for diagnosis, autoscalers for replicas."""

@@ -1,6 +1,6 @@
-"""Where a pod template fails Pod Security `restricted`: the rules of k8s.io/pod-security-admission, version 1.36.
+"""Checks a pod template against Pod Security `restricted`, as k8s.io/pod-security-admission 1.36 does.
 
-The manifest of ours meets them all, so what fails comes from other managers of the Deployment
+The operator's own manifest complies, so violations come from other field managers of the Deployment
 (https://kubernetes.io/docs/concepts/security/pod-security-standards/).
 """
 
@@ -14,7 +14,7 @@ from coxswain.kernel.objects.quote import clean
 from coxswain.kernel.status.conflict_report import FIELD_LIMIT, MANAGER_LIMIT
 
 Place = tuple[str, ...]
-"""A place in the Deployment, in elements of managedFields."""
+"""Path of a field in the Deployment, in elements of managedFields."""
 
 _Object = Mapping[str, Any]
 
@@ -48,29 +48,29 @@ _APPARMOR_ANNOTATION = "container.apparmor.security.beta.kubernetes.io/"
 
 @dataclass(frozen=True)
 class Violation:
-    """A field of the pod template that fails `restricted`, and the manager that sets it."""
+    """A field of the pod template in violation of `restricted`, and the manager that sets it."""
 
     field: str
-    """The place, as a person writes it."""
+    """Field path such as spec.template.spec.hostNetwork."""
     manager: str
 
     def __post_init__(self) -> None:
-        """Make texts of others valid."""
+        """Make external texts valid."""
         object.__setattr__(self, "field", clean(self.field, FIELD_LIMIT))
         object.__setattr__(self, "manager", clean(self.manager, MANAGER_LIMIT) or UNKNOWN)
 
 
 def violations(template: _Object) -> list[Place]:
-    """Return the places where a pod template fails `restricted`: of a required field also where it is missing."""
+    """Return the paths of violations in a pod template, including missing required fields."""
     pod = template.get("spec", {})
-    found = [*_of_pod(pod), *_of_volumes(pod), *_of_annotations(template.get("metadata", {}))]
+    paths = [*_of_pod(pod), *_of_volumes(pod), *_of_annotations(template.get("metadata", {}))]
     for kind in _CONTAINERS:
         for container in pod.get(kind, []):
             place = (*_POD, f"f:{kind}", _item(container, "name"))
-            found += _of_container(container, place, pod.get("securityContext", {}))
-    # A pod with a user namespace of its own may run as root in it.
+            paths += _of_container(container, place, pod.get("securityContext", {}))
+    # A pod with its own user namespace may run as root in it.
     relaxed = ("f:runAsNonRoot", "f:runAsUser") if pod.get("hostUsers") is False else ()
-    return [place for place in found if place[-1] not in relaxed]
+    return [place for place in paths if place[-1] not in relaxed]
 
 
 def _of_pod(pod: _Object) -> Iterator[Place]:
@@ -78,7 +78,7 @@ def _of_pod(pod: _Object) -> Iterator[Place]:
     security = pod.get("securityContext", {})
     place = (*_POD, "f:securityContext")
     yield from _of_security(security, place)
-    if any(found.get("name") not in _SYSCTLS for found in security.get("sysctls", [])):
+    if any(sysctl.get("name") not in _SYSCTLS for sysctl in security.get("sysctls", [])):
         yield (*place, "f:sysctls")
 
 
@@ -95,7 +95,7 @@ def _of_annotations(metadata: _Object) -> Iterator[Place]:
 
 
 def _of_security(security: _Object, place: Place) -> Iterator[Place]:
-    """Return what fails in the security context of a pod or of a container."""
+    """Yield violations in the security context of a pod or a container."""
     rules: Mapping[Place, Callable[[Any], bool]] = {
         ("runAsNonRoot",): lambda value: value is not False,
         ("runAsUser",): lambda value: value != 0,
@@ -110,7 +110,7 @@ def _of_security(security: _Object, place: Place) -> Iterator[Place]:
 
 
 def _of_container(container: _Object, place: Place, pod: _Object) -> Iterator[Place]:
-    """Return what fails in a container; `pod` is the security context of the pod, which stands in for some fields."""
+    """Yield violations of a container. `pod` is the pod's security context, with defaults for some fields."""
     security, inside = container.get("securityContext", {}), (*place, "f:securityContext")
     yield from _of_security(security, inside)
     rules: Mapping[Place, Callable[[Any], bool]] = {
@@ -147,5 +147,5 @@ def _failing(security: _Object, rules: Mapping[Place, Callable[[Any], bool]], pl
 
 
 def _item(item: _Object, *keys: str) -> str:
-    """Return the element of an item, as the API server spells it."""
+    """Return the managedFields element of a list item, in the spelling of the API server."""
     return "k:" + json.dumps({key: item.get(key, "") for key in keys}, separators=(",", ":"), ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""Why a Deployment's pods are not ready: those of its newest revision, as the others are on their way out."""
+"""Diagnosis of a Deployment's pods that are not ready. Only pods of the newest revision count."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,16 +9,16 @@ from coxswain.kernel.objects.manifests import Manifest, condition
 from coxswain.kernel.objects.projection import only
 from coxswain.kernel.objects.quote import quoted
 from coxswain.kernel.status.health import Health, Level
-from coxswain.webapp.cause import SOUND, Cause, Finding, Rank, after, message_of, moment, of_container, word
+from coxswain.webapp.cause import STABLE_RUN, Cause, Finding, Rank, after, message_of, moment, of_container, word
 
 REVISION = "deployment.kubernetes.io/revision"
-"""Annotation of a Deployment and its ReplicaSets: the number of the revision, the greatest of the newest."""
+"""Annotation of a Deployment and its ReplicaSets with the revision number. The newest has the highest."""
 TEMPLATE_HASH = "pod-template-hash"
-"""Label of a ReplicaSet and its pods: the same for the pods of one revision."""
+"""Label of a ReplicaSet and its pods, equal for all pods of a revision."""
 
 
 ROLLING_OUT = "rolling out: "
-"""The beginning of the message of a Deployment whose rollout goes on."""
+"""Prefix of the message of a Deployment during a rollout."""
 
 _CONTAINERS = ("initContainers", "containers")
 _STATUSES = ("initContainerStatuses", "containerStatuses")
@@ -28,15 +28,15 @@ _UNREADY = ("image", "started", "restartCount", "state", "lastState")
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What the pods of the newest revision tell."""
+    """Cause of missing pods, from the pods of the newest revision."""
 
     cause: Cause | None = None
     pods: int = 0
-    """Pods that have this cause."""
+    """Number of pods with this cause."""
     of: int = 0
-    """Pods of the revision."""
+    """Number of pods of the revision."""
     again: datetime | None = None
-    """When it may be another one though nothing happens."""
+    """When to repeat the diagnosis without an event."""
 
 
 def diagnosis(
@@ -45,12 +45,12 @@ def diagnosis(
     pods: Sequence[Mapping[str, Any]],
     now: datetime,
 ) -> Diagnosis:
-    """Return why pods of a Deployment's newest revision are not ready, as far as they tell.
+    """Diagnose the pods of a Deployment's newest revision.
 
     Args:
-        deployment: the Deployment, its present spec seen by its controller.
-        replica_sets: those of the Deployment.
-        pods: those of the WebApp that are not being deleted.
+        deployment: the Deployment, with its current generation observed by the Deployment controller.
+        replica_sets: the ReplicaSets of the Deployment.
+        pods: the pods of the WebApp without a deletionTimestamp.
         now: the present time.
     """
     newest = _newest(deployment, replica_sets)
@@ -58,57 +58,58 @@ def diagnosis(
     template = deployment.get("spec", {}).get("template", {}).get("spec", {})
     specs = {spec.get("name"): spec for kind in _CONTAINERS for spec in template.get(kind, [])}
     findings = [list(_findings(pod, specs, now)) for pod in concerned]
-    again = min((finding.until for found in findings for finding in found if finding.until), default=None)
-    causes = [[finding.cause for finding in found if finding.cause] for found in findings]
-    told = min((cause for found in causes for cause in found), key=lambda cause: cause.order, default=None)
-    if told is None:
+    again = min((finding.until for of_pod in findings for finding in of_pod if finding.until), default=None)
+    causes = [[finding.cause for finding in of_pod if finding.cause] for of_pod in findings]
+    first = min((cause for of_pod in causes for cause in of_pod), key=lambda cause: cause.order, default=None)
+    if first is None:
         return Diagnosis(again=again)
-    same = [found for found in causes if any((cause.reason, cause.text) == (told.reason, told.text) for cause in found)]
-    return Diagnosis(told, len(same), len(concerned), again)
+    kind = (first.reason, first.text)
+    same = [of_pod for of_pod in causes if any((cause.reason, cause.text) == kind for cause in of_pod)]
+    return Diagnosis(first, len(same), len(concerned), again)
 
 
-def explained(state: Health, deployment: Mapping[str, Any], found: Diagnosis) -> Health:
-    """Return the health of a Deployment that waits for its pods, with what they tell."""
-    if found.cause is None:
+def explained(state: Health, deployment: Mapping[str, Any], result: Diagnosis) -> Health:
+    """Return the health of a Deployment that waits for its pods, with the diagnosis added."""
+    if result.cause is None:
         return state
     counts = deployment.get("status", {})
     older = counts.get("replicas", 0) > counts.get("updatedReplicas", 0)
     waits = state.message.removesuffix(".")
     if not older:
         waits = waits.removeprefix(ROLLING_OUT)
-    pods = f"{found.pods} of {found.of} {'new pods' if older else 'pods'}"
+    pods = f"{result.pods} of {result.of} {'new pods' if older else 'pods'}"
     return replace(
         state,
         level=Level.DEGRADED,
-        reason=found.cause.reason if state.level is Level.PROGRESSING else state.reason,
-        message=quoted(f"{waits}; {pods}: {found.cause.text}", found.cause.quotation),
+        reason=result.cause.reason if state.level is Level.PROGRESSING else state.reason,
+        message=quoted(f"{waits}; {pods}: {result.cause.text}", result.cause.quotation),
     )
 
 
 def _newest(deployment: Mapping[str, Any], replica_sets: Sequence[Mapping[str, Any]]) -> str | None:
-    """Return the template hash of the newest ReplicaSet; None if only older ones were seen so far."""
+    """Return the template hash of the newest ReplicaSet, or None if the cache lacks it."""
     revision = _revision(deployment)
-    return next((_template_hash(found) for found in replica_sets if _revision(found) == revision), None)
+    return next((_template_hash(each) for each in replica_sets if _revision(each) == revision), None)
 
 
 def _revision(owner: Mapping[str, Any]) -> str:
     return str(owner.get("metadata", {}).get("annotations", {}).get(REVISION, ""))
 
 
-def _template_hash(thing: Mapping[str, Any]) -> str | None:
-    found: str | None = thing.get("metadata", {}).get("labels", {}).get(TEMPLATE_HASH)
-    return found
+def _template_hash(resource: Mapping[str, Any]) -> str | None:
+    template_hash: str | None = resource.get("metadata", {}).get("labels", {}).get(TEMPLATE_HASH)
+    return template_hash
 
 
 def _replaced(pod: Mapping[str, Any], now: datetime) -> bool:
-    """Tell whether a pod failed that lived for long: it has a successor by now and only waits to be cleaned up."""
-    sound = _sound(pod)
-    return pod.get("status", {}).get("phase") == "Failed" and sound is not None and now >= sound
+    """Tell whether a failed pod is so old that the ReplicaSet has replaced it. It waits for garbage collection."""
+    stable_at = _stable_at(pod)
+    return pod.get("status", {}).get("phase") == "Failed" and stable_at is not None and now >= stable_at
 
 
-def _sound(pod: Mapping[str, Any]) -> datetime | None:
-    """Return the time from which on a pod has lived for long."""
-    return after(moment(pod.get("metadata", {}).get("creationTimestamp")), SOUND)
+def _stable_at(pod: Mapping[str, Any]) -> datetime | None:
+    """Return the time after which a failed pod counts as replaced."""
+    return after(moment(pod.get("metadata", {}).get("creationTimestamp")), STABLE_RUN)
 
 
 def _findings(pod: Mapping[str, Any], specs: Mapping[Any, Mapping[str, Any]], now: datetime) -> Iterator[Finding]:
@@ -116,22 +117,32 @@ def _findings(pod: Mapping[str, Any], specs: Mapping[Any, Mapping[str, Any]], no
     scheduled = condition(pod, "PodScheduled")
     if status.get("phase") == "Failed":
         cause = Cause(
-            Rank.FAILED, word(status.get("reason"), "PodFailed"), "failed and replaced", message_of(status, name)
+            Rank.FAILED,
+            word(status.get("reason"), "PodFailed"),
+            "failed. The ReplicaSet replaces them",
+            message_of(status, name),
         )
-        yield Finding(cause, _sound(pod))
+        yield Finding(cause, _stable_at(pod))
     elif scheduled.get("status") == "False":
         reason = word(scheduled.get("reason"), "Unschedulable")
-        yield Finding(Cause(Rank.UNSCHEDULED, reason, "no node takes it", message_of(scheduled, name)))
+        yield Finding(Cause(Rank.UNSCHEDULED, reason, _unscheduled(reason), message_of(scheduled, name)))
     else:
         for container in [*status.get("initContainerStatuses", []), *status.get("containerStatuses", [])]:
             if not container.get("ready"):
                 yield of_container(container, specs.get(container.get("name"), {}), name, now)
 
 
+def _unscheduled(reason: str) -> str:
+    if reason != "Unschedulable":
+        return "not scheduled yet"
+    checks = "Check spec.resources.requests, spec.nodeSelector and spec.tolerations, or add nodes"
+    return f"cannot be scheduled. The scheduler retries. {checks}"
+
+
 def projected_pod(pod: Mapping[str, Any]) -> Manifest:
-    """Return what is kept of a pod: of one that is ready next to nothing, since there may be thousands."""
+    """Return the cached fields of a pod. Ready pods need few, to save memory with thousands of pods."""
     metadata, status = pod["metadata"], pod.get("status", {})
-    containers = {key: [_container(found) for found in status.get(key, [])] for key in _STATUSES}
+    containers = {key: [_container(each) for each in status.get(key, [])] for key in _STATUSES}
     return {
         "metadata": {
             **only(metadata, ("name", "creationTimestamp")),
@@ -140,7 +151,7 @@ def projected_pod(pod: Mapping[str, Any]) -> Manifest:
         "status": {
             **only(status, ("phase", "reason", "message")),
             "conditions": [
-                only(found, _CONDITION) for found in status.get("conditions", []) if found.get("status") != "True"
+                only(each, _CONDITION) for each in status.get("conditions", []) if each.get("status") != "True"
             ],
             **containers,
         },

@@ -1,7 +1,7 @@
-"""Who says how many replicas the Deployment has: the WebApp, or a HorizontalPodAutoscaler that someone made for it.
+"""Ownership of the Deployment's replicas: by the WebApp, or by a HorizontalPodAutoscaler of the user.
 
-The field changes hands without the count changing. What there is to remember of that is noted in an annotation on the
-Deployment itself, so that a restart changes nothing.
+A change of ownership does not change the count. An annotation of the Deployment records the owner, so a restart of the
+operator changes nothing.
 """
 
 import re
@@ -12,12 +12,12 @@ from coxswain.kernel.objects.event_record import EventRecord
 from coxswain.kernel.objects.field_paths import owns
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.workload import Observations, World
-from coxswain.webapp.identity import REPLICAS_ANNOTATION
+from coxswain.webapp.identity import MANAGED_BY, REPLICAS_ANNOTATION
 from coxswain.webapp.kinds import DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER
 from coxswain.webapp.spec import WebApp
 
 AUTOSCALED = "autoscaled"
-"""The note while a HorizontalPodAutoscaler has the field."""
+"""Annotation value while a HorizontalPodAutoscaler owns the field."""
 
 REPLICAS = ("f:spec", "f:replicas")
 _ANNOTATIONS = ("f:metadata", "f:annotations")
@@ -28,43 +28,47 @@ _MOST = 2**31 - 1
 
 @dataclass(frozen=True)
 class Scaling:
-    """What the Deployment's manifest says of replicas."""
+    """The replicas and the annotation in the Deployment's manifest."""
 
     replicas: int | None
-    """The count; None leaves it to others."""
+    """The count. None omits the field, so others own it."""
     note: str | None = None
-    """The value of `REPLICAS_ANNOTATION`; None for no annotation."""
+    """The value of `REPLICAS_ANNOTATION`. None omits the annotation."""
     comes_back: bool = False
-    """Whether an autoscaler leaves the field behind: its entry stays in managedFields, and is no reason to yield."""
+    """Whether the operator takes the field back from an autoscaler. Its managedFields entry remains and must not
+    count as a conflict."""
 
     @property
     def autoscaled(self) -> bool:
-        """Whether the field is left to a HorizontalPodAutoscaler."""
+        """Whether a HorizontalPodAutoscaler owns the field."""
         return self.note == AUTOSCALED
 
 
 @dataclass(frozen=True)
 class Kept:
-    """A count that was left behind by a HorizontalPodAutoscaler, and stays until `spec.replicas` is changed."""
+    """The last count of a removed HorizontalPodAutoscaler. It stays until `spec.replicas` changes."""
 
     replicas: int
     spec: int
-    """`spec.replicas` of that time."""
+    """`spec.replicas` at the removal."""
 
     @property
     def note(self) -> str:
-        """How it is noted."""
+        """The annotation value."""
         return f"kept={self.replicas},spec={self.spec}"
 
 
 def scaling(wanted: int, live: int | None, note: str | None, *, autoscaled: bool) -> Scaling:
-    """Return what the manifest should say.
+    """Return the desired replicas and annotation.
 
-    `wanted` is `spec.replicas`, `live` the count of the Deployment as it is (None if there is none), `note` what it
-    has noted, and `autoscaled` tells whether a HorizontalPodAutoscaler targets it.
+    Args:
+        wanted: `spec.replicas`.
+        live: the live count, or None without a Deployment.
+        note: the live annotation value.
+        autoscaled: whether a HorizontalPodAutoscaler targets the Deployment.
     """
     if live is None:
-        # Without a count of ours a new Deployment would begin with one pod.
+        # Without a count the API server would default a new Deployment to one pod.
         return Scaling(wanted)
     if autoscaled:
         return Scaling(None, AUTOSCALED)
@@ -75,16 +79,16 @@ def scaling(wanted: int, live: int | None, note: str | None, *, autoscaled: bool
 
 
 def kept_of(note: str | None) -> Kept | None:
-    """Return the count that a note tells of, or None if it tells of none, or in no form of ours."""
-    found = _KEPT.fullmatch(note or "")
-    if found is None:
+    """Return the count in an annotation value, or None if the value has none or is invalid."""
+    match = _KEPT.fullmatch(note or "")
+    if match is None:
         return None
-    kept = Kept(int(found[1]), int(found[2]))
+    kept = Kept(int(match[1]), int(match[2]))
     return kept if max(kept.replicas, kept.spec) <= _MOST else None
 
 
 def scaling_of(webapp: WebApp, world: World) -> Scaling:
-    """Return what the manifest of a WebApp's Deployment should say now."""
+    """Return the desired replicas and annotation of a WebApp's Deployment, given the cache."""
     live = world.live(DEPLOYMENT, webapp.name)
     ours = live if live is not None and (live.is_child_of(webapp) or live.is_adoptable_by(webapp)) else None
     if ours is None:
@@ -92,8 +96,8 @@ def scaling_of(webapp: WebApp, world: World) -> Scaling:
     note, count = _note(ours), _count(ours)
     doubtful, owned = world.is_doubtful(HORIZONTAL_POD_AUTOSCALER), owns(ours.owned or {}, REPLICAS)
     if doubtful and (note == AUTOSCALED or not owned):
-        # An autoscaler may have the field, and the owner must not depend on events that a watch has missed. If the
-        # field is ours without that note, nobody else has changed it since, and a new spec.replicas is followed.
+        # The watch of autoscalers is unreliable at present, so an autoscaler may own the field: keep the owner. If the
+        # operator owns the field without the annotation, no other client has changed it, so spec.replicas applies.
         wanted = Scaling(count if owned else None, note)
     else:
         autoscaled = bool(world.related(HORIZONTAL_POD_AUTOSCALER)) and not doubtful
@@ -101,30 +105,30 @@ def scaling_of(webapp: WebApp, world: World) -> Scaling:
     return Scaling(wanted.replicas, wanted.note, comes_back=wanted.replicas is not None and note is not None)
 
 
-def events(webapp: WebApp, found: Observations) -> list[EventRecord]:
-    """Report that the replicas went over to an autoscaler, or came back from it."""
-    notes = [_notes(difference) for report in found.children for difference in report.corrected]
+def events(webapp: WebApp, observations: Observations) -> list[EventRecord]:
+    """Return an Event if the owner of the replicas has changed."""
+    notes = [_notes(difference) for report in observations.children for difference in report.corrected]
     wanted, before = next((each for each in notes if each is not None), (None, None))
-    gone = f"no HorizontalPodAutoscaler targets Deployment {webapp.name} any more"
+    gone = f"no HorizontalPodAutoscaler targets Deployment {webapp.name} any more. {MANAGED_BY}"
     kept = kept_of(wanted)
     if wanted == AUTOSCALED:
-        note = f"a HorizontalPodAutoscaler targets Deployment {webapp.name}: its replicas are left to that"
+        note = f"a HorizontalPodAutoscaler targets Deployment {webapp.name}. {MANAGED_BY} leaves the replicas to it"
         return [EventRecord("Autoscaled", "Scale", note)]
     if kept is not None:
-        note = f"{gone}: it keeps {kept.replicas} replicas until spec.replicas, {kept.spec}, is changed"
+        note = f"{gone} keeps {kept.replicas} replicas until spec.replicas ({kept.spec}) changes"
         return [EventRecord("ReplicasKept", "Scale", note + way_to_scale(webapp))]
     if before == AUTOSCALED:
-        return [EventRecord("ReplicasKept", "Scale", f"{gone}: it has as many replicas as the spec says")]
+        return [EventRecord("ReplicasKept", "Scale", f"{gone} applies spec.replicas again")]
     return []
 
 
 def way_to_scale(webapp: WebApp) -> str:
-    """Return the end of a sentence: the command that scales a WebApp."""
-    return f"; to scale it: kubectl scale webapp {webapp.name} --namespace {webapp.namespace} --replicas=N"
+    """Return a sentence with the command that scales a WebApp, to append to a message."""
+    return f". To scale: kubectl scale webapp {webapp.name} --namespace {webapp.namespace} --replicas=N"
 
 
 def _succeeding(webapp: WebApp, world: World) -> Scaling:
-    """Return the scaling of a new Deployment; one that replaces another keeps its replicas, as its pods still run."""
+    """Return the scaling of a new Deployment. A replacement keeps the count, because the pods still run."""
     predecessor = world.predecessor(DEPLOYMENT, webapp.name)
     if predecessor is None:
         return Scaling(webapp.replicas)
@@ -133,18 +137,18 @@ def _succeeding(webapp: WebApp, world: World) -> Scaling:
     if note is None and "replicas" in before["spec"]:
         return Scaling(webapp.replicas)
     count = before["spec"].get("replicas", predecessor.live.get("spec", {}).get("replicas", 1))
-    # Without count and note it was unknown whether an autoscaler has the field: that is found out later.
+    # Without count and annotation the owner of the field was unknown. A later reconcile decides it.
     return Scaling(count, note or AUTOSCALED)
 
 
 def _notes(difference: Difference) -> tuple[str | None, str | None] | None:
-    """Return the desired and the live note, if a difference is about nothing but that."""
+    """Return the desired and the live annotation value, if the difference is only in that annotation."""
     if difference.path == _NOTE:
         return difference.wanted, difference.found
     if difference.path == _ANNOTATIONS and (difference.wanted or {}).keys() <= {REPLICAS_ANNOTATION}:
-        # Where nobody owned an annotation, or nobody is to, they differ as a whole.
-        wanted, found = ((each or {}).get(REPLICAS_ANNOTATION) for each in (difference.wanted, difference.found))
-        return None if wanted == found else (wanted, found)
+        # If there is no other annotation on one side, `metadata.annotations` differs as a whole.
+        wanted, live = ((each or {}).get(REPLICAS_ANNOTATION) for each in (difference.wanted, difference.found))
+        return None if wanted == live else (wanted, live)
     return None
 
 
@@ -154,7 +158,7 @@ def _count(live: Projection) -> int:
 
 
 def _note(live: Projection) -> str | None:
-    """Return our note; a value that someone else wrote there, or over it, is none."""
+    """Return the annotation value, if the operator owns the annotation. Ignore values of other managers."""
     if live.owned is None or not owns(live.owned, _NOTE):
         return None
     note: str | None = live.content["metadata"].get("annotations", {}).get(REPLICAS_ANNOTATION)

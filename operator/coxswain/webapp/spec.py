@@ -1,7 +1,7 @@
-"""The typed view of a WebApp: the shapes of `crds/webapps.yaml`, which is the contract, in Python's types.
+"""Typed view of a WebApp, after the schema in `crds/webapps.yaml`.
 
-Each class mirrors one object of the schema, with the schema's own field names (a unit test walks both ways). Values are
-what the API server sent: validated and defaulted by it, so nothing is checked again here.
+Each class mirrors one object of the schema, with the same field names. A unit test compares both. The API server has
+validated and defaulted all values, so they are not checked again here.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ class Resources(TypedDict, total=False):
 
 
 class Port(TypedDict):
-    """A port that the container listens on."""
+    """A port of the container."""
 
     name: str
     containerPort: int
@@ -65,7 +65,7 @@ class ResourceFieldReference(TypedDict):
 
 
 class EnvironmentSource(TypedDict, total=False):
-    """Where the value of an environment variable comes from: exactly one of these."""
+    """Source of an environment variable: exactly one of these."""
 
     configMapKeyRef: KeyReference
     secretKeyRef: KeyReference
@@ -97,7 +97,7 @@ class EnvironmentFrom(TypedDict, total=False):
 
 
 class File(TypedDict):
-    """A file that the container finds at `path`."""
+    """A file in the container."""
 
     path: str
     content: str
@@ -139,7 +139,7 @@ class Grpc(TypedDict):
 
 
 class ReadinessProbe(TypedDict, total=False):
-    """When the pod gets traffic."""
+    """Readiness probe: decides whether the pod receives traffic."""
 
     httpGet: HttpGet
     tcpSocket: TcpSocket
@@ -153,13 +153,13 @@ class ReadinessProbe(TypedDict, total=False):
 
 
 class Probe(ReadinessProbe, total=False):
-    """When the container counts as started, or is restarted."""
+    """Startup or liveness probe."""
 
     terminationGracePeriodSeconds: int
 
 
 class ServicePort(TypedDict):
-    """A port that the Service offers."""
+    """A port of the Service."""
 
     name: str
     port: int
@@ -187,7 +187,7 @@ class ServiceAccount(TypedDict, total=False):
 
 
 class Rollout(TypedDict, total=False):
-    """How pods of one revision give way to those of the next."""
+    """Rollout strategy of the Deployment."""
 
     strategy: Literal["RollingUpdate", "Recreate"]
     maxSurge: IntOrString
@@ -197,7 +197,7 @@ class Rollout(TypedDict, total=False):
 
 
 class Toleration(TypedDict, total=False):
-    """A taint that the pods tolerate."""
+    """A toleration of the pods."""
 
     key: str
     operator: str
@@ -207,7 +207,7 @@ class Toleration(TypedDict, total=False):
 
 
 class TopologySpreadConstraint(TypedDict):
-    """How the pods are spread; whose pods are counted is set by the operator."""
+    """A topology spread constraint. The operator sets its labelSelector."""
 
     maxSkew: int
     topologyKey: str
@@ -219,7 +219,7 @@ class TopologySpreadConstraint(TypedDict):
 
 
 class ConflictRule(TypedDict):
-    """What happens to a field of the children of one kind, and to all that is in it, where another manager owns it."""
+    """Conflict policy for a field of the children of one kind and for all fields below it."""
 
     kind: str
     path: str
@@ -227,7 +227,7 @@ class ConflictRule(TypedDict):
 
 
 class Conflicts(TypedDict, total=False):
-    """What happens to fields that another manager owns."""
+    """Conflict policies for fields owned by other managers."""
 
     policy: Literal["Enforce", "Yield", "Halt"]
     rules: Sequence[ConflictRule]
@@ -289,20 +289,20 @@ class WebApp:
 
     @property
     def replicas(self) -> int:
-        """Pods that should run."""
+        """Number of desired pods."""
         return self.spec.get("replicas", 1)
 
     @cached_property
     def content_hash(self) -> str:
-        """A hash of `config` and `files`, computed once."""
+        """Hash of `config` and `files`, computed once."""
         return content_hash(self.spec)
 
     @cached_property
     def policies(self) -> Policies:
-        """Its policies for fields of other managers, parsed once."""
+        """Conflict policies for fields of other managers, parsed once."""
         return policies(self.spec.get("conflicts", {}))
 
     @property
     def paused(self) -> bool:
-        """Whether nothing but the status may be written."""
+        """Whether the operator may write only the status."""
         return self.spec.get("paused", False)

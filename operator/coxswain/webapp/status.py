@@ -1,4 +1,4 @@
-"""The status of a WebApp: the conditions of its children, its pods, and its address."""
+"""Status of a WebApp: conditions, children, pod counts and URL."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -34,7 +34,7 @@ from coxswain.webapp.spec import WebApp
 
 AVAILABLE = "Available"
 POD_SECURITY_VIOLATED = "PodSecurityViolated"
-"""A condition that exists only while it is True, so that nearly all WebApps do without it."""
+"""This condition is present only while it is True."""
 
 _ORDER = (READY, PROGRESSING, AVAILABLE, STALLED, CONFLICTED, CONTESTED, POD_SECURITY_VIOLATED)
 
@@ -46,27 +46,29 @@ RULES = StatusRules(
 )
 
 
-def status(webapp: WebApp, found: Observations, previous: Status, now: str) -> WebAppStatus:
+def status(webapp: WebApp, observations: Observations, previous: Status, now: str) -> WebAppStatus:
     """Return the status of a WebApp.
 
     Args:
-        webapp: the WebApp that was reconciled.
-        found: the state of its children.
-        previous: the status that the WebApp has.
-        now: the time of day, in the form of RFC 3339 with seconds.
+        webapp: the reconciled WebApp.
+        observations: the state of its children.
+        previous: its current status.
+        now: the present time, as RFC 3339 with seconds.
     """
-    deployment = found.live(DEPLOYMENT)
+    deployment = observations.live(DEPLOYMENT)
     live: Mapping[str, Any] = {} if deployment is None else deployment.content
-    children, counts = [report.child for report in found.children], live.get("status", {})
+    children, counts = [report.child for report in observations.children], live.get("status", {})
     unknown = webapp.policies.unknown()
-    findings = standard_findings(children, found.conflicts, previous, paused=webapp.paused, unknown_policies=unknown)
+    findings = standard_findings(
+        children, observations.conflicts, previous, paused=webapp.paused, unknown_policies=unknown
+    )
     findings[AVAILABLE] = _available(live)
     insecure = [] if deployment is None else violations_of(deployment)
     if insecure:
         findings[POD_SECURITY_VIOLATED] = _insecure(webapp, insecure)
     ordered = {name: findings[name] for name in _ORDER if name in findings}
     address = url(webapp)
-    made: WebAppStatus = {
+    fields: WebAppStatus = {
         "observedGeneration": webapp.generation,
         "conditions": conditions(ordered, webapp.generation, previous, now),
         "replicas": counts.get("replicas", 0),
@@ -75,15 +77,15 @@ def status(webapp: WebApp, found: Observations, previous: Status, now: str) -> W
         "selector": f"{WEBAPP_LABEL}={webapp.name}",
     }
     if address:
-        made["url"] = address
-    return {**made, **standard_fields(children, found.conflicts, found.repairs, previous)}
+        fields["url"] = address
+    return {**fields, **standard_fields(children, observations.conflicts, observations.repairs, previous)}
 
 
-def pace(webapp: WebApp, found: Observations) -> Pace:
-    """Return what the urgency of a status depends on."""
-    children = [report.child for report in found.children]
+def pace(webapp: WebApp, observations: Observations) -> Pace:
+    """Return the facts for the urgency of a status."""
+    children = [report.child for report in observations.children]
     retried = any(child.health.retried for child in children)
-    report = next((each for each in found.children if each.child.kind == DEPLOYMENT.kind and each.live), None)
+    report = next((each for each in observations.children if each.child.kind == DEPLOYMENT.kind and each.live), None)
     if report is None or report.live is None:
         return Pace(webapp.replicas, retried=retried)
     live, health = report.live.content, report.child.health
@@ -97,13 +99,13 @@ def pace(webapp: WebApp, found: Observations) -> Pace:
 
 
 def violations_of(deployment: Projection) -> list[Violation]:
-    """Return the fields of a Deployment's pod template that fail `restricted`, with the managers that set them."""
+    """Return the violations of `restricted` in a Deployment's pod template, with the managers of the fields."""
     template = deployment.content.get("spec", {}).get("template", {})
     return [Violation(text(place), _manager(place, deployment)) for place in violations(template)]
 
 
 def security_events(previous: Status, present: Status) -> list[EventRecord]:
-    """Report new violations of Pod Security."""
+    """Return an Event if the Pod Security violations are new or have changed."""
     before, now = (_condition(each, POD_SECURITY_VIOLATED) for each in (previous, present))
     if not now or now["message"] == before.get("message"):
         return []
@@ -111,7 +113,7 @@ def security_events(previous: Status, present: Status) -> list[EventRecord]:
 
 
 def _manager(place: Path, deployment: Projection) -> str:
-    """Return the manager of a place; for a missing field the manager of the container that lacks it."""
+    """Return the manager of a field. For a missing field return the manager of its container."""
     for end in range(len(place), 3, -1):
         for entry in deployment.others:
             if owns(entry.fields, place[:end]):
@@ -121,18 +123,20 @@ def _manager(place: Path, deployment: Projection) -> str:
 
 def _available(deployment: Mapping[str, Any]) -> ConditionState:
     if condition(deployment, "Available").get("status") == "True":
-        return ConditionState("True", "MinimumReplicasAvailable", "enough pods serve")
-    return ConditionState("False", "MinimumReplicasUnavailable", "too few pods serve")
+        return ConditionState("True", "MinimumReplicasAvailable", "the Deployment has minimum availability")
+    return ConditionState(
+        "False", "MinimumReplicasUnavailable", "too few pods are available. The condition Ready has the cause"
+    )
 
 
 def _insecure(webapp: WebApp, insecure: list[Violation]) -> ConditionState:
-    fields = listed([f"{each.field} is set by {each.manager}" for each in insecure])
+    name, fields = webapp.name, listed([f"{each.field} is set by {each.manager}" for each in insecure])
     message = (
-        f"the pods of Deployment {webapp.name} fail Pod Security 'restricted': {fields}. {MANAGED_BY} does not write"
-        " fields that the WebApp does not set. Remove them from the Deployment, or have these managers remove them"
+        f"the pods of Deployment {name} violate Pod Security 'restricted': {fields}. {MANAGED_BY} does not change these"
+        f" fields. Remove them: kubectl edit deployment {name} -n {webapp.namespace}"
     )
     return ConditionState("True", "NotRestricted", message)
 
 
-def _condition(found: Status, name: str) -> Mapping[str, Any]:
-    return next((each for each in found.get("conditions", []) if each["type"] == name), {})
+def _condition(status: Status, name: str) -> Mapping[str, Any]:
+    return next((each for each in status.get("conditions", []) if each["type"] == name), {})

@@ -50,7 +50,7 @@ def _autoscaler(raw: Mapping[str, Any]) -> Manifest:
 
 
 def _targeted(content: Manifest) -> list[str]:
-    """Return the name of the Deployment that an autoscaler targets: its WebApp has the same."""
+    """Return the name of the Deployment targeted by an autoscaler. The WebApp has the same name."""
     reference = content["scaleTargetRef"]
     group = reference.get("apiVersion", "").partition("/")[0]
     is_deployment = (group, reference.get("kind")) == (DEPLOYMENT.group, DEPLOYMENT.kind)
@@ -79,7 +79,7 @@ class WebAppWorkload:
     status_rules = status.RULES
 
     def parse(self, observed: Projection) -> WebApp:
-        """Return the WebApp that was observed."""
+        """Return the WebApp of a cached object."""
         return WebApp(
             namespace=observed.namespace,
             name=observed.name,
@@ -93,11 +93,11 @@ class WebAppWorkload:
         return status.status(parent, found, previous, now)
 
     def pace(self, parent: WebApp, found: Observations) -> Pace:
-        """Return what the urgency of the status depends on."""
+        """Return the facts for the urgency of the status."""
         return status.pace(parent, found)
 
     def events(self, parent: WebApp, found: Observations, previous: Status, present: Status) -> list[EventRecord]:
-        """Return the Events of a WebApp: the owner of its replicas has changed, or its pods became insecure."""
+        """Return the Events of a WebApp about scaling and Pod Security."""
         if parent.paused:
             return []
         return [*replicas.events(parent, found), *status.security_events(previous, present)]

@@ -30,18 +30,23 @@ def status(generation: int, deployment: Thing, previous: Thing, now: str, *, up_
 def _findings(*, ready: bool, available: bool) -> list[tuple[str, bool, str, str]]:
     """Return type, status, reason and message of each condition."""
     return [
-        ("Ready", True, "Ready", "everything runs as the spec says")
+        ("Ready", True, "Ready", "all children match the spec and are healthy")
         if ready
         else ("Ready", False, "RollingOut", "pods are missing"),
-        ("Progressing", False, "Complete", "nothing is left to do")
+        ("Progressing", False, "Complete", "the spec is applied and rolled out")
         if ready
         else ("Progressing", True, "RollingOut", "pods are missing"),
-        ("Available", True, "MinimumReplicasAvailable", "enough pods serve")
+        ("Available", True, "MinimumReplicasAvailable", "the Deployment has minimum availability")
         if available
-        else ("Available", False, "MinimumReplicasUnavailable", "too few pods serve"),
-        ("Stalled", False, "NotStalled", "nothing is in the way"),
-        ("Conflicted", False, "NoConflict", "no other manager holds a field of the spec"),
-        ("Contested", False, "NotContested", "no field is taken again and again"),
+        else (
+            "Available",
+            False,
+            "MinimumReplicasUnavailable",
+            "too few pods are available. The condition Ready has the cause",
+        ),
+        ("Stalled", False, "NotStalled", "no child is blocked"),
+        ("Conflicted", False, "NoConflict", "no other field manager owns a field of the spec"),
+        ("Contested", False, "NotContested", "no other writer keeps overwriting a field"),
     ]
 
 

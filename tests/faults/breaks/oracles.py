@@ -66,7 +66,11 @@ def claims_to_be_ready() -> None:
         made = status(*arguments)
         for condition in made["conditions"]:
             if condition["type"] == "Ready":
-                condition |= {"status": "True", "reason": "Ready", "message": "everything runs as the spec says"}
+                condition |= {
+                    "status": "True",
+                    "reason": "Ready",
+                    "message": "all children match the spec and are healthy",
+                }
         return made
 
     put(WebAppWorkload, status=ready)

@@ -10,21 +10,21 @@ _REASONS: Mapping[type[RequestFailed], str] = {Unreachable: "NoAnswer", Undecoda
 
 
 PATIENCE = 3
-"""Failures in a row that are not reported, if the next attempt may well succeed."""
+"""Maximum number of consecutive transient failures without a report in the status."""
 
 
 def concerns_all(error: RequestFailed) -> bool:
-    """Tell whether a request that failed for one child ends the whole reconcile."""
+    """Tell whether a failed request for one child ends the whole reconcile."""
     return isinstance(error, (OutOfDate, Ending)) or (isinstance(error, Refused) and error.namespace_terminating)
 
 
 def failure(error: RequestFailed, *, there: bool, patient: bool) -> Health:
-    """Return the health of a child that a request failed for.
+    """Return the health of a child after a failed request.
 
     Args:
         error: the failure.
         there: whether the child exists.
-        patient: whether a failure that often passes, such as a conflict or a 500, is not reported yet.
+        patient: whether a transient failure, such as a conflict or a 500, is not reported yet.
     """
     if isinstance(error, Refused):
         if error.error_class is ErrorClass.TERMINAL:

@@ -14,42 +14,42 @@ _NAMED_DIFFERENCES = 5
 
 
 def planned_health(health: Health, planned: Plan, differing: Sequence[Difference]) -> Health:
-    """Return the health of a child that is as desired, as far as policies and other managers allow.
+    """Return the health of a child without drift, except for fields left to other managers or changed by admission.
 
     Args:
         health: its health by its status.
         planned: its write plan.
-        differing: differences that no apply corrects.
+        differing: differences that remain after an apply.
     """
-    fought = [found for found in planned.left if found.contested]
-    if fought:
-        return contested(shown(fought))
+    contested_fields = [each for each in planned.left if each.contested]
+    if contested_fields:
+        return contested(shown(contested_fields))
     return held(health, listed(differing))
 
 
-def shown(found: Sequence[HeldField]) -> str:
-    """Return fields and who holds them, as a message names them."""
-    return ", ".join(f"{each.difference.text} ({each.manager})" for each in found[:_NAMED_DIFFERENCES])
+def shown(fields: Sequence[HeldField]) -> str:
+    """Return fields with their managers, for a message."""
+    return ", ".join(f"{each.difference.text} ({each.manager})" for each in fields[:_NAMED_DIFFERENCES])
 
 
-def listed(found: Sequence[Difference]) -> str:
-    """Return fields, as a message names them."""
-    more = len(found) - _NAMED_DIFFERENCES
-    names = ", ".join(difference.text for difference in found[:_NAMED_DIFFERENCES])
+def listed(differences: Sequence[Difference]) -> str:
+    """Return the field paths of differences, for a message."""
+    more = len(differences) - _NAMED_DIFFERENCES
+    names = ", ".join(difference.text for difference in differences[:_NAMED_DIFFERENCES])
     return names + (f" and {more} more" if more > 0 else "")
 
 
 def unlike(planned: Plan) -> list[str]:
-    """Return the fields left to other managers or changed by admission policies."""
+    """Return the fields left to other managers and the fields changed by admission."""
     return [difference.text for difference in (*(each.difference for each in planned.left), *planned.differences)]
 
 
 def absence(manifest: Manifest) -> HeldField:
-    """Return a child that someone deletes again and again, as a contested place: the whole."""
+    """Return the whole object as contested, for a child that another client keeps deleting."""
     return HeldField(Difference((), manifest, None), UNKNOWN, Policy.ENFORCE, contested=True)
 
 
-def stuck(manifest: Manifest, found: Obstacle) -> Health:
-    """Return the health of a child that only a person can have made anew, with the command."""
+def stuck(manifest: Manifest, obstacle: Obstacle) -> Health:
+    """Return the health of a child that only a user can recreate, with the command."""
     metadata = manifest["metadata"]
-    return immutable(found.field, command(manifest["kind"], metadata["name"], metadata["namespace"]))
+    return immutable(obstacle.field, command(manifest["kind"], metadata["name"], metadata["namespace"]))

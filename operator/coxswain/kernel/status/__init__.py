@@ -1,1 +1,1 @@
-"""Status and how soon it is written."""
+"""Computes the status of a parent and writes it at the right time."""

@@ -1,7 +1,7 @@
-"""Conditions: the state of all children in the form of the API conventions.
+"""Computes status conditions from the health of all children, as the API conventions define them.
 
-A status is a function of its inputs: the same state gives the same bytes, so a status is written only when it changes.
-Times enter by `now`, and only where a condition changes
+A status is a pure function of its inputs: the same state gives the same bytes, so an unchanged status causes no write.
+`now` is used only for lastTransitionTime, after a change of status
 (https://github.com/kubernetes/community/blob/master/contributors/devel/sig-architecture/api-conventions.md#typical-status-properties).
 """
 
@@ -14,7 +14,17 @@ from coxswain.kernel.conflicts.policy import Policy
 from coxswain.kernel.objects.quote import MESSAGE_LIMIT, clean
 from coxswain.kernel.objects.status_fields import ChildStatus, Condition, ConflictStatus, Status
 from coxswain.kernel.status.conflict_report import Conflict, Repair, conflicts, drift
-from coxswain.kernel.status.health import DELETED_AGAIN, HEALTHY, OPERATOR, Child, Level
+from coxswain.kernel.status.health import (
+    DELETED_AGAIN,
+    FIELD_ADVICE,
+    HALTED_ADVICE,
+    HEALTHY,
+    OPERATOR,
+    PAUSED_ENFORCEMENT,
+    YIELDED_ADVICE,
+    Child,
+    Level,
+)
 
 READY, PROGRESSING, STALLED, CONFLICTED, CONTESTED = TYPES = (
     "Ready",
@@ -23,15 +33,17 @@ READY, PROGRESSING, STALLED, CONFLICTED, CONTESTED = TYPES = (
     "Conflicted",
     "Contested",
 )
-"""Types of the conditions that every workload has."""
+"""Condition types of every workload."""
 
 _NAMED = 5
-_TWO_OPERATORS = f"a second {OPERATOR} operator that serves this namespace: leave only one of them running"
+_PAUSED = f"spec.paused is true. {OPERATOR} writes only the status. To resume, set spec.paused to false"
+TWO_OPERATORS = f"a second {OPERATOR} operator serves this namespace. Run only one"
+"""Cause of a write war, for messages."""
 
 
 @dataclass(frozen=True)
 class ConditionState:
-    """The content of a condition."""
+    """Status, reason and message of a condition."""
 
     status: Literal["True", "False", "Unknown"]
     reason: str
@@ -41,14 +53,14 @@ class ConditionState:
 def standard_findings(
     children: Sequence[Child], held: Sequence[Conflict], previous: Status, *, paused: bool, unknown_policies: str
 ) -> dict[str, ConditionState]:
-    """Return the conditions that every workload has, by type.
+    """Return the conditions of every workload, by type.
 
     Args:
-        children: each child that the parent should have, with its health.
-        held: desired fields that other managers hold.
-        previous: the status that the parent has.
-        paused: whether nothing but the status is written.
-        unknown_policies: a sentence about conflict policies that this version does not know, or "".
+        children: the desired children with their health.
+        held: desired fields owned by other field managers.
+        previous: the current status of the parent.
+        paused: whether the operator writes only the status.
+        unknown_policies: a sentence about conflict policies unknown to this version, or "".
     """
     return {
         READY: _ready(children),
@@ -60,14 +72,14 @@ def standard_findings(
 
 
 def conditions(findings: Mapping[str, ConditionState], generation: int, previous: Status, now: str) -> list[Condition]:
-    """Return conditions; each has the time of its last change of status."""
-    return [_condition(name, finding, generation, previous, now) for name, finding in findings.items()]
+    """Return the list of conditions. lastTransitionTime changes only with the status of a condition."""
+    return [_condition(name, state, generation, previous, now) for name, state in findings.items()]
 
 
 def standard_fields(
     children: Sequence[Child], held: Sequence[Conflict], repairs: Sequence[Repair], previous: Status
 ) -> Status:
-    """Return the children, conflicts and drift of a status."""
+    """Return the status fields `children`, `conflicts` and `drift`."""
     conflicted, ledger = conflicts(previous, held), drift(previous, repairs)
     fields: Status = {"children": [_child(child) for child in children]}
     if conflicted:
@@ -78,92 +90,98 @@ def standard_fields(
 
 
 def worst(children: Sequence[Child]) -> Child | None:
-    """Return the child that decides Ready; None if all are healthy."""
+    """Return the child with the worst health. It decides Ready. None if all are healthy."""
     unhealthy = [child for child in children if child.health.level is not Level.HEALTHY]
     return max(unhealthy, key=lambda child: child.health.level, default=None)
 
 
 def listed(sentences: Sequence[str]) -> str:
-    """Join sentences, the first ones if there are many."""
+    """Join the first five sentences and append the number of the others."""
     more = f" and {len(sentences) - _NAMED} more" if len(sentences) > _NAMED else ""
     return "; ".join(sentences[:_NAMED]) + more
 
 
 def _ready(children: Sequence[Child]) -> ConditionState:
-    found = worst(children)
-    if found is None:
-        return ConditionState("True", HEALTHY.reason, "everything runs as the spec says")
-    return ConditionState("False", found.health.reason, _sentence(found))
+    unhealthy = worst(children)
+    if unhealthy is None:
+        return ConditionState("True", HEALTHY.reason, "all children match the spec and are healthy")
+    return ConditionState("False", unhealthy.health.reason, _sentence(unhealthy))
 
 
 def _progressing(children: Sequence[Child], *, paused: bool) -> ConditionState:
     if paused:
-        return ConditionState("False", "Paused", "spec.paused is true: nothing is written but this status")
+        return ConditionState("False", "Paused", _PAUSED)
     stalled = next((child for child in children if child.health.stalled), None)
     if stalled is not None:
         return ConditionState("False", stalled.health.reason, _sentence(stalled))
-    found = worst(children)
-    if found is None:
-        return ConditionState("False", "Complete", "nothing is left to do")
-    return ConditionState("True", found.health.reason, _sentence(found))
+    unhealthy = worst(children)
+    if unhealthy is None:
+        return ConditionState("False", "Complete", "the spec is applied and rolled out")
+    return ConditionState("True", unhealthy.health.reason, _sentence(unhealthy))
 
 
 def _stalled(children: Sequence[Child]) -> ConditionState:
     stalled = next((child for child in children if child.health.stalled), None)
     if stalled is None:
-        return ConditionState("False", "NotStalled", "nothing is in the way")
+        return ConditionState("False", "NotStalled", "no child is blocked")
     return ConditionState("True", stalled.health.reason, _sentence(stalled))
 
 
 def _conflicted(conflicted: Sequence[ConflictStatus], unknown: str) -> ConditionState:
     more = f"; {unknown}" if unknown else ""
     if not conflicted:
-        return ConditionState("False", "NoConflict", "no other manager holds a field of the spec" + more)
-    reason = "Halted" if any(entry["policy"] == Policy.HALT for entry in conflicted) else "Yielded"
-    sentences = [f"{entry['object']} {entry['field']} is held by {entry['manager']}" for entry in conflicted]
-    return ConditionState("True", reason, listed(sentences) + more)
+        return ConditionState("False", "NoConflict", "no other field manager owns a field of the spec" + more)
+    halts = any(entry["policy"] == Policy.HALT for entry in conflicted)
+    sentences = [
+        f"{entry['object']} {entry['field']} is owned by {entry['manager']} (policy {entry['policy']})"
+        for entry in conflicted
+    ]
+    reason = "Halted" if halts else "Yielded"
+    advice = HALTED_ADVICE if halts else YIELDED_ADVICE
+    return ConditionState("True", reason, f"{listed(sentences)}. {advice}{more}")
 
 
 def _contested(held: Sequence[Conflict]) -> ConditionState:
-    fought = [conflict for conflict in held if conflict.contested]
-    if not fought:
-        return ConditionState("False", "NotContested", "no field is taken again and again")
+    contested = [conflict for conflict in held if conflict.contested]
+    if not contested:
+        return ConditionState("False", "NotContested", "no other writer keeps overwriting a field")
     sentences = [
-        f"{conflict.object} {conflict.field} is set by {conflict.manager} as often as {OPERATOR} takes it back"
+        f"{conflict.object} {conflict.field} is overwritten by {conflict.manager} each time {OPERATOR} enforces it"
         if conflict.field
         else f"{conflict.object.replace('/', ' ')} is {DELETED_AGAIN}"
-        for conflict in fought
+        for conflict in contested
     ]
-    managers = {conflict.manager for conflict in fought if conflict.field}
-    return ConditionState("True", "WriteWar", listed(sentences) + _cause(managers))
+    managers = {conflict.manager for conflict in contested if conflict.field}
+    advice = FIELD_ADVICE if managers else "Find the client that deletes it"
+    return ConditionState("True", "WriteWar", f"{listed(sentences)}. {PAUSED_ENFORCEMENT} {advice}{_cause(managers)}")
 
 
 def _cause(managers: Collection[str]) -> str:
-    """Return the probable cause if no other manager is known; anyone may remove a field without a trace."""
+    """Return a probable cause if the other manager is unknown: the removal of a field leaves no managedFields entry."""
     if ANOTHER_COXSWAIN in managers:
-        return f"; the probable cause is {_TWO_OPERATORS}"
-    return f"; a possible cause is {_TWO_OPERATORS}" if UNKNOWN in managers else ""
+        return f". Probable cause: {TWO_OPERATORS}"
+    return f". Possible cause: {TWO_OPERATORS}" if UNKNOWN in managers else ""
 
 
 def _sentence(child: Child) -> str:
     return f"{child.kind} {child.name}: {child.health.message}"
 
 
-def _condition(name: str, finding: ConditionState, generation: int, previous: Status, now: str) -> Condition:
-    before = next((found for found in previous.get("conditions", []) if found.get("type") == name), None)
-    unchanged = before is not None and before.get("status") == finding.status
+def _condition(name: str, state: ConditionState, generation: int, previous: Status, now: str) -> Condition:
+    before = next((each for each in previous.get("conditions", []) if each.get("type") == name), None)
+    unchanged = before is not None and before.get("status") == state.status
     return {
         "type": name,
-        "status": finding.status,
+        "status": state.status,
         "observedGeneration": generation,
         "lastTransitionTime": before.get("lastTransitionTime", now) if before is not None and unchanged else now,
-        "reason": finding.reason,
-        "message": clean(finding.message, MESSAGE_LIMIT),
+        "reason": state.reason,
+        "message": clean(state.message, MESSAGE_LIMIT),
     }
 
 
 def _child(child: Child) -> ChildStatus:
-    shown: ChildStatus = {"kind": child.kind, "name": child.name, "health": child.health.level.text}
+    entry: ChildStatus = {"kind": child.kind, "name": child.name, "health": child.health.level.text}
     if child.health.message:
-        shown["message"] = child.health.message
-    return shown
+        entry["message"] = child.health.message
+    return entry

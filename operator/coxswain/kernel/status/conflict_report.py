@@ -1,7 +1,7 @@
-"""What the status tells of other writers: fields that they hold, and what of theirs was put back.
+"""The status fields `conflicts` and `drift`: fields owned by other managers, and reverted changes of others.
 
-Nothing in it is a time, and a value only in the ledger of what was put back, so that a field which is left to another
-manager costs no write however often that one changes it.
+They contain no times, and `conflicts` contains no values. So a field under policy Yield causes no status write when its
+manager changes it.
 """
 
 import re
@@ -15,12 +15,12 @@ from coxswain.kernel.objects.quote import clean
 from coxswain.kernel.objects.status_fields import ConflictStatus, DriftStatus, Status
 
 COUNT_LIMIT = 100
-"""Where the count of a ledger's entry stays: so often, or oftener."""
+"""The maximum of `count` in an entry of `drift`. Further reverts cause no status write."""
 
 FIELD_LIMIT = 4096
-"""Characters of a field's place, as in the schema."""
+"""Maximum length of a field path, as in the CRD."""
 MANAGER_LIMIT = 128
-"""Characters of a manager's name, as in the schema."""
+"""Maximum length of a manager's name, as in the CRD."""
 
 _ENTRIES = 20
 _CONFLICTS = 50
@@ -32,7 +32,7 @@ _SECRET_NAME = re.compile(
     r"|(^|[-_./])key([-_.]|$)|salt|signature|cookie|session",
     re.IGNORECASE,
 )
-"""Names that something secret usually bears."""
+"""Field names of probable secrets."""
 _SECRET_VALUE = re.compile(
     r"://[^/\s:@]*:[^/\s@]+@|-----BEGIN |(^|[^a-z])(password|passwd|pwd|secret|token)\s*[=:]", re.IGNORECASE
 )
@@ -42,27 +42,27 @@ _NAME = re.compile(r"\[name=([^\]]*)\]|\[([^\]=]*)\]|metadata\.(?:labels|annotat
 
 @dataclass(frozen=True)
 class Conflict:
-    """A field that the WebApp desires and another manager holds."""
+    """A desired field owned by another manager."""
 
     object: str
     """Kind and name: Deployment/web."""
     field: str
-    """The place, as a person writes it: spec.template.spec.containers[name=app].image; empty for the whole object."""
+    """Field path such as spec.template.spec.containers[name=app].image. Empty for the whole object."""
     manager: str
     policy: Policy
     differs: bool
-    """Whether that manager holds it at another value."""
+    """Whether the live value differs from the desired value."""
     contested: bool = False
-    """Whether it is left alone for a while, since the other manager took it again and again."""
+    """Whether the field is not enforced for now, because the other manager keeps overwriting it."""
 
     def __post_init__(self) -> None:
-        """Make texts of others valid."""
+        """Make external texts valid."""
         _make_valid(self)
 
 
 @dataclass(frozen=True)
 class Repair:
-    """A field that someone had changed and that was put back."""
+    """A reverted change of a field."""
 
     object: str
     field: str
@@ -71,32 +71,32 @@ class Repair:
     found: Any
 
     def __post_init__(self) -> None:
-        """Make texts of others valid."""
+        """Make external texts valid."""
         _make_valid(self)
 
 
 def conflicts(previous: Status, held: Sequence[Conflict]) -> list[ConflictStatus]:
-    """Return the conflicts to tell: a field that another manager holds at another value than the WebApp says.
+    """Return the entries of `conflicts`: desired fields owned by another manager at another value.
 
-    Once told it stays while that manager holds it, also at times at the very value.
+    A reported entry stays while the manager owns the field, even if the values become equal for a time.
     """
-    told = [{**entry} for entry in previous.get("conflicts", [])]
-    shown: dict[tuple[str, str, str], ConflictStatus] = {}
-    for found in held:
+    reported = [{**entry} for entry in previous.get("conflicts", [])]
+    entries: dict[tuple[str, str, str], ConflictStatus] = {}
+    for conflict in held:
         entry: ConflictStatus = {
-            "object": found.object,
-            "field": found.field,
-            "manager": found.manager,
-            "policy": found.policy.value,
+            "object": conflict.object,
+            "field": conflict.field,
+            "manager": conflict.manager,
+            "policy": conflict.policy.value,
         }
-        if not found.contested and (found.differs or entry in told):
-            shown[_place(entry)] = entry
-    return sorted(shown.values(), key=_place)[:_CONFLICTS]
+        if not conflict.contested and (conflict.differs or entry in reported):
+            entries[_key(entry)] = entry
+    return sorted(entries.values(), key=_key)[:_CONFLICTS]
 
 
 def drift(previous: Status, repairs: Sequence[Repair]) -> list[DriftStatus]:
-    """Return the ledger with these repairs added, what is new at its end; the oldest of too many are dropped."""
-    entries = {_place(entry): entry for entry in previous.get("drift", [])}
+    """Return the entries of `drift` with these repairs added, new ones last. The oldest entries are dropped."""
+    entries = {_key(entry): entry for entry in previous.get("drift", [])}
     for repair in repairs:
         entry: DriftStatus = {
             "object": repair.object,
@@ -106,17 +106,17 @@ def drift(previous: Status, repairs: Sequence[Repair]) -> list[DriftStatus]:
             "found": shown(repair.field, repair.found),
             "count": 1,
         }
-        known = entries.get(_place(entry))
+        known = entries.get(_key(entry))
         if known is not None and known["count"] >= COUNT_LIMIT:
             continue
         if known is not None:
             entry["count"] = known["count"] + 1
-        entries[_place(entry)] = entry
+        entries[_key(entry)] = entry
     return list(entries.values())[-_ENTRIES:]
 
 
 def shown(field: str, value: Any) -> str:
-    """Return a value as a person may see it: nothing secret, nothing long, and of a structure only that it is one."""
+    """Return a value for display: secrets are hidden, long texts are cut, structures and lists are only named."""
     if value is None:
         return "(none)"
     if isinstance(value, Mapping):
@@ -131,10 +131,10 @@ def shown(field: str, value: Any) -> str:
     return text if len(text) <= _VALUE_LIMIT else text[:_VALUE_LIMIT] + " ..."
 
 
-def _make_valid(found: Conflict | Repair) -> None:
-    object.__setattr__(found, "field", clean(found.field, FIELD_LIMIT))
-    object.__setattr__(found, "manager", clean(found.manager, MANAGER_LIMIT) or UNKNOWN)
+def _make_valid(item: Conflict | Repair) -> None:
+    object.__setattr__(item, "field", clean(item.field, FIELD_LIMIT))
+    object.__setattr__(item, "manager", clean(item.manager, MANAGER_LIMIT) or UNKNOWN)
 
 
-def _place(entry: ConflictStatus | DriftStatus) -> tuple[str, str, str]:
+def _key(entry: ConflictStatus | DriftStatus) -> tuple[str, str, str]:
     return entry["object"], entry["field"], entry["manager"]

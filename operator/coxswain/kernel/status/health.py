@@ -1,4 +1,8 @@
-"""The health of one child."""
+"""Health of one child, with the reason and the message for the status.
+
+A message states the problem, the action of the operator and the options of the user. It is one line without a period at
+its end, where a command or a quotation may stand.
+"""
 
 from dataclasses import dataclass, replace
 from enum import IntEnum
@@ -9,11 +13,11 @@ OPERATOR = "coxswain"
 """The name of the operator in messages."""
 
 UNNAMED = "Failed"
-"""The reason if others give one that is no word."""
+"""Replaces an external reason of more than one word."""
 
 
 class Level(IntEnum):
-    """How a child is, the best first: the worst child decides what the WebApp's status says."""
+    """Health levels, the best first. The worst child decides the conditions of its parent."""
 
     HEALTHY = 0
     PROGRESSING = 1
@@ -24,40 +28,40 @@ class Level(IntEnum):
 
     @property
     def text(self) -> str:
-        """The level as the status spells it."""
+        """The level in the spelling of the status."""
         return self.name.capitalize()
 
 
 @dataclass(frozen=True)
 class Health:
-    """The health of one child: why, in a CamelCase word and in a sentence; whether nothing more is tried."""
+    """Level, reason and message of a child. `stalled`: no write is retried until something changes."""
 
     level: Level
     reason: str = "Ready"
     message: str = ""
     stalled: bool = False
     unobserved: bool = False
-    """The Deployment controller has not looked at the present spec yet: its word comes in a moment."""
+    """The Deployment controller has not observed the current generation yet."""
     uncounted: bool = False
-    """The Deployment controller has not counted a pod of the present spec yet."""
+    """The Deployment controller has not counted a pod of the current generation yet."""
     retried: bool = False
-    """A write failed, and the next attempt in a moment most often succeeds: nobody needs to hear of it before that."""
+    """A write failed and will probably succeed soon: the status waits for the next attempt."""
     for_pods: bool = False
-    """Pods are what is missing: why, they may tell."""
+    """Pods are missing, and their states may explain why."""
 
     def __post_init__(self) -> None:
-        """Make texts of others valid: a webhook's reason may be a sentence, a message may hold anything."""
-        said = reason(self.reason, UNNAMED)
+        """Make external texts valid: the reason of a webhook may be a sentence, a message may contain anything."""
+        valid = reason(self.reason, UNNAMED)
         message = self.message
-        if said != self.reason and self.reason not in message:
+        if valid != self.reason and self.reason not in message:
             message = f"{message} ({self.reason})" if message else self.reason
-        object.__setattr__(self, "reason", said)
+        object.__setattr__(self, "reason", valid)
         object.__setattr__(self, "message", abridged(message, MESSAGE_LIMIT))
 
 
 @dataclass(frozen=True)
 class Child:
-    """A child that the WebApp should have, and its health."""
+    """A desired child and its health."""
 
     kind: str
     name: str
@@ -65,109 +69,133 @@ class Child:
 
 
 DIFFERS = "Differs"
-DELETED_AGAIN = f"deleted as often as {OPERATOR} creates it"
+DELETED_AGAIN = f"deleted each time {OPERATOR} creates it"
+
+PAUSED_ENFORCEMENT = f"Not enforced for now: {OPERATOR} tries again after a pause."
+FIELD_ADVICE = "Stop the other manager from setting the field, or choose Yield in spec.conflicts"
+HALTED_ADVICE = (
+    f"{OPERATOR} writes nothing to the object until the conflict ends. Stop the other manager from setting the field, "
+    "or choose Enforce or Yield in spec.conflicts"
+)
+YIELDED_ADVICE = f"{OPERATOR} does not write the field. To enforce the spec, choose Enforce in spec.conflicts"
 
 HEALTHY = Health(Level.HEALTHY)
-MISSING = Health(Level.MISSING, "Missing", "is not there yet")
-TERMINATING = Health(Level.TERMINATING, "Terminating", "is being deleted and will be made anew")
+MISSING = Health(Level.MISSING, "Missing", "does not exist yet")
+TERMINATING = Health(Level.TERMINATING, "Terminating", f"is being deleted. {OPERATOR} recreates it afterwards")
 
 
 def differs(fields: str) -> Health:
-    """Return the health of a child that is not as desired and isn't written now."""
-    return Health(Level.DEGRADED, DIFFERS, f"is not as the spec says: {fields}")
+    """Return the health of a child with drift under a paused parent."""
+    message = f"differs from the spec: {fields}. {OPERATOR} corrects this when spec.paused is no longer true"
+    return Health(Level.DEGRADED, DIFFERS, message)
 
 
 def held(state: Health, fields: str) -> Health:
-    """Return the health of a child that is as it was applied but for fields that the cluster's admission changes."""
+    """Return the health of a child after an apply; an admission policy or webhook changed `fields`."""
     if not fields or state.level is not Level.HEALTHY:
         return state
-    return replace(state, message=f"an admission policy of the cluster holds {fields} at another value")
+    problem = f"an admission policy or webhook changes {fields} on each write"
+    advice = "Change the policy, or set the same values in the spec"
+    return replace(state, message=f"{problem}. {OPERATOR} accepts the values. {advice}")
 
 
 def name_taken(owner: str | None, adopt: str = "", *, annotation: str = "") -> Health:
-    """Return the health of a child whose name a foreign object bears; `owner` is that object's controller.
+    """Return the health of a child if a foreign object has its name.
 
-    `adopt` is the command that allows its adoption, if that helps; `annotation` allows it already, but in vain.
+    Args:
+        owner: the controller of that object, if it has one.
+        adopt: the command that allows the adoption, if an adoption is possible.
+        annotation: the annotation that allows an adoption, if it is set but has no effect.
     """
-    whose = f"that {owner} controls" if owner else "that is not this WebApp's"
-    message = f"the name is taken by an object {whose}; rename the WebApp, or delete that object"
+    whose = f"controlled by {owner}" if owner else "that does not belong to this WebApp"
+    message = f"the name is taken by an object {whose}. {OPERATOR} does not change it."
+    message += " Rename the WebApp, or delete that object"
     if adopt:
-        message += f", or let it be adopted: {adopt}"
+        message += f", or allow its adoption: {adopt}"
     elif annotation:
-        message += f"; {annotation} doesn't help while it has a controller"
+        message += f". {annotation} has no effect while the object has a controller"
     return Health(Level.FOREIGN, "NameTaken", message, stalled=True)
 
 
 def adopted_later(needed: str) -> Health:
-    """Return the health of a child whose name an object bears that may be adopted, but not before something."""
-    return Health(Level.PROGRESSING, "HeldBack", f"is adopted when {needed}")
+    """Return the health of a child that waits for its adoption; `needed` states the condition as a clause."""
+    return Health(Level.PROGRESSING, "HeldBack", f"exists and will be adopted when {needed}")
 
 
 def immutable(field: str, command: str) -> Health:
-    """Return the health of a child that is not as desired since it would have to be made anew."""
-    message = f"{field} can't be changed in place; to have it made anew, when that suits: {command}"
+    """Return the health of a child with drift in an immutable field; `command` deletes the child."""
+    message = f"{field} cannot be changed in place. {OPERATOR} recreates the child after you delete it: {command}"
     return Health(Level.DEGRADED, "Immutable", message, stalled=True)
 
 
 def replaced(field: str) -> Health:
-    """Return the health of a child that was deleted to be made anew."""
-    message = f"is made anew, since {field} can't be changed in place"
+    """Return the health of a child during its replacement."""
+    message = f"is being recreated, because {field} cannot be changed in place"
     return Health(Level.TERMINATING, "Replaced", message)
 
 
 def rejected(message: str) -> Health:
-    """Return the health of a child that the API server refuses to store as it is."""
+    """Return the health of a child with a manifest rejected as invalid by the API server."""
+    message = f"rejected by the API server: {_clause(message)}. {OPERATOR} retries after a change. Correct the spec"
     return Health(Level.DEGRADED, "Rejected", message, stalled=True)
 
 
 def denied(message: str) -> Health:
-    """Return the health of a child whose write an admission policy or webhook of the cluster denies."""
-    return Health(Level.DEGRADED, "AdmissionDenied", f"{message}; coxswain retries the write with backoff")
+    """Return the health of a child after an admission policy or webhook denied a write."""
+    problem, advice = f"denied by admission: {_clause(message)}", "Correct the spec or the policy"
+    return Health(Level.DEGRADED, "AdmissionDenied", f"{problem}. {OPERATOR} retries with backoff. {advice}")
 
 
 def halted(fields: str, unknown: str = "") -> Health:
-    """Return the health of a child that isn't written, as the policy of a field that another manager holds is Halt.
+    """Return the health of a child with a conflict under policy Halt.
 
-    `unknown` is a sentence about policies that only count as Halt.
+    `unknown` is a sentence about unknown policies, which count as Halt.
     """
-    message = f"nothing is written to it while another manager holds {fields}: the policy of its conflicts is Halt"
+    message = f"another field manager owns {fields}, and the policy is Halt. {HALTED_ADVICE}"
     return Health(Level.DEGRADED, "Halted", message + (f"; {unknown}" if unknown else ""), stalled=True)
 
 
 def contested(fields: str) -> Health:
-    """Return the health of a child of which others set fields again and again, after these were taken back."""
-    message = f"is left as it is for a while: another manager sets again and again what coxswain takes back: {fields}"
+    """Return the health of a child in a write war over `fields`."""
+    message = f"another field manager keeps overwriting {fields}. {PAUSED_ENFORCEMENT} {FIELD_ADVICE}"
     return Health(Level.DEGRADED, "Contested", message)
 
 
 def left_absent() -> Health:
-    """Return the health of a child that someone deletes again and again."""
-    message = f"is not created for a while: it is {DELETED_AGAIN}; find out who deletes it"
+    """Return the health of a child if another client deletes it after each creation."""
+    message = f"is {DELETED_AGAIN}. {OPERATOR} tries again after a pause. Find the client that deletes it"
     return Health(Level.MISSING, "Contested", message)
 
 
 def not_written(reason: str, message: str) -> Health:
-    """Return the health of a child whose write failed and is tried again."""
-    return Health(Level.DEGRADED, reason, f"{message}; coxswain retries the write with backoff")
+    """Return the health of a child after a failed write."""
+    advice = ". Check the quotas of the namespace and the operator's RBAC rules" if reason == "Forbidden" else ""
+    message = f"write failed: {_clause(message)}. {OPERATOR} retries with backoff{advice}"
+    return Health(Level.DEGRADED, reason, message)
 
 
 def retried(*, there: bool) -> Health:
-    """Return the health of a child whose write failed in a way that often passes; it may be there as it was before."""
+    """Return the health of a child after a transient write error; `there` tells whether the child exists."""
     level = Level.PROGRESSING if there else Level.MISSING
-    return Health(level, "Retrying", "a write failed; coxswain retries it", retried=True)
+    return Health(level, "Retrying", f"a write failed. {OPERATOR} retries it with backoff", retried=True)
 
 
 def not_removed(message: str) -> Health:
-    """Return the health of a child that is no longer wanted and whose deletion failed."""
-    message = f"is no longer wanted, and its deletion failed: {message}; coxswain retries it with backoff"
-    return Health(Level.DEGRADED, "NotRemoved", message)
+    """Return the health of an undesired child after a failed deletion."""
+    problem = f"the spec no longer needs it, but its deletion failed: {_clause(message)}"
+    return Health(Level.DEGRADED, "NotRemoved", f"{problem}. {OPERATOR} retries with backoff")
 
 
 def not_listed(message: str) -> Health:
-    """Return the health of a child that the operator can't see."""
+    """Return the health of a child if the operator cannot list its kind."""
     return Health(Level.DEGRADED, "NotListed", message)
 
 
 def held_back(needed: str, *, there: bool) -> Health:
-    """Return the health of a child that waits for another one; it may be there, as it was before."""
-    return Health(Level.PROGRESSING if there else Level.MISSING, "HeldBack", f"waits for the {needed}")
+    """Return the health of a child while it waits for `needed`; `there` tells whether the child exists."""
+    return Health(Level.PROGRESSING if there else Level.MISSING, "HeldBack", f"waits for {needed}")
+
+
+def _clause(message: str) -> str:
+    """Return a message of the API server without the period at its end."""
+    return message.removesuffix(".")

@@ -1,4 +1,4 @@
-"""The status: written when it changed, at once or, for mere progress, with the last value after a while."""
+"""Writes the status of parents: at once if urgent, otherwise after an interval with the latest value."""
 
 import logging
 from collections.abc import Callable, Collection, Sequence
@@ -19,35 +19,35 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Report:
-    """What became of a status."""
+    """Result of one attempt to report a status."""
 
     written: bool = False
     again: bool = False
-    """It was computed from a parent that has changed since: compute it again at once."""
+    """The parent has changed since the status was computed: requeue it at once."""
     after: float | None = None
-    """It waits: come back after so many seconds."""
+    """Requeue the parent after this number of seconds."""
     undeclared: tuple[str, ...] = ()
-    """Fields of the status that the CRD hasn't, just learned of: it is written without them from now on."""
+    """Status fields unknown to the CRD, as this write revealed. Later writes omit them."""
 
 
 @dataclass
 class StatusMemory:
-    """Memory of the status of one parent."""
+    """In-memory state of the status of one parent."""
 
     drift_written: float = -inf
-    """When drift was last written; monotonic seconds, as all times here."""
+    """Time of the last write of `drift`. All times here are monotonic seconds."""
     waiting: dict[tuple[str, int], float] = field(default_factory=dict)
-    """Deadlines of changes that wait."""
+    """Deadlines of delayed changes, by kind of change."""
     stale: tuple[int, float] | None = None
-    """The version that a status write was refused for, and when."""
+    """The resourceVersion of the last status write with a conflict, and its time."""
     conflicts: tuple[int, float] = (0, 0.0)
-    """Conflicts in a row, and when the last one was."""
+    """Number of consecutive conflicts, and the time of the last one."""
     without_effect: tuple[int, Status] | None = None
-    """A status whose write changed nothing, and the version of the parent."""
+    """The resourceVersion of the parent and a status whose write changed nothing."""
 
 
 class StatusWriter:
-    """Writes the status of parents."""
+    """Writes the status of parents with rate limits by urgency."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class StatusWriter:
         clock: Callable[[], float],
         relist_parents: Callable[[str], None],
     ) -> None:
-        """Write with `writer`; `clock` gives monotonic seconds, `relist_parents` lists the parents of a namespace."""
+        """Write with `writer`. `clock` returns monotonic seconds, `relist_parents` relists a namespace."""
         self._store = store
         self._writer = writer
         self._settings = settings
@@ -69,15 +69,15 @@ class StatusWriter:
         self._undeclared: set[str] = set()
 
     def resynced(self) -> None:
-        """Send the fields again that the CRD lacked."""
+        """Include the omitted fields again: the CRD may have been upgraded."""
         self._undeclared.clear()
 
     async def report(self, memory: StatusMemory, parent: Projection, status: Status, pace: Pace) -> Report:
-        """Bring the status of a parent, as it was observed, to the API server if and when it must be.
+        """Write the status of a parent, if it differs from the observed one and its deadline has passed.
 
         Raises:
-            RequestFailed: it could not be written.
-            HistoryReset: the answer was older than the parent.
+            RequestFailed: the write failed.
+            HistoryReset: the response was older than the observed parent.
         """
         previous = parent.content.get("status", {})
         status = _only_declared(status, self._undeclared)
@@ -89,15 +89,15 @@ class StatusWriter:
             return Report(again=True)
         wait = max(
             self._wait(memory, need, previous, status, pace),
-            self._wait_for_news(memory, parent),
-            self._wait_for_a_pause(memory),
+            self._wait_for_watch(memory, parent),
+            self._conflict_backoff(memory),
         )
         if wait > 0:
             return Report(after=wait)
         return await self._write(memory, parent, status)
 
     def _wait(self, memory: StatusMemory, need: Urgency, previous: Status, status: Status, pace: Pace) -> float:
-        """Return the seconds until a status of this urgency should be written: until its first deadline."""
+        """Return the seconds until the earliest deadline of a status with this urgency."""
         now = self._clock()
         intervals = self._intervals(need, previous, status, pace)
         memory.waiting = {name: memory.waiting.get(name, now + interval) for name, interval in intervals.items()}
@@ -107,38 +107,38 @@ class StatusWriter:
         return min(deadlines) - now
 
     def _intervals(self, need: Urgency, previous: Status, status: Status, pace: Pace) -> dict[tuple[str, int], float]:
-        """Return for how long each kind of change waits for the next one, which it is written with."""
+        """Return the wait for further changes, in seconds by kind of change."""
         settings, intervals = self._settings, {}
         if pace.retried:
             return {("retried", 0): settings.progress_interval}
         if need is Urgency.NOW and previous.get("observedGeneration") != status["observedGeneration"]:
             if not pace.uncounted:
                 return {("now", 0): 0.0}
-            # Pods of before that end are told in time; that no pod is counted yet is what this waits for.
+            # Wait until a pod of this generation is counted. Terminated pods of older generations are reported in time.
             return {
                 ("settle", 0): settings.settle_interval,
-                **self._of_counts(self._rules.early, previous, status, pace),
+                **self._count_intervals(self._rules.early, previous, status, pace),
             }
         if need is Urgency.NOW:
             if pace.unobserved is None:
                 return {("now", 0): 0.0}
-            # A controller that has observed another generation since is at work: it has the whole time again.
+            # The controller makes progress if it has observed another generation since: restart the interval.
             intervals["unobserved", pace.unobserved] = settings.progress_interval
         if need is Urgency.PROGRESS:
             intervals["progress", 0] = settings.progress_interval
-        return intervals | self._of_counts(self._rules.counts, previous, status, pace)
+        return intervals | self._count_intervals(self._rules.counts, previous, status, pace)
 
-    def _of_counts(
+    def _count_intervals(
         self, names: Sequence[str], previous: Status, status: Status, pace: Pace
     ) -> dict[tuple[str, int], float]:
-        """Return for how long a change of these counts waits."""
+        """Return the wait of a change of these counts, in seconds."""
         changed = [name for name in self._rules.changed_counts(previous, status) if name in names]
         if self._rules.is_surge(previous, status, pace.replicas) and changed == [self._rules.progress]:
             return {("surge", 0): self._settings.surge_interval}
         return {("counts", 0): self._settings.counts_interval} if changed else {}
 
-    def _wait_for_news(self, memory: StatusMemory, parent: Projection) -> float:
-        """Return the seconds that the watch still has to tell of the change that made a status write a conflict."""
+    def _wait_for_watch(self, memory: StatusMemory, parent: Projection) -> float:
+        """Return the seconds to wait for the watch event of the change that caused a conflict."""
         if memory.stale is None or memory.stale[0] != parent.version:
             memory.stale = None
             return 0
@@ -146,15 +146,15 @@ class StatusWriter:
         remaining = since + self._settings.stale_interval - self._clock()
         if remaining > 0:
             return remaining
-        # The watch is behind, for this parent and so for others: a relist updates all of them.
+        # The watch is behind, probably for all parents of the namespace: relist them.
         self._relist_parents(parent.namespace)
         memory.stale = (version, self._clock())
         return self._settings.stale_interval
 
-    def _wait_for_a_pause(self, memory: StatusMemory) -> float:
-        """Return the seconds until a status is tried again that others were faster than, time after time."""
+    def _conflict_backoff(self, memory: StatusMemory) -> float:
+        """Return the remaining backoff in seconds after consecutive status conflicts."""
         count, last = memory.conflicts
-        if count < 2:  # most often it is one change by one person
+        if count < 2:  # usually a single change by a user
             return 0
         delay = self._settings.conflict_delay * 2.0 ** min(count - 2, 30)
         return last + min(delay, self._settings.conflict_delay_limit) - self._clock()
@@ -170,7 +170,7 @@ class StatusWriter:
             memory.conflicts = (memory.conflicts[0] + 1, self._clock())
             if not self._store.is_latest(parent):
                 return Report(again=True)
-            log.debug("the status was computed from a version that is no more; waiting for the watch")
+            log.debug("status conflict: the cached parent is stale; waiting for its watch event")
             memory.stale = (parent.version, self._clock())
             return Report(after=self._settings.stale_interval)
         self._store.answer(answer, parent)
@@ -183,8 +183,11 @@ class StatusWriter:
         return Report(written=True)
 
     def _without(self, fields: Sequence[str]) -> Report:
-        """Leave out fields that the CRD hasn't: an apply that names one is refused as a whole."""
-        log.error("the CRD has no %s in its status: it is older than the operator; apply the CRD", ", ".join(fields))
+        """Omit fields that the CRD lacks: the API server refuses an apply with an unknown field."""
+        log.error(
+            "the CRD lacks the status fields %s: it is older than the operator. They are omitted. Apply the newer CRD",
+            ", ".join(fields),
+        )
         self._undeclared.update(fields)
         return Report(again=True, undeclared=tuple(fields))
 

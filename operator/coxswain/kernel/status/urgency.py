@@ -1,4 +1,4 @@
-"""How soon a status must be written over the one before it."""
+"""Urgency of a status update: how long it may wait for further changes."""
 
 import hashlib
 import json
@@ -12,90 +12,92 @@ from coxswain.kernel.objects.status_fields import Status
 
 
 class Urgency(IntEnum):
-    """The urgency of a status, the least urgent first."""
+    """Urgency levels, the least urgent first."""
 
     NONE = 0
-    """Both say the same, except for numbers in quotations: the last words of a program contain times."""
+    """No difference, except for numbers in quotations, because termination messages contain times."""
     DRIFT = 1
-    """Only the ledger of corrected drift differs."""
+    """Only `drift` differs."""
     COUNTS = 2
-    """Counts other than the progress differ too."""
+    """Pod counts differ too, except the progress count."""
     PROGRESS = 3
-    """The progress and messages differ too."""
+    """The progress count or messages differ too."""
     NOW = 4
-    """A condition, the observed generation, a child's health or another field differs."""
+    """A condition, observedGeneration, the health of a child or another field differs."""
 
 
 @dataclass(frozen=True)
 class Pace:
-    """Facts about a rollout that the urgency of a status depends on."""
+    """Facts about the rollout for the urgency of a status."""
 
     replicas: int = 0
-    """The pods that should exist."""
+    """Number of desired pods."""
     unobserved: int | None = None
-    """The generation that the controller of the pods has observed, if there is a newer one while nothing is known to be
-    missing; 0 if something is missing, None if it has observed the present one."""
+    """None if the Deployment controller has observed the current generation. Otherwise the observed generation if its
+    rollout was complete, else 0."""
     uncounted: bool = False
-    """Whether the status reports nothing but that this controller has not counted a pod of the present spec yet."""
+    """Whether the only news is that the Deployment controller has not counted a pod of the current generation yet."""
     retried: bool = False
-    """Whether a write of a child failed that will probably succeed soon."""
+    """Whether the write of a child failed and will probably succeed soon."""
 
 
 @dataclass(frozen=True)
 class StatusRules:
-    """The parts of a workload's status."""
+    """Fields of a workload's status, grouped by urgency."""
 
     types: tuple[str, ...]
-    """Types of our conditions; others have other writers."""
+    """Types of our conditions. Conditions of other types belong to other writers."""
     counts: tuple[str, ...] = ()
-    """Fields that count pods, whose changes wait for the next change."""
+    """Fields with pod counts. Their changes wait for the next change."""
     progress: str | None = None
-    """The count that shows progress: up to the pods that should exist, it is more urgent than the other counts."""
+    """The count of the rollout's progress. Up to the number of desired pods it is more urgent than other counts."""
 
     early: tuple[str, ...] = ()
-    """Counts that are written although no pod of a new spec has been counted yet."""
+    """Counts to write even before a pod of the current generation is counted."""
 
     def urgency(self, previous: Status, wanted: Status, replicas: int) -> Urgency:
         """Return how soon `wanted` must be written over `previous`.
 
-        A progress beyond the `replicas` that should exist means two revisions side by side: that is no progress.
+        A progress count above `replicas` is no progress: pods of two revisions run at the same time.
         """
-        if self._said(previous) == self._said(wanted):
+        if self._comparable(previous) == self._comparable(wanted):
             return Urgency.NONE
         before, after = (min(_count(each, self.progress), replicas) for each in (previous, wanted))
         all_counts = (*self.counts, "drift")
-        some = all_counts if before == after else tuple(name for name in all_counts if name != self.progress)
-        if self._said(previous, ("drift",)) == self._said(wanted, ("drift",)):
+        slow = all_counts if before == after else tuple(name for name in all_counts if name != self.progress)
+        if self._comparable(previous, ("drift",)) == self._comparable(wanted, ("drift",)):
             return Urgency.DRIFT
-        if self._said(previous, some) == self._said(wanted, some):
+        if self._comparable(previous, slow) == self._comparable(wanted, slow):
             return Urgency.COUNTS
-        if self._said(previous, all_counts, messages=False) == self._said(wanted, all_counts, messages=False):
+        if self._comparable(previous, all_counts, messages=False) == self._comparable(
+            wanted, all_counts, messages=False
+        ):
             return Urgency.PROGRESS
         return Urgency.NOW
 
     def fingerprint(self, status: Status) -> str:
-        """Return a digest of a status: of two with the same digest neither must be written over the other."""
-        return hashlib.sha256(json.dumps(self._said(status), sort_keys=True).encode()).hexdigest()
+        """Return a digest of a status. Equal digests mean `Urgency.NONE`."""
+        return hashlib.sha256(json.dumps(self._comparable(status), sort_keys=True).encode()).hexdigest()
 
     def changed_counts(self, previous: Status, wanted: Status) -> list[str]:
-        """Return the counts that differ."""
+        """Return the names of the changed counts."""
         return [name for name in self.counts if _count(previous, name) != _count(wanted, name)]
 
     def is_surge(self, previous: Status, wanted: Status, replicas: int) -> bool:
         """Tell whether the progress exceeds both its last value and the `replicas` that should exist."""
         return max(_count(previous, self.progress), replicas) < _count(wanted, self.progress)
 
-    def _said(self, status: Status, without: Sequence[str] = (), *, messages: bool = True) -> dict[str, Any]:
-        """Return our part of a status in a comparable form: sorted, and quotations without their numbers."""
+    def _comparable(self, status: Status, without: Sequence[str] = (), *, messages: bool = True) -> dict[str, Any]:
+        """Return our part of a status in a comparable form: sorted, without the numbers in quotations."""
 
-        def shown(items: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        def comparable(items: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
             return [{**item, "message": without_numbers(item.get("message", "")) if messages else ""} for item in items]
 
-        ours = [found for found in status.get("conditions", []) if found.get("type") in self.types]
+        ours = [each for each in status.get("conditions", []) if each.get("type") in self.types]
         return {
             **{key: value for key, value in status.items() if key not in without},
-            "conditions": sorted(shown(ours), key=lambda found: self.types.index(found["type"])),
-            "children": shown(status.get("children", [])),
+            "conditions": sorted(comparable(ours), key=lambda each: self.types.index(each["type"])),
+            "children": comparable(status.get("children", [])),
         }
 
 

@@ -1,7 +1,7 @@
-"""The ConfigMap with `config` and `files`: immutable, named after its content.
+"""The ConfigMap with `config` and `files`: immutable, with a hash of its data in its name.
 
-Pods of the old revision keep the ConfigMap that they started with, and a change of the content is a rollout. The cache
-holds hashes instead of the data.
+A change of the data causes a rollout, and pods of the old revision keep their ConfigMap. The cache holds hashes of the
+data.
 """
 
 import hashlib
@@ -21,11 +21,11 @@ from coxswain.webapp.spec import WebApp
 
 _MANY_KEYS = 1024
 _HASH = re.compile(r"-[0-9a-f]{10}$")
-"""The end of a ConfigMap's name, after the WebApp's."""
+"""Suffix of a ConfigMap's name, after the WebApp's name."""
 
 
 def config_map(webapp: WebApp) -> Manifest | None:
-    """Return the ConfigMap, or None where there is neither config nor a file."""
+    """Return the ConfigMap, or None without `config` and `files`."""
     content = data(webapp.spec)
     if not content:
         return None
@@ -39,12 +39,12 @@ def config_map(webapp: WebApp) -> Manifest | None:
 
 
 def config_map_name(webapp: WebApp) -> str:
-    """Return the name, which carries a hash of the content."""
+    """Return the name, with a hash of the data."""
     return f"{webapp.name}-{webapp.content_hash}"
 
 
 def hashed(config_map: Mapping[str, Any]) -> Manifest:
-    """Return a ConfigMap with hashes in the place of its values."""
+    """Return a ConfigMap with its values replaced by hashes."""
     fields = {
         field: {key: hashlib.sha256(value.encode()).hexdigest() for key, value in (config_map.get(field) or {}).items()}
         for field in ("data", "binaryData")
@@ -59,9 +59,9 @@ def _desired(webapp: WebApp, _: World) -> Desired | None:
 
 
 def _bounded(config_map: Mapping[str, Any], owned: Fields | None) -> Mapping[str, Any]:
-    """Return a ConfigMap with a bounded number of keys: of many those that we own.
+    """Return a ConfigMap with a limited number of keys, preferably those owned by the operator.
 
-    A WebApp has at most 320, while a hostile one of 1 MB has 100,000, whose hashes would take several MB.
+    A WebApp has at most 320 keys. A hostile ConfigMap of 1 MB may have 100,000, and their hashes take several MB.
     """
     cut = dict(config_map)
     for field in ("data", "binaryData"):
@@ -78,10 +78,10 @@ def _has_data(wanted: Manifest, live: Mapping[str, Any]) -> bool:
 
 
 def _obstacle(wanted: Manifest, live: Mapping[str, Any], adopting: bool) -> Obstacle | None:
-    """Return the data if someone else has made an immutable ConfigMap with another content under our name."""
+    """Return an obstacle if the live ConfigMap is immutable and has other data."""
     if not live.get("immutable") or _has_data(wanted, live):
         return None
-    # Pods read it when they start, and wait for it.
+    # Replacement is safe: pods read a ConfigMap at their start and wait for it.
     return Obstacle("data", Remedy.BY_HAND if adopting else Remedy.REPLACE)
 
 

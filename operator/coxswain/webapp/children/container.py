@@ -1,4 +1,4 @@
-"""The container of a pod, and the volume that its files come from."""
+"""The container of a pod, and the volume with its files."""
 
 from coxswain.kernel.objects.manifests import Manifest
 from coxswain.kernel.objects.quantity import canonical
@@ -12,7 +12,7 @@ FILES_VOLUME = "files"
 
 DEFAULT_TERMINATION_GRACE_SECONDS = 30  # Kubernetes' own
 PRE_STOP_SLEEP_SECONDS = 5
-"""How long a pod goes on serving after its end was decided: endpoints and proxies need a while to learn of it."""
+"""Seconds for which a terminating pod keeps serving, until endpoints and proxies have dropped it."""
 
 _SECURITY = {
     "allowPrivilegeEscalation": False,
@@ -21,8 +21,8 @@ _SECURITY = {
     "runAsNonRoot": True,
     "seccompProfile": {"type": "RuntimeDefault"},
 }
-"""All that Pod Security `restricted` asks of a container, also what the pod says: another manager who sets a field here
-would be stronger than the pod's (https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted)."""
+"""Container fields required by Pod Security `restricted`. Fields of the pod are repeated, because a container field of
+another manager would override them (https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted)."""
 
 
 def container(webapp: WebApp) -> Manifest:
@@ -53,8 +53,7 @@ def container(webapp: WebApp) -> Manifest:
             "lifecycle": {"preStop": {"sleep": {"seconds": pre_stop_seconds(webapp)}}}
             if pre_stop_seconds(webapp)
             else {},
-            # The last words of a program that writes them to its log, as nearly all do: the status quotes them
-            # (docs/decisions/0011).
+            # The status quotes the end of the log of a failed container (docs/decisions/0011).
             "terminationMessagePolicy": "FallbackToLogsOnError",
             "securityContext": _SECURITY,
         }
@@ -62,16 +61,16 @@ def container(webapp: WebApp) -> Manifest:
 
 
 def files_volume(webapp: WebApp) -> Manifest | None:
-    """Return the volume with the files of the WebApp, if it has any."""
+    """Return the volume with the WebApp's files, or None without files."""
     if not webapp.spec.get("files"):
         return None
     return {"name": FILES_VOLUME, "configMap": {"name": config_map_name(webapp)}}
 
 
 def pre_stop_seconds(webapp: WebApp) -> int:
-    """Return the seconds of the preStop sleep: at most half of the grace period, so that time is left to stop.
+    """Return the seconds of the preStop sleep: at most half of the grace period, to leave time to stop.
 
-    Without a port nothing sends traffic, so nothing is waited for.
+    It is 0 without a port, because the pod gets no traffic.
     """
     if not webapp.spec.get("ports"):
         return 0
@@ -84,8 +83,8 @@ def _port(name: str, number: int, protocol: str | None) -> Manifest:
 
 
 def _environment(webapp: WebApp) -> list[Manifest]:
-    """`config` comes first, in the order of its names, so that `env` can refer to it as $(NAME)."""
-    # Key by key rather than by envFrom, which would make variables of the files too.
+    """Return the environment. `config` comes first, sorted by name, so `env` can refer to it as $(NAME)."""
+    # One entry for each key: envFrom would create variables for the files too.
     config = [
         {"name": name, "valueFrom": {"configMapKeyRef": {"name": config_map_name(webapp), "key": name}}}
         for name in sorted(webapp.spec.get("config", {}))
@@ -95,7 +94,7 @@ def _environment(webapp: WebApp) -> list[Manifest]:
 
 def _variable(variable: EnvironmentVariable) -> Manifest:
     source = dict(variable.get("valueFrom", {}))
-    # These two are atomic for the API server, which fills in their defaults.
+    # The API server treats these two as atomic and sets defaults in them.
     if "fieldRef" in source:
         source["fieldRef"] = {"apiVersion": "v1", **variable["valueFrom"]["fieldRef"]}
     if "resourceFieldRef" in source:

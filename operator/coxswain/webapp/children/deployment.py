@@ -24,7 +24,7 @@ DEFAULT_MAX_UNAVAILABLE = 0
 
 
 def deployment(webapp: WebApp, scaling: Scaling | None = None) -> Manifest:
-    """Return the Deployment, with the replicas that `scaling` says: by default those of the spec."""
+    """Return the Deployment. `scaling` sets its replicas, by default those of the spec."""
     scaling = scaling or Scaling(webapp.replicas)
     note = {} if scaling.note is None else {REPLICAS_ANNOTATION: scaling.note}
     rollout = webapp.spec.get("rollout", {})
@@ -64,7 +64,7 @@ def _pod(webapp: WebApp) -> Manifest:
     spec = webapp.spec
     account = spec.get("serviceAccount", {})
     volume = files_volume(webapp)
-    # What Pod Security `restricted` asks of a pod; the container's part is in container.py.
+    # Pod fields required by Pod Security `restricted`. container.py has the container fields.
     # https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted
     security = {"runAsNonRoot": True, "runAsUser": spec.get("runAsUser"), "seccompProfile": {"type": "RuntimeDefault"}}
     pod = without_empty(
@@ -89,7 +89,7 @@ def _pod(webapp: WebApp) -> Manifest:
 
 
 def _spread(webapp: WebApp) -> list[Manifest]:
-    """Spread over nodes unless the spec says otherwise; each revision by itself, or a rollout would skew its end."""
+    """Return the spread constraints. The default spreads each revision over nodes, so old pods do not skew new ones."""
     default = {
         "maxSkew": 1,
         "topologyKey": "kubernetes.io/hostname",
@@ -111,7 +111,7 @@ def _obstacle(wanted: Manifest, live: Mapping[str, Any], adopting: bool) -> Obst
     if wanted["spec"]["selector"] != spec.get("selector"):
         field = "spec.selector"
     elif adopting and not _names(wanted["spec"]["template"]) & _names(template):
-        # Containers merge by name: the pods would have both.
+        # Containers merge by name, so the pods would run both containers.
         field = "spec.template.spec.containers"
     else:
         return None
@@ -125,7 +125,7 @@ def _selects(wanted: Manifest, labels: Mapping[str, str]) -> bool:
 
 
 def _all_of_one_template(live: Mapping[str, Any]) -> bool:
-    """Tell whether all pods have the labels of the present template, by which a new Deployment finds them."""
+    """Tell whether all pods have the labels of the current template, so a new Deployment adopts all of them."""
     status = live.get("status", {})
     observed = status.get("observedGeneration", 0) >= live["metadata"].get("generation", 0)
     return bool(observed and status.get("updatedReplicas", 0) == status.get("replicas", 0))
@@ -136,15 +136,15 @@ def _names(template: Mapping[str, Any]) -> set[str]:
 
 
 def _explain(_: WebApp, live: Projection, health: Health, world: World, now: datetime) -> Explanation:
-    """Find the cause in the pods of the newest revision."""
+    """Add the diagnosis of the pods to the health of the Deployment."""
     replica_sets = [
-        found.content
-        for found in world.related(REPLICA_SET)
-        if found.controller is not None and found.controller.uid == live.uid
+        replica_set.content
+        for replica_set in world.related(REPLICA_SET)
+        if replica_set.controller is not None and replica_set.controller.uid == live.uid
     ]
-    pods = [found.content for found in world.related(POD) if not found.terminating]
-    found = diagnosis(live.content, replica_sets, pods, now)
-    return Explanation(explained(health, live.content, found), found.again)
+    pods = [pod.content for pod in world.related(POD) if not pod.terminating]
+    result = diagnosis(live.content, replica_sets, pods, now)
+    return Explanation(explained(health, live.content, result), result.again)
 
 
 def _advice(webapp: WebApp, fields: Sequence[str]) -> str:

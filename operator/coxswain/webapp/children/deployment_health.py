@@ -17,7 +17,7 @@ def deployment_health(live: Mapping[str, Any]) -> Health:
     """Return the health of a Deployment, as `kubectl rollout status` and kstatus judge it."""
     status = live.get("status", {})
     wanted = live.get("spec", {}).get("replicas", 1)
-    # In a rollout there are old and new ones side by side: not "3 of 2".
+    # Pods of both revisions may be ready during a rollout: avoid "3 of 2".
     message = f"{ROLLING_OUT}{min(status.get('readyReplicas', 0), wanted)} of {wanted} pods ready"
     if status.get("observedGeneration", 0) < live["metadata"].get("generation", 0):
         return Health(Level.PROGRESSING, "RollingOut", message, unobserved=True, uncounted=True)
@@ -26,8 +26,8 @@ def deployment_health(live: Mapping[str, Any]) -> Health:
         message = str(progress.get("message", ""))
         return Health(Level.DEGRADED, "ProgressDeadlineExceeded", message, stalled=True, for_pods=True)
     if failure.get("status") == "True":
-        why = str(failure.get("reason", "ReplicaFailure"))
-        return Health(Level.DEGRADED, why, _of_no_pod(str(failure.get("message", ""))), for_pods=True)
+        reason = str(failure.get("reason", "ReplicaFailure"))
+        return Health(Level.DEGRADED, reason, _failed_create(str(failure.get("message", ""))), for_pods=True)
     if is_complete(live):
         return HEALTHY
     uncounted = status.get("updatedReplicas", 0) == 0 < wanted
@@ -35,13 +35,17 @@ def deployment_health(live: Mapping[str, Any]) -> Health:
 
 
 def is_complete(deployment: Mapping[str, Any]) -> bool:
-    """Tell whether all pods of a Deployment are of its newest revision and available, as far as they are counted."""
+    """Tell whether all counted pods of a Deployment are available and of its newest revision."""
     status = deployment.get("status", {})
     wanted = deployment.get("spec", {}).get("replicas", 1)
     counts = [status.get(name, 0) for name in ("updatedReplicas", "replicas", "availableReplicas")]
     return all(count == wanted for count in counts)
 
 
-def _of_no_pod(message: str) -> str:
-    """Return why a pod can't be made without its name, which is another one at each try."""
-    return re.sub(r'^pods "[^"]*" is forbidden: ', "a pod is forbidden: ", message)
+def _failed_create(message: str) -> str:
+    """Return the message of a failed pod creation without the pod's name, because each attempt has another name."""
+    forbidden = re.fullmatch(r'pods "[^"]*" is forbidden: (.*?)\.?', message, re.DOTALL)
+    if forbidden is None:
+        return message
+    advice = "Check the quotas and the Pod Security level of the namespace"
+    return f"pods cannot be created: {forbidden[1]}. Kubernetes retries with backoff. {advice}"

@@ -16,13 +16,13 @@ from coxswain.webapp.kinds import DEPLOYMENT, SERVICE
 from coxswain.webapp.spec import IntOrString, Port, ServicePort, WebApp
 
 HEADLESS = "None"
-"""The clusterIP of a Service without one."""
+"""clusterIP of a headless Service."""
 
 _PORTS = ("f:spec", "f:ports")
 
 
 def service(webapp: WebApp) -> Manifest | None:
-    """Return the Service, or None where no port is named."""
+    """Return the Service, or None without ports."""
     ports = service_ports(webapp)
     if not ports:
         return None
@@ -42,7 +42,7 @@ def service(webapp: WebApp) -> Manifest | None:
 
 
 def service_ports(webapp: WebApp) -> list[Manifest]:
-    """Return the Service's ports: those of the spec, by default one for each port of the container."""
+    """Return the Service's ports, by default one for each port of the container."""
     container_ports = webapp.spec.get("ports", [])
     wanted = webapp.spec.get("service", {}).get("ports", [])
     if not container_ports:
@@ -51,9 +51,9 @@ def service_ports(webapp: WebApp) -> list[Manifest]:
 
 
 def url(webapp: WebApp) -> str | None:
-    """Return where the first TCP port of the Service answers inside the cluster.
+    """Return the URL of the Service's first TCP port inside the cluster.
 
-    A headless Service's name is that of the pods, so there it is the port that they listen on.
+    The name of a headless Service resolves to the pods, so the URL then has the port of the container.
     """
     port = next((port for port in service_ports(webapp) if port["protocol"] == "TCP"), None)
     if port is None:
@@ -66,14 +66,14 @@ def url(webapp: WebApp) -> str | None:
 
 
 def _target(webapp: WebApp, port: Manifest) -> int:
-    """Return the number of the port that a Service's port leads to."""
+    """Return the container port number of a Service port."""
     target: IntOrString = port["targetPort"]
     named = {known["name"]: known["containerPort"] for known in webapp.spec.get("ports", [])}
     return named[target] if isinstance(target, str) else target
 
 
 def _given(port: ServicePort) -> Manifest:
-    # Said even where the server would default it: left out, the server would keep the old one.
+    # Always set targetPort: if an apply omits it, the API server keeps the old value instead of the default.
     target = {"targetPort": port.get("targetPort", port["port"])}
     return without_empty({"protocol": "TCP", **port, **target})
 
@@ -100,31 +100,31 @@ def _is_headless(service: Mapping[str, Any]) -> bool:
 
 
 def _obstacle(wanted: Manifest, live: Mapping[str, Any], _: bool) -> Obstacle | None:
-    """Return the clusterIP: left out, the server keeps `None` silently; the other way round it refuses."""
+    """Return clusterIP as an obstacle: the API server silently keeps `None`, and rejects a change to `None`."""
     if _is_headless(wanted) == _is_headless(live):
         return None
     return Obstacle("spec.clusterIP", Remedy.BY_HAND, alone=True)
 
 
 def _in_place(wanted: Manifest, live: Mapping[str, Any]) -> Manifest:
-    """Return a Service without its clusterIP if that cannot be changed: it goes on serving as it is."""
+    """Return a Service without clusterIP if that cannot be changed, so the other fields are still applied."""
     if _is_headless(wanted) == _is_headless(live):
         return wanted
     return {**wanted, "spec": {key: value for key, value in wanted["spec"].items() if key != "clusterIP"}}
 
 
 def _adoptable_when(webapp: WebApp, live: Projection, world: World) -> str | None:
-    """Return what the Service must wait for before it is adopted: the pods that it will route to."""
+    """Return the condition for the adoption of the Service, as a clause: its new pods must be available."""
     deployment = world.live(DEPLOYMENT, webapp.name)
     if deployment is None or not deployment.is_child_of(webapp):
-        return f"Deployment {webapp.name} is the WebApp's"
+        return f"Deployment {webapp.name} belongs to the WebApp"
     content = deployment.content
     if condition(content, "Available").get("status") != "True":
         return f"Deployment {webapp.name} is available"
     selector = live.content.get("spec", {}).get("selector", {})
     labels = content.get("spec", {}).get("template", {}).get("metadata", {}).get("labels", {})
     if selector and selector.items() <= labels.items() and deployment_health(content).level is not Level.HEALTHY:
-        # It routes to the new pods either way, while the old ones may lack the ports that it will name.
+        # The selector already matches the new pods, but old pods may lack the new ports: wait for the rollout.
         return f"Deployment {webapp.name} is rolled out"
     return None
 
@@ -134,20 +134,20 @@ def _former(wanted: Manifest, live: Mapping[str, Any], entries: Sequence[Fields]
 
 
 def _undesired_ports(wanted: Mapping[str, Any], live: Mapping[str, Any], known: Sequence[str]) -> tuple[Path, ...]:
-    """Return the ports of a live Service that nobody desires any more once it is adopted.
+    """Return the undesired ports of a live Service, to remove them at its adoption.
 
-    They would lead to the new pods, which need not listen there. One without a name can't even stay beside another: the
-    API server asks for names (422 'spec.ports[0].name: Required value').
+    They would lead to the new pods, which may not listen on them. The API server rejects a port without a name next to
+    another port (422 'spec.ports[0].name: Required value').
 
     Args:
         wanted: the desired Service.
         live: the live one.
-        known: the elements of its ports as managedFields spell them.
+        known: the managedFields elements of its ports.
     """
     spelled = known or ['k:{"port":0,"protocol":""}']
     ours = [element_of(port, spelled) for port in wanted.get("spec", {}).get("ports", [])]
-    found = [element_of(port, spelled) for port in live.get("spec", {}).get("ports", [])]
-    return tuple((*_PORTS, element) for element in found if element not in ours)
+    present = [element_of(port, spelled) for port in live.get("spec", {}).get("ports", [])]
+    return tuple((*_PORTS, element) for element in present if element not in ours)
 
 
 TYPE = ChildType(

@@ -8,7 +8,7 @@ from coxswain.webapp.spec import WebApp
 
 
 def service_account(webapp: WebApp) -> Manifest | None:
-    """Return the ServiceAccount, or None where the WebApp uses one that exists."""
+    """Return the ServiceAccount, or None if the WebApp uses an existing one."""
     account = webapp.spec.get("serviceAccount", {})
     if not account.get("create", True):
         return None
@@ -21,9 +21,9 @@ def service_account(webapp: WebApp) -> Manifest | None:
 
 
 def service_account_name(webapp: WebApp) -> str:
-    """Return the ServiceAccount that the pods run as.
+    """Return the name of the pods' ServiceAccount.
 
-    Always said in the Deployment: left out of an apply, the server would keep the old one.
+    The Deployment always sets it: if an apply omits it, the API server keeps the old value.
     """
     account = webapp.spec.get("serviceAccount", {})
     return webapp.name if account.get("create", True) else account.get("name", "default")

@@ -29,20 +29,20 @@ func status(webapp *WebApp, deployment *appsv1.Deployment) WebAppStatus {
 		})
 	}
 	if complete(deployment) {
-		condition("Ready", true, "Ready", "everything runs as the spec says")
-		condition("Progressing", false, "Complete", "nothing is left to do")
+		condition("Ready", true, "Ready", "all children match the spec and are healthy")
+		condition("Progressing", false, "Complete", "the spec is applied and rolled out")
 	} else {
 		condition("Ready", false, "RollingOut", "pods are missing")
 		condition("Progressing", true, "RollingOut", "pods are missing")
 	}
 	if available(deployment) {
-		condition("Available", true, "MinimumReplicasAvailable", "enough pods serve")
+		condition("Available", true, "MinimumReplicasAvailable", "the Deployment has minimum availability")
 	} else {
-		condition("Available", false, "MinimumReplicasUnavailable", "too few pods serve")
+		condition("Available", false, "MinimumReplicasUnavailable", "too few pods are available. The condition Ready has the cause")
 	}
-	condition("Stalled", false, "NotStalled", "nothing is in the way")
-	condition("Conflicted", false, "NoConflict", "no other manager holds a field of the spec")
-	condition("Contested", false, "NotContested", "no field is taken again and again")
+	condition("Stalled", false, "NotStalled", "no child is blocked")
+	condition("Conflicted", false, "NoConflict", "no other field manager owns a field of the spec")
+	condition("Contested", false, "NotContested", "no other writer keeps overwriting a field")
 	return said
 }
 
