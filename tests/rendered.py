@@ -21,6 +21,8 @@ from coxswain.webapp.spec import WebApp
 from coxswain.webapp.workload import WORKLOAD
 
 FIELD_MANAGER = WORKLOAD.projector.manager
+KINDS = WORKLOAD.projector.kinds
+CHILDREN = KINDS.children
 
 
 class Empty:

@@ -6,14 +6,14 @@ from typing import Any
 
 from coxswain.kernel.conflicts.policy import Policies, policies
 from coxswain.kernel.objects.event_record import EventRecord
-from coxswain.kernel.objects.kinds import Kind, Kinds
+from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.manifests import Manifest
-from coxswain.kernel.objects.projection import Projection, Projector, Rules, whole, with_status
+from coxswain.kernel.objects.projection import Projection, Rules, whole
 from coxswain.kernel.objects.status_fields import Status
 from coxswain.kernel.status.conditions import TYPES, conditions, standard_fields, standard_findings
 from coxswain.kernel.status.health import HEALTHY, Health
 from coxswain.kernel.status.urgency import Pace, StatusRules
-from coxswain.kernel.workload import ChildType, Desired, Observations, Removal, World
+from coxswain.kernel.workload import ChildType, Desired, Observations, Removal, World, projector
 
 GROUP = "example.coxswain.dev"
 LABEL = f"{GROUP}/task"
@@ -83,6 +83,10 @@ def cron_job(task: Task, _: World) -> Desired:
     return Desired(manifest)
 
 
+CRON_JOB_RULES = Rules(whole(CRON_JOB, "lastScheduleTime"), namesake=str)
+"""The cache keeps the last run besides the spec."""
+
+
 def cron_job_health(live: Mapping[str, Any]) -> Health:
     """Return the health of a CronJob: it is healthy once it exists, and reports its last run."""
     last = live.get("status", {}).get("lastScheduleTime")
@@ -99,25 +103,19 @@ def _metadata(task: Task) -> Manifest:
     }
 
 
+CHILDREN = (
+    ChildType(CONFIG_MAP, config_map, removal=Removal.AT_ONCE),
+    ChildType(CRON_JOB, cron_job, rules=CRON_JOB_RULES, health=cron_job_health, needs=(CONFIG_MAP,)),
+)
+
+
 class ScheduledTasks:
     """The workload: ScheduledTasks with their children."""
 
     name = f"{GROUP}/operator"
-    projector = Projector(
-        Kinds(TASK, (CONFIG_MAP, CRON_JOB)),
-        {
-            TASK: Rules(with_status(TASK)),
-            CONFIG_MAP: Rules(whole(CONFIG_MAP), namesake=str),
-            CRON_JOB: Rules(whole(CRON_JOB, "lastScheduleTime"), namesake=str),
-        },
-        label=LABEL,
-        manager="scheduled-tasks",
-    )
     labels = (LABEL,)
-    children = (
-        ChildType(CONFIG_MAP, config_map, removal=Removal.AT_ONCE),
-        ChildType(CRON_JOB, cron_job, health=cron_job_health, needs=(CONFIG_MAP,)),
-    )
+    children = CHILDREN
+    projector = projector(TASK, CHILDREN, label=LABEL, manager="scheduled-tasks")
     status_rules = StatusRules(TYPES)
 
     def parse(self, observed: Projection) -> Task:

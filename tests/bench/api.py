@@ -12,7 +12,7 @@ from typing import Any, Self
 import aiohttp
 import yaml
 
-from coxswain.webapp.kinds import KINDS
+from rendered import KINDS
 
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from coxswain.webapp.kinds import KINDS
 from faults.history import Mark
 from faults.lives import CHANGE, CHANGED, CREATE, SPEC, life, webapp
 from faults.plan import Behind, Doubled, Hide, Match, Rule
@@ -29,6 +28,7 @@ from faults.script import (
     patch,
 )
 from faults.watching import KOPF, Opening, expired, history_of, lasted_its_time, on_watch, openings, told
+from rendered import KINDS
 
 SOON = 25.0
 """Seconds to settle. No sweep comes in these runs but for those marked with `resync`."""

@@ -20,8 +20,9 @@ from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.watching.event_bridge import Activity
 from coxswain.kernel.watching.kopf_watches import watch
 from coxswain.settings import WatchSettings
-from coxswain.webapp.kinds import KINDS, WEBAPP
+from coxswain.webapp.kinds import WEBAPP
 from integration.scene import OPERATOR, SPEC, eventually, manifest
+from rendered import KINDS
 
 pytestmark = pytest.mark.semantics
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.watching.event_bridge import Activity, EventSink
-from coxswain.webapp.kinds import KINDS
+from rendered import KINDS
 from simulation.chance import Chance
 from simulation.cluster import Cluster, Object, path
 from simulation.model import Expired

@@ -13,9 +13,9 @@ from coxswain.kernel.reconciling.memory import Memory
 from coxswain.kernel.reconciling.reconciler import Outcome, Reconciler
 from coxswain.kernel.status.status_writer import StatusWriter
 from coxswain.settings import Settings, StatusSettings
-from coxswain.webapp.kinds import CHILDREN, DEPLOYMENT, WEBAPP
+from coxswain.webapp.kinds import DEPLOYMENT, WEBAPP
 from coxswain.webapp.workload import WORKLOAD
-from rendered import observe
+from rendered import CHILDREN, observe
 from unit.objects import raw_webapp
 from unit.server import RecordingWriter
 

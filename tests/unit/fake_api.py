@@ -11,7 +11,7 @@ from aiohttp import web
 
 from coxswain.kernel.api.connection import Connection, plain
 from coxswain.kernel.objects.kinds import Kind
-from coxswain.webapp.kinds import KINDS
+from rendered import KINDS
 from unit.objects import raw_webapp
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]

@@ -13,9 +13,9 @@ from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.reconciling.reconciler import Outcome
 from coxswain.kernel.watching.event_bridge import EventSink
 from coxswain.settings import Settings
-from coxswain.webapp.kinds import KINDS
 from coxswain.webapp.spec import WebApp
 from coxswain.webapp.workload import WORKLOAD
+from rendered import KINDS
 
 WEB, POISON = Key("shop", "web"), Key("shop", "poison")
 

@@ -23,10 +23,10 @@ from coxswain.kernel.reconciling.memory import Memories
 from coxswain.kernel.reconciling.result import Result
 from coxswain.kernel.reconciling.world import CacheView
 from coxswain.settings import Settings
-from coxswain.webapp.kinds import CHILDREN, WEBAPP
+from coxswain.webapp.kinds import WEBAPP
 from coxswain.webapp.spec import WebApp
 from coxswain.webapp.workload import WORKLOAD
-from rendered import observe
+from rendered import CHILDREN, observe
 from simulation.model import APPLY, MERGE_PATCH, ApiServer, Response
 
 KEY = Key("shop", "web")

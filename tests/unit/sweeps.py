@@ -9,8 +9,9 @@ from coxswain.kernel.api.errors import Refused, Unreachable
 from coxswain.kernel.cache.resync import Resync
 from coxswain.kernel.cache.store import HistoryReset, Key, Store
 from coxswain.kernel.objects.kinds import Kind
-from coxswain.webapp.kinds import KINDS, SERVICE, WEBAPP
+from coxswain.webapp.kinds import SERVICE, WEBAPP
 from coxswain.webapp.workload import WORKLOAD
+from rendered import KINDS
 from simulation.chance import Chance
 from simulation.virtual import VirtualLoop, run
 from unit.objects import raw_webapp

@@ -14,7 +14,8 @@ from coxswain.kernel.api.connection import connection
 from coxswain.kernel.api.errors import Ending, ErrorClass, Refused
 from coxswain.kernel.api.throttle import Throttle
 from coxswain.kernel.api.transport import HttpTransport
-from coxswain.webapp.kinds import KINDS, SERVICE, WEBAPP
+from coxswain.webapp.kinds import SERVICE, WEBAPP
+from rendered import KINDS
 from simulation.chance import Chance
 from simulation.virtual import VirtualLoop, run
 from unit.fake_api import FakeApi, serving, until, written_kubeconfig

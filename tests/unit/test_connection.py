@@ -22,7 +22,7 @@ from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.watching.event_bridge import Activity
 from coxswain.kernel.watching.session import session
 from coxswain.settings import WatchSettings
-from coxswain.webapp.kinds import KINDS
+from rendered import KINDS
 from unit.tls_server import NAME, TlsServer, kubeconfig, tls_serving
 
 Ask = Callable[[str], Awaitable[int]]

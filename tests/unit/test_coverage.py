@@ -5,7 +5,8 @@ import pytest
 from coxswain.kernel.api.errors import Refused, Unreachable
 from coxswain.kernel.cache.coverage import LASTING_SECONDS, Coverage
 from coxswain.kernel.objects.kinds import Kind
-from coxswain.webapp.kinds import CHILDREN, DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER, KINDS, POD, SERVICE, WEBAPP
+from coxswain.webapp.kinds import DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER, POD, SERVICE, WEBAPP
+from rendered import CHILDREN, KINDS
 from unit.bench import Bench as Reconciling
 
 FORBIDDEN = Refused(403, {"reason": "Forbidden", "message": "no right"})

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from coxswain.kernel.reconciling.actions import Ends, Nothing, Wait
 from coxswain.kernel.reconciling.adoption import is_watched
-from coxswain.webapp.kinds import CHILDREN, CONFIG_MAP, DEPLOYMENT, SERVICE, SERVICE_ACCOUNT, WEBAPP
+from coxswain.webapp.kinds import CONFIG_MAP, DEPLOYMENT, SERVICE, SERVICE_ACCOUNT, WEBAPP
+from rendered import CHILDREN
 from unit.model_bench import ModelBench
 
 WRITES: dict[str, Any] = {

@@ -10,8 +10,8 @@ from coxswain.kernel.cache.store import Key
 from coxswain.kernel.conflicts.managed_fields import BEFORE_FIRST_APPLY
 from coxswain.kernel.objects.field_paths import ManagedFieldsEntry
 from coxswain.kernel.objects.projection import Projection
-from coxswain.webapp.kinds import CHILDREN, CONFIG_MAP, DEPLOYMENT, SERVICE, WEBAPP
-from rendered import observe
+from coxswain.webapp.kinds import CONFIG_MAP, DEPLOYMENT, SERVICE, WEBAPP
+from rendered import CHILDREN, observe
 from unit.bench import SPEC, WEB, Bench
 from unit.objects import observed_child, raw_webapp
 from unit.server import refusal

@@ -14,9 +14,10 @@ from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.reconciling.reconciler import Outcome
 from coxswain.kernel.watching.event_bridge import EventSink
 from coxswain.settings import QueueSettings, Settings
-from coxswain.webapp.kinds import KINDS, SERVICE, WEBAPP
+from coxswain.webapp.kinds import SERVICE, WEBAPP
 from coxswain.webapp.spec import WebApp
 from coxswain.webapp.workload import WORKLOAD
+from rendered import KINDS
 from unit.loops import POISON, WEB, Empty, Scripted, during, raising
 from unit.objects import observed_child, observed_webapp
 

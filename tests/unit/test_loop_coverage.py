@@ -15,9 +15,10 @@ from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.reconciling.reconciler import Outcome
 from coxswain.kernel.watching.event_bridge import Activity, EventSink
 from coxswain.settings import QueueSettings, Settings
-from coxswain.webapp.kinds import HORIZONTAL_POD_AUTOSCALER, KINDS, SERVICE, WEBAPP
+from coxswain.webapp.kinds import HORIZONTAL_POD_AUTOSCALER, SERVICE, WEBAPP
 from coxswain.webapp.spec import WebApp
 from coxswain.webapp.workload import WORKLOAD
+from rendered import KINDS
 from unit.loops import WEB, Empty, Scripted, during, raising
 from unit.objects import observed_webapp, raw_webapp
 

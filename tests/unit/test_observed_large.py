@@ -7,8 +7,8 @@ import pytest
 
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.webapp.identity import ADOPT_ANNOTATION, WEBAPP_LABEL
-from coxswain.webapp.kinds import CHILDREN, CONFIG_MAP, SERVICE
-from rendered import observe
+from coxswain.webapp.kinds import CONFIG_MAP, SERVICE
+from rendered import CHILDREN, observe
 from unit.objects import webapp
 
 LARGE = "x" * 1_000_000

@@ -14,9 +14,9 @@ from coxswain.kernel.objects.field_paths import Path, minus_place, plus
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Projection
 from coxswain.webapp.cause import moment
-from coxswain.webapp.kinds import CHILDREN, DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER, POD, REPLICA_SET, SERVICE
+from coxswain.webapp.kinds import DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER, POD, REPLICA_SET, SERVICE
 from coxswain.webapp.pods import diagnosis
-from rendered import desired, kind_of, observe
+from rendered import CHILDREN, desired, kind_of, observe
 from unit.bench import COMPLETE, SPEC, WEB, Bench
 from unit.objects import stored, webapp
 from unit.pod_states import CRASH_LOOP, NOW, PULL_LOOP, STARTS, ago, pod, replica_set, unscheduled

@@ -10,8 +10,8 @@ from coxswain.kernel.cache.store import HistoryReset
 from coxswain.kernel.objects.field_paths import ManagedFieldsEntry
 from coxswain.kernel.objects.projection import Controller, Projection
 from coxswain.kernel.reconciling.reconciler import Outcome
-from coxswain.webapp.kinds import CHILDREN, CONFIG_MAP, DEPLOYMENT, SERVICE, WEBAPP
-from rendered import desired, kind_of, observe, webapp_of
+from coxswain.webapp.kinds import CONFIG_MAP, DEPLOYMENT, SERVICE, WEBAPP
+from rendered import CHILDREN, desired, kind_of, observe, webapp_of
 from unit.bench import WEB, Bench
 from unit.objects import observed_child, raw_webapp, stored
 from unit.server import refusal

@@ -7,7 +7,8 @@ import pytest
 
 from coxswain.kernel.api.errors import Refused
 from coxswain.kernel.cache import resync as module
-from coxswain.webapp.kinds import KINDS, WEBAPP
+from coxswain.webapp.kinds import WEBAPP
+from rendered import KINDS
 from unit.sweeps import WEB, Bench, during
 
 

@@ -15,7 +15,8 @@ from coxswain.kernel.watching.event_bridge import EventSink
 from coxswain.kernel.watching.kopf_thread import KopfThread
 from coxswain.kernel.watching.supervisor import Supervisor
 from coxswain.settings import WatchSettings
-from coxswain.webapp.kinds import KINDS, WEBAPP
+from coxswain.webapp.kinds import WEBAPP
+from rendered import KINDS
 
 
 class Discovery(Client):

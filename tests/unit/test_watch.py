@@ -22,9 +22,10 @@ from coxswain.kernel.watching.kopf_thread import KopfThread
 from coxswain.kernel.watching.session import session
 from coxswain.kernel.watching.supervisor import Supervisor
 from coxswain.settings import Settings, WatchSettings
-from coxswain.webapp.kinds import KINDS, POD, SERVICE, WEBAPP
+from coxswain.webapp.kinds import POD, SERVICE, WEBAPP
 from coxswain.webapp.spec import WebApp
 from coxswain.webapp.workload import WORKLOAD
+from rendered import KINDS
 from unit.fake_api import FakeApi, serving, until, written_kubeconfig
 
 pytestmark = pytest.mark.filterwarnings("default::DeprecationWarning", "default::ResourceWarning")

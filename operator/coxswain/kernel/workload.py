@@ -15,9 +15,9 @@ from coxswain.kernel.conflicts.immutable import Obstacle
 from coxswain.kernel.conflicts.policy import Policies
 from coxswain.kernel.objects.event_record import EventRecord
 from coxswain.kernel.objects.field_paths import Fields, Path
-from coxswain.kernel.objects.kinds import Kind
+from coxswain.kernel.objects.kinds import Kind, Kinds
 from coxswain.kernel.objects.manifests import Manifest
-from coxswain.kernel.objects.projection import Named, Projection, Projector
+from coxswain.kernel.objects.projection import Named, Projection, Projector, Rules, whole, with_status
 from coxswain.kernel.objects.status_fields import Status
 from coxswain.kernel.status.conflict_report import Conflict, Repair
 from coxswain.kernel.status.health import HEALTHY, Child, Health
@@ -106,6 +106,8 @@ class ChildType(Generic[P]):
     kind: Kind
     desired: Callable[[P, World], Desired | None]
     """The desired state of the child, given the live object that has its name; None if there should be none."""
+    rules: Rules | None = None
+    """The parts of its objects that the cache keeps; by default all but the status. The name is that of the parent."""
     health: Callable[[Mapping[str, Any]], Health] = lambda _: HEALTHY
     """The health of a live child without differences."""
     explain: Callable[[P, Projection, Health, World, datetime], Explanation] | None = None
@@ -134,6 +136,41 @@ class ChildType(Generic[P]):
     """The end of an Event about corrected drift in some fields: how a user reaches the change."""
     former: Callable[[Manifest, Mapping[str, Any], Sequence[Fields]], Sequence[Path]] = lambda *_: ()
     """Items that an adopted object must lose; takes the manifest, the live content and the entries of managedFields."""
+
+
+@dataclass(frozen=True)
+class RelatedType:
+    """One kind of objects that are only read."""
+
+    kind: Kind
+    rules: Rules
+    """The parts that the cache keeps."""
+    decisive: bool = False
+    """Whether desired states depend on it."""
+
+
+def projector(
+    parent: Kind, children: Sequence[ChildType[P]], related: Sequence[RelatedType] = (), *, label: str, manager: str
+) -> Projector:
+    """Return the projector of a workload.
+
+    Args:
+        parent: the custom resource.
+        children: the kinds of children.
+        related: the kinds that are only read.
+        label: the label with the name of the parent.
+        manager: the field manager.
+    """
+    rules = {parent: Rules(with_status(parent))}
+    rules |= {child.kind: child.rules or Rules(whole(child.kind), namesake=str) for child in children}
+    rules |= {each.kind: each.rules for each in related}
+    kinds = Kinds(
+        parent,
+        tuple(child.kind for child in children),
+        related=tuple(each.kind for each in related),
+        decisive=tuple(each.kind for each in related if each.decisive),
+    )
+    return Projector(kinds, rules, label=label, manager=manager)
 
 
 @dataclass(frozen=True)

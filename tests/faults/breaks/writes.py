@@ -8,9 +8,9 @@ from coxswain.kernel.cache.store import Key
 from coxswain.kernel.manager import Manager
 from coxswain.kernel.reconciling.memory import RemovalMemory
 from coxswain.kernel.reconciling.reconciler import Outcome, Reconciler
-from coxswain.webapp.kinds import CHILDREN
 from coxswain.webapp.spec import WebApp
 from faults.breaks import broken, put
+from rendered import CHILDREN
 
 
 @broken("what a LIST finds is never queued: only events are acted on")

@@ -88,9 +88,9 @@ def _obstacle(wanted: Manifest, live: Mapping[str, Any], adopting: bool) -> Obst
 TYPE = ChildType(
     CONFIG_MAP,
     _desired,
+    rules=Rules(lambda raw: hashed(whole(CONFIG_MAP)(raw)), trim=_bounded, namesake=lambda name: _HASH.sub("", name)),
     comparable=hashed,
     obstacle=_obstacle,
     is_usable=_has_data,
     removal=Removal.WHEN_UNUSED,
 )
-RULES = Rules(lambda raw: hashed(whole(CONFIG_MAP)(raw)), trim=_bounded, namesake=lambda name: _HASH.sub("", name))

@@ -6,7 +6,7 @@ from typing import Any
 
 from coxswain.kernel.conflicts.immutable import Obstacle, Remedy
 from coxswain.kernel.objects.manifests import Manifest
-from coxswain.kernel.objects.projection import Projection
+from coxswain.kernel.objects.projection import Projection, Rules, whole
 from coxswain.kernel.status.health import Health
 from coxswain.kernel.workload import ChildType, Desired, Explanation, World
 from coxswain.webapp.canonical import without_empty
@@ -18,6 +18,8 @@ from coxswain.webapp.kinds import CONFIG_MAP, DEPLOYMENT, POD, REPLICA_SET, SERV
 from coxswain.webapp.pods import diagnosis, explained
 from coxswain.webapp.replicas import REPLICAS, Scaling, scaling_of, way_to_scale
 from coxswain.webapp.spec import WebApp
+
+_STATUS = ("observedGeneration", "replicas", "updatedReplicas", "readyReplicas", "availableReplicas")
 
 DEFAULT_MAX_SURGE = "25%"
 DEFAULT_MAX_UNAVAILABLE = 0
@@ -151,9 +153,15 @@ def _advice(webapp: WebApp, fields: Sequence[str]) -> str:
     return way_to_scale(webapp) if "spec.replicas" in fields else ""
 
 
+def _projected(raw: Mapping[str, Any]) -> Manifest:
+    content = whole(DEPLOYMENT, *_STATUS)(raw)
+    return {**content, "status": {**content["status"], "conditions": raw.get("status", {}).get("conditions", [])}}
+
+
 TYPE = ChildType(
     DEPLOYMENT,
     _desired,
+    rules=Rules(_projected, namesake=str),
     health=deployment_health,
     explain=_explain,
     obstacle=_obstacle,
