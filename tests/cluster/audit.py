@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -73,16 +74,22 @@ def read_audit(path: Path, since: int = 0) -> tuple[list[AuditEvent], int]:
 
 @dataclass
 class AuditLog:
-    """A place in the audit log: `events()` returns what came since the last call (at first: since it was made)."""
+    """A mark in the audit log: `events()` returns the requests that arrived after it, each once.
+
+    The server writes a request's event after its answer, so the event of a request that was answered before the mark
+    may be written behind it. Such a request is not one of the mark's: its time of arrival says so.
+    """
 
     path: Path
     offset: int = field(default=-1)
+    _made: str = ""
 
     def __post_init__(self) -> None:
         if self.offset < 0:
+            self._made = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
             self.offset = self.path.stat().st_size if self.path.exists() else 0
 
     def events(self) -> list[AuditEvent]:
         """The events since the last call, in the order in which they were written."""
         events, self.offset = read_audit(self.path, self.offset)
-        return events
+        return [event for event in events if event.time >= self._made]

@@ -101,7 +101,7 @@ def test_two_webapps_with_one_rival_each_are_judged_apart(scene: Scene) -> None:
     scene.apply_ready("other")
     mark = scene.cluster.audit()
     with co_writer(scene, "rival", "update", "deployments/web", {"spec": {"replicas": 0}}, every=FIGHT):
-        assert "spec.replicas is set by rival" in contested(scene)
+        assert "spec.replicas is overwritten by rival each time" in contested(scene)
         scene.kubectl("scale", "deployment", "other", "--replicas=2")
         eventually(lambda: scene.get("deployment", "other")["spec"]["replicas"] == 1, "the other one is put back")
         eventually(lambda: not is_true(scene, "Stalled"), "nothing is stalled")
@@ -121,7 +121,7 @@ def test_a_child_that_is_deleted_again_and_again_is_left_absent_for_a_while(scen
         eventually(is_back, "the Service is created again")
         uids.add(scene.get("service")["metadata"]["uid"])
     scene.kubectl("delete", "service", "web")
-    assert contested(scene) == "Service web is deleted as often as coxswain creates it"
+    assert contested(scene).startswith("Service web is deleted each time coxswain creates it. Not enforced for now")
     assert scene.find("service") is None
     assert scene.requests(mark)["patch services"] == 5
     scene.ready()

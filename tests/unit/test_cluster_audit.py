@@ -25,7 +25,7 @@ def line(name: str, **changes: object) -> str:
             "subresource": "status",
         },
         "responseStatus": {"code": 200},
-        "requestReceivedTimestamp": "2026-01-02T03:04:05.678901Z",
+        "requestReceivedTimestamp": "2999-01-02T03:04:05.678901Z",
     }
     return json.dumps({**document, **changes})
 
@@ -35,7 +35,7 @@ def test_an_event_says_who_did_what_with_which_result() -> None:
     assert (event.user, event.agent) == ("system:serviceaccount:shop:operator", "coxswain")
     assert (event.verb, event.group, event.resource, event.subresource) == ("patch", "apps", "deployments", "status")
     assert (event.namespace, event.name, event.code) == ("shop", "web", 200)
-    assert (event.stage, event.time) == ("ResponseComplete", "2026-01-02T03:04:05.678901Z")
+    assert (event.stage, event.time) == ("ResponseComplete", "2999-01-02T03:04:05.678901Z")
 
 
 def test_a_path_outside_of_the_api_has_no_object() -> None:
@@ -74,6 +74,15 @@ def test_a_line_that_is_still_being_written_waits_for_its_end(tmp_path: Path) ->
     events, offset = read_audit(log, offset)
     assert [event.name for event in events] == ["two", "thrée"]
     assert offset == log.stat().st_size
+
+
+def test_a_request_that_arrived_before_the_mark_is_not_its_own(tmp_path: Path) -> None:
+    """Its event is written after its answer, and so behind the mark of who saw the answer."""
+    path = tmp_path / "audit.log"
+    mark = AuditLog(path)
+    late = line("late", requestReceivedTimestamp="2026-01-02T03:04:05.678901Z")
+    path.write_text(late + "\n" + line("one") + "\n", encoding="utf-8")
+    assert [event.name for event in mark.events()] == ["one"]
 
 
 def test_a_mark_sees_what_comes_after_it_once(tmp_path: Path) -> None:
