@@ -44,7 +44,7 @@ class QueueSettings:
     retry_delay_limit: float = 60.0
     """Maximum of that backoff in seconds. It bounds the delay after an outage, or after a permission or a quota is
     restored."""
-    scout_interval: float = 5.0
+    recovery_probe_interval: float = 5.0
     """Interval in seconds at which one WebApp is requeued during an outage of the API server to detect its recovery."""
 
 

@@ -65,7 +65,7 @@ def test_when_the_server_answers_one_again_the_others_wait_no_longer(monkeypatch
         await asyncio.sleep(0.5)
         assert sorted(reconciler.asked[asked:]) == keys
 
-    queue = QueueSettings(retry_delay=30, scout_interval=0.05)
+    queue = QueueSettings(retry_delay=30, recovery_probe_interval=0.05)
     during(monkeypatch, reconciler, body, settings=Settings(queue=queue))
 
 
@@ -84,7 +84,7 @@ def test_a_retry_that_failed_is_no_end_of_an_outage(monkeypatch: pytest.MonkeyPa
     during(monkeypatch, Scripted({}), body, settings=Settings(queue=QueueSettings(retry_delay=30)))
 
 
-def test_trouble_of_another_sort_calls_for_no_scout(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trouble_of_another_sort_calls_for_no_recovery_probe(monkeypatch: pytest.MonkeyPatch) -> None:
     conflict = Refused(409, {"reason": "Conflict", "message": "the object has been modified"})
     reconciler = Scripted({POISON: lambda: raising(conflict)})
 
@@ -95,7 +95,7 @@ def test_trouble_of_another_sort_calls_for_no_scout(monkeypatch: pytest.MonkeyPa
         await asyncio.sleep(0.5)
         assert reconciler.asked == [POISON]
 
-    queue = QueueSettings(retry_delay=30, scout_interval=0.05)
+    queue = QueueSettings(retry_delay=30, recovery_probe_interval=0.05)
     during(monkeypatch, reconciler, body, settings=Settings(queue=queue))
 
 
@@ -253,7 +253,7 @@ def test_a_retry_waits_for_as_long_as_the_server_asks(monkeypatch: pytest.Monkey
             await asyncio.sleep(0.01)
         assert times[1] - times[0] >= 0.5
 
-    queue = QueueSettings(retry_delay=0.01, scout_interval=30)
+    queue = QueueSettings(retry_delay=0.01, recovery_probe_interval=30)
     during(monkeypatch, reconciler, body, settings=Settings(queue=queue))
 
 

@@ -201,7 +201,7 @@ def test_when_a_watch_opens_again_what_waits_is_tried_and_the_webapps_are_listed
             await asyncio.sleep(0.01)
         assert loop._client.listed == listed + 1  # type: ignore[attr-defined]
 
-    queue = QueueSettings(retry_delay=30, scout_interval=30)
+    queue = QueueSettings(retry_delay=30, recovery_probe_interval=30)
     during(monkeypatch, reconciler, body, settings=Settings(queue=queue))
 
 

@@ -189,7 +189,7 @@ class Manager(Generic[P]):
 
     async def _probe_recovery(self) -> None:
         while True:
-            await asyncio.sleep(self._settings.queue.scout_interval)
+            await asyncio.sleep(self._settings.queue.recovery_probe_interval)
             if self._recovery_probe.candidate is not None:
                 self._queue.add(self._recovery_probe.candidate, Lane.BACKLOG)
 
