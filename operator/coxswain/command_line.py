@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from coxswain.logs import configure
-from coxswain.settings import VARIABLES, Settings
+from coxswain.settings import MAXIMUM_SLOTS, VARIABLES, Settings
 
 _NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
@@ -36,6 +36,8 @@ def settings(
     for name in namespaces:
         if not _NAMESPACE.fullmatch(name):
             parser.error(f"--namespace (or {VARIABLES['namespaces']}): {name!r} is not a valid namespace name")
+    if parsed.slots > 1 and not parsed.leader_elect:
+        parser.error(f"--slots (or {VARIABLES['slots']}): {parsed.slots} slots need --leader-elect")
     return Settings(
         namespaces=tuple(namespaces),
         kubeconfig=parsed.kubeconfig,
@@ -43,6 +45,10 @@ def settings(
         listen=parsed.listen,
         log_format=parsed.log_format,
         log_level=parsed.log_level,
+        watch_metadata=parsed.watch_metadata,
+        leader_elect=parsed.leader_elect,
+        leader_elect_namespace=parsed.leader_elect_namespace,
+        slots=parsed.slots,
         resync_interval=parsed.resync_interval,
     )
 
@@ -64,13 +70,44 @@ def _parser(program: str, description: str) -> argparse.ArgumentParser:
     )
     parser.add_argument("--kubeconfig", type=Path, help="path of a kubeconfig; default: the ServiceAccount of the pod")
     parser.add_argument("--context", help="context of the kubeconfig")
-    parser.add_argument("--listen", type=_address, default=usual.listen, help="HOST:PORT of /healthz and /readyz")
+    parser.add_argument(
+        "--listen", type=_address, default=usual.listen, help="HOST:PORT of /healthz, /readyz and /metrics"
+    )
     parser.add_argument("--log-format", type=_one_of("text", "json"), default=usual.log_format, help="text or json")
     parser.add_argument(
         "--log-level",
         type=_one_of("debug", "info", "warning", "error"),
         default=usual.log_level,
         help="debug, info, warning or error",
+    )
+    parser.add_argument(
+        "--leader-elect",
+        type=_boolean,
+        nargs="?",
+        const=True,
+        default=usual.leader_elect,
+        metavar="true|false",
+        help="whether only the holder of a Lease writes; false for a single local process",
+    )
+    parser.add_argument(
+        "--leader-elect-namespace",
+        type=_namespace,
+        metavar="NAME",
+        help="namespace of the Lease; default: that of the pod or of the kubeconfig's context",
+    )
+    parser.add_argument(
+        "--slots",
+        type=_slots,
+        default=usual.slots,
+        metavar="NUMBER",
+        help=f"number of groups of namespaces that replicas share, from 1 to {MAXIMUM_SLOTS}; the same in all replicas",
+    )
+    parser.add_argument(
+        "--watch-metadata",
+        type=_names,
+        default=usual.watch_metadata,
+        metavar="KIND[,KIND...]",
+        help="kinds of named objects to watch by their metadata, such as secrets,configmaps; default: none",
     )
     parser.add_argument(
         "--resync-interval",
@@ -87,6 +124,28 @@ def _address(text: str) -> str:
     if not colon or not port.isdigit() or int(port) > 65535:
         raise argparse.ArgumentTypeError(f"{text!r} is no HOST:PORT, such as {host or '0.0.0.0'}:8080")  # noqa: S104
     return text
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+
+
+def _namespace(text: str) -> str:
+    if not _NAMESPACE.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a valid namespace name")
+    return text
+
+
+def _boolean(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise argparse.ArgumentTypeError(f"{text!r} is neither true nor false")
+    return text.lower() == "true"
+
+
+def _slots(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= MAXIMUM_SLOTS:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 to {MAXIMUM_SLOTS}")
+    return int(text)
 
 
 def _seconds(text: str) -> float:
@@ -136,11 +195,14 @@ def run(workload: str, *, program: str, description: str) -> None:
 
 
 def _end(status: int) -> NoReturn:
-    """Exit the process without waiting for threads, such as pending DNS lookups."""
+    """Exit the process without waiting for threads, such as pending DNS lookups, and without stopping them halfway.
+
+    Python aborts at its exit if a daemon thread holds the lock of standard error.
+    """
     logging.shutdown()
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
-    if any(not thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread()):
+    if threading.active_count() > 1:
         os._exit(status)
     sys.exit(status)
 

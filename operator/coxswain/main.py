@@ -5,7 +5,7 @@ import gc
 import logging
 import signal
 import sys
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from coxswain import event_loop
@@ -13,8 +13,12 @@ from coxswain.kernel.api.client import Client
 from coxswain.kernel.api.connection import Connection, connection
 from coxswain.kernel.api.credentials import NoConnection
 from coxswain.kernel.api.throttle import Throttle
-from coxswain.kernel.api.transport import HttpTransport
+from coxswain.kernel.api.transport import HttpTransport, Transport
+from coxswain.kernel.election.election import LeaseElection, Unelected
+from coxswain.kernel.election.elector import LeadershipLost
+from coxswain.kernel.election.slot_election import SlotElection
 from coxswain.kernel.manager import Manager
+from coxswain.kernel.objects.kinds import UnknownKind
 from coxswain.kernel.watching.kopf_thread import KopfThread
 from coxswain.kernel.workload import P, Workload
 from coxswain.probes import probes
@@ -32,6 +36,8 @@ async def run(workload: Workload[P], settings: Settings) -> None:
 
     Raises:
         NoConnection: The API server cannot be reached with the given settings.
+        UnknownKind: The workload has no kind of `settings.watch_metadata`.
+        LeadershipLost: Another process leads now, or may do so.
         OSError: The address of the probes cannot be bound.
     """
     stop, main = asyncio.Event(), asyncio.get_running_loop()
@@ -47,17 +53,36 @@ async def run(workload: Workload[P], settings: Settings) -> None:
     async def connect() -> Connection:
         return await connection(settings.kubeconfig, settings.context, token_interval=settings.token_interval)
 
+    async def connect_elector() -> HttpTransport:
+        return HttpTransport(await connect())
+
     access = await _unless(stop, connect())
     if access is None:
         return
-    throttle = Throttle(in_flight=settings.requests_in_flight)
+    namespace = settings.leader_elect_namespace or access.namespace
+    election = _election(settings, connect_elector, namespace, workload.projector.manager)
     client = Client(
-        HttpTransport(access), throttle, timeout=settings.request_timeout, page_size=settings.watch.page_size
+        HttpTransport(access),
+        Throttle(in_flight=settings.requests_in_flight),
+        timeout=settings.request_timeout,
+        page_size=settings.watch.page_size,
+        leads=election.leads,
     )
-    watches = KopfThread(connect, workload.projector.kinds.watched, settings.scopes, settings.watch)
+    watches = KopfThread(connect, settings.scopes, settings.watch)
     try:
-        manager = Manager(workload, settings, client, watches.run)
-        async with probes(settings.listen, lambda: manager.dead, lambda: manager.missing, lambda: manager.ready):
+        manager = Manager(workload, settings, client, watches.run, election=election)
+        async with (
+            probes(
+                settings.listen,
+                dead=lambda: manager.dead + election.dead(),
+                missing=lambda: manager.missing + election.obstacles(),
+                ready=lambda: manager.ready and not election.obstacles(),
+                role=election.role,
+                readings=lambda: manager.readings,
+            ),
+            # After the last write of the manager, the election releases the Lease.
+            election,
+        ):
             where = ", ".join(settings.namespaces) or "the cluster"
             log.info("serving %s at %s", where, access.host)
             await manager.run(stop)
@@ -67,13 +92,16 @@ async def run(workload: Workload[P], settings: Settings) -> None:
 
 
 def start(workload: Workload[P], settings: Settings) -> int:
-    """Run an operator until it ends. Return the exit status: 1 if it cannot start, with one line on standard error."""
+    """Run an operator until it ends. Return the exit status.
+
+    It is 1 if the operator cannot start or has lost the leadership, with one line on standard error.
+    """
     # Imported modules are most of the objects and live until the end. Freezing excludes them from collections.
     gc.freeze()
     gc.set_threshold(*_GARBAGE_THRESHOLDS)
     try:
         event_loop.run(run(workload, settings))
-    except (NoConnection, OSError) as error:
+    except (NoConnection, UnknownKind, LeadershipLost, OSError) as error:
         print(f"coxswain: {error}", file=sys.stderr)
         return 1
     finally:
@@ -81,6 +109,16 @@ def start(workload: Workload[P], settings: Settings) -> int:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signal.SIG_IGN)
     return 0
+
+
+def _election(
+    settings: Settings, connect: Callable[[], Awaitable[Transport]], namespace: str, name: str
+) -> Unelected | LeaseElection | SlotElection:
+    if not settings.leader_elect:
+        return Unelected()
+    if settings.slots == 1:
+        return LeaseElection(connect, namespace, name, settings.election)
+    return SlotElection(connect, namespace, name, settings.election, count=settings.slots)
 
 
 async def _unless(stop: asyncio.Event, connecting: Coroutine[Any, Any, Connection]) -> Connection | None:

@@ -12,6 +12,8 @@ from contextlib import asynccontextmanager
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
+from coxswain.gauges import Readings, collected
+
 log = logging.getLogger(__name__)
 
 _CONNECTIONS = 64
@@ -29,7 +31,15 @@ Said = Callable[[], list[str]]
 
 
 @asynccontextmanager
-async def probes(listen: str, dead: Said, missing: Said, ready: Callable[[], bool]) -> AsyncIterator[None]:
+async def probes(
+    listen: str,
+    *,
+    dead: Said,
+    missing: Said,
+    ready: Callable[[], bool],
+    readings: Callable[[], Readings],
+    role: Said = list,
+) -> AsyncIterator[None]:
     """Serve /healthz, /readyz and /metrics within the context.
 
     Args:
@@ -37,10 +47,12 @@ async def probes(listen: str, dead: Said, missing: Said, ready: Callable[[], boo
         dead: Returns the dead watches; /healthz fails if there are any.
         missing: Returns the reasons for missing coverage; /readyz lists them.
         ready: Returns whether /readyz succeeds.
+        readings: Returns the gauges for /metrics.
+        role: Returns the role of this process in the leader election, for the body of /readyz.
     """
 
     async def answer(request: web.BaseRequest) -> web.Response:
-        response = _answer(request, dead, missing, ready)
+        response = _answer(request, dead, missing, ready, role)
         response.force_close()
         return response
 
@@ -52,7 +64,8 @@ async def probes(listen: str, dead: Said, missing: Said, ready: Callable[[], boo
         server = await _listening(handlers, listen)
         try:
             log.info("probes at %s", ", ".join(_url(*found.getsockname()[:2]) for found in server.sockets))
-            yield
+            with collected(readings):
+                yield
         finally:
             server.close()
     finally:
@@ -97,22 +110,22 @@ class _Server(web.Server):
         return transport
 
 
-def _answer(request: web.BaseRequest, dead: Said, missing: Said, ready: Callable[[], bool]) -> web.Response:
+def _answer(request: web.BaseRequest, dead: Said, missing: Said, ready: Callable[[], bool], role: Said) -> web.Response:
     if request.method not in ("GET", "HEAD"):
         return web.Response(status=405)
     match request.path:
         case "/healthz":
             against = dead()
-            return _verdict(against, "ok", passed=not against)
+            return _verdict(against or ["ok"], passed=not against)
         case "/readyz":
-            return _verdict(missing(), "ready", passed=ready())
+            return _verdict([*(missing() or ["ready"]), *role()], passed=ready())
         case "/metrics":
             return web.Response(body=generate_latest(), headers={"Content-Type": CONTENT_TYPE_LATEST})
     return web.Response(status=404)
 
 
-def _verdict(against: list[str], otherwise: str, *, passed: bool) -> web.Response:
-    return web.Response(status=200 if passed else 503, text="\n".join(against or [otherwise]) + "\n")
+def _verdict(lines: list[str], *, passed: bool) -> web.Response:
+    return web.Response(status=200 if passed else 503, text="\n".join(lines) + "\n")
 
 
 def _url(host: str, port: int) -> str:

@@ -31,6 +31,9 @@ class WatchSettings:
     """Initial backoff in seconds before Kopf is restarted, doubled each time."""
     restart_backoff_limit: float = 30.0
     """Maximum of that backoff in seconds."""
+    discovery_interval: float = 30.0
+    """Interval in seconds at which discovery is asked for optional kinds that the API server does not serve. Without
+    such a kind there is no request."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +96,26 @@ class ContestSettings:
 
 
 @dataclass(frozen=True)
+class ElectionSettings:
+    """Durations of the leader election: those of the Kubernetes controllers."""
+
+    lease_duration: float = 15.0
+    """Seconds without a renewal after which another replica may acquire the Lease. A whole number: the Lease has no
+    fractions."""
+    renew_deadline: float = 10.0
+    """Seconds from the last successful renewal, at its sending, during which the leader may write. The difference to
+    `lease_duration` covers the requests in flight and clocks with different rates."""
+    retry_period: float = 2.0
+    """Maximum seconds between two requests for the Lease, with jitter."""
+    request_timeout: float = 5.0
+    """Timeout in seconds of a request for the Lease. Shorter than `renew_deadline`, so that a hung connection leaves
+    time for another attempt."""
+    settling_period: float = 5.0
+    """Seconds from the first sight of a replica until others give slots back for it. A replica that starts and ends
+    again and again moves no slots."""
+
+
+@dataclass(frozen=True)
 class Settings:
     """All settings of the operator."""
 
@@ -109,11 +132,24 @@ class Settings:
     """text or json."""
     log_level: str = "info"
     """debug, info, warning or error."""
+    watch_metadata: tuple[str, ...] = ()
+    """Plurals of kinds whose metadata is watched, such as secrets. The ServiceAccount needs the right to list and watch
+    them."""
+    leader_elect: bool = True
+    """Whether only the holder of a Lease writes. Without it there must be one process at a time."""
+    leader_elect_namespace: str | None = None
+    """Namespace of the Lease. None means that of the pod or, outside of a pod, of the kubeconfig's context."""
+    slots: int = 1
+    """Number of slots: ranges of the hash of the namespace, each with a Lease, shared by all replicas. The same number
+    in all replicas."""
     resync_interval: float = 600.0
     """Seconds between two relists of each kind, with 10 % jitter."""
     taken_name_interval: float = 60.0
     """Seconds between checks of an object with the name of a child, for the permission to adopt it. The watch does not
     report it, because it lacks the operator's label."""
+    events_interval: float = 60.0
+    """Minimum seconds between two reads of the Events about the pods of a WebApp. The pods are stuck, so nothing else
+    changes; each read searches all Events of the namespace."""
     request_timeout: float = 30.0
     """Timeout of a request in seconds. The API server itself gives up after 60 s (its --request-timeout)."""
     requests_in_flight: int = 32
@@ -128,6 +164,7 @@ class Settings:
     queue: QueueSettings = field(default_factory=QueueSettings)
     status: StatusSettings = field(default_factory=StatusSettings)
     contest: ContestSettings = field(default_factory=ContestSettings)
+    election: ElectionSettings = field(default_factory=ElectionSettings)
 
     @property
     def scopes(self) -> Sequence[str | None]:
@@ -135,11 +172,18 @@ class Settings:
         return self.namespaces or (None,)
 
 
+MAXIMUM_SLOTS = 64
+"""Maximum of `slots`. The holder of a slot renews its Lease every two seconds."""
+
 VARIABLES: Mapping[str, str] = {
     "namespaces": "COXSWAIN_NAMESPACES",
     "listen": "COXSWAIN_LISTEN",
     "log_format": "COXSWAIN_LOG_FORMAT",
     "log_level": "COXSWAIN_LOG_LEVEL",
+    "leader_elect": "COXSWAIN_LEADER_ELECT",
+    "leader_elect_namespace": "COXSWAIN_LEADER_ELECT_NAMESPACE",
+    "slots": "COXSWAIN_SLOTS",
+    "watch_metadata": "COXSWAIN_WATCH_METADATA",
     "resync_interval": "COXSWAIN_RESYNC_INTERVAL",
 }
 """Settings with an environment variable, and its name."""

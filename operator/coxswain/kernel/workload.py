@@ -4,8 +4,8 @@ The kernel reconciles any custom resource. A workload names the kinds, derives t
 judges the health of live children, and computes the status. It is pure: the kernel reads, writes and remembers.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
 from typing import Any, Generic, Protocol, TypeVar
@@ -13,7 +13,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from coxswain.kernel.conflicts.diff import Difference
 from coxswain.kernel.conflicts.immutable import Obstacle
 from coxswain.kernel.conflicts.policy import Policies
-from coxswain.kernel.objects.event_record import EventRecord
+from coxswain.kernel.objects.event_record import EventRecord, ReportedEvent
 from coxswain.kernel.objects.field_paths import Fields, Path
 from coxswain.kernel.objects.kinds import Kind, Kinds
 from coxswain.kernel.objects.manifests import Manifest
@@ -53,8 +53,24 @@ class Predecessor:
     """Its desired state at that time."""
 
 
+@dataclass(frozen=True)
+class Reference:
+    """An object of others that a parent names."""
+
+    observed: Projection | None
+    """The object, if the cache has it."""
+    users: int
+    """Number of parents that name it."""
+    unseen: str | None = None
+    """Why the cache may lack the object or its latest change; None if the cache is complete."""
+
+
 class World(Protocol):
     """The cluster as seen from one parent: a view of the cache."""
+
+    @property
+    def now(self) -> datetime:
+        """The present time, in UTC."""
 
     def live(self, kind: Kind, name: str) -> Projection | None:
         """Return the object that has the name of a child, whoever owns it."""
@@ -62,11 +78,21 @@ class World(Protocol):
     def related(self, kind: Kind) -> Sequence[Projection]:
         """Return the related objects of a kind."""
 
+    def reference(self, kind: Kind, name: str) -> Reference:
+        """Return an object of others that the parent names."""
+
     def is_doubtful(self, kind: Kind) -> bool:
         """Tell whether the cache may lack objects of a decisive kind."""
 
     def predecessor(self, kind: Kind, name: str) -> Predecessor | None:
         """Return the deleted predecessor of a child, until the child is created."""
+
+    @property
+    def children(self) -> Sequence[Child]:
+        """The children of this reconcile, with the causes of their health. Only kinds with a `History` see them."""
+
+    def warnings_about(self, subject: Projection) -> Sequence[ReportedEvent]:
+        """Return the Warning Events about an object as last read, the newest first; see `Explanation.subject`."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +102,14 @@ class Desired:
     manifest: Manifest
     enforced: tuple[str, ...] = ()
     """Fields that are enforced whatever the policies say."""
+    replaceable: bool = False
+    """Whether the parent allows to delete and create the child again for an immutable field."""
+    withheld: Health | None = None
+    """Why the child must not be created for now. An existing one is applied all the same."""
+    frozen: Health | None = None
+    """Why an existing child must stay as it is. A missing one is created all the same."""
+    until: datetime | None = None
+    """The time at which this state may change without any event."""
 
 
 class Removal(Enum):
@@ -93,6 +127,22 @@ class Explanation:
     health: Health
     until: datetime | None = None
     """The time at which it may change without any event."""
+    subject: Projection | None = None
+    """An object with the cause in its Events. No watch reports them: the kernel reads them, rarely, and then asks for
+    the explanation again."""
+
+
+@dataclass(frozen=True)
+class History(Generic[P]):
+    """A kind of child that records states of its parent. An earlier state may run instead of the present one.
+
+    These children are reconciled after all others, so that they can record how a state turned out.
+    """
+
+    recalled: Callable[[P, World], Projection | None]
+    """The record of the state that runs; None for the present state."""
+    running: Callable[[P, World, Manifest | None], P]
+    """The parent as it runs. Takes the recalled object as the API server stores it: the cache may keep less."""
 
 
 def _same(manifest: Manifest) -> Manifest:
@@ -104,8 +154,9 @@ class ChildType(Generic[P]):
     """One kind of child."""
 
     kind: Kind
-    desired: Callable[[P, World], Desired | None]
-    """The desired state of the child, given the live object that has its name; None if there should be none."""
+    desired: Callable[[P, World], Desired | Sequence[Desired] | None]
+    """The desired state of the child, given the live object that has its name; None if there should be none. Several
+    children of one kind need names that depend on the parent alone."""
     rules: Rules | None = None
     """The parts of its objects that the cache keeps; by default all but the status. The name is that of the parent."""
     health: Callable[[Mapping[str, Any]], Health] = lambda _: HEALTHY
@@ -130,17 +181,31 @@ class ChildType(Generic[P]):
     is_usable: Callable[[Manifest, Mapping[str, Any]], bool] = lambda *_: True
     """Whether a live child serves those that need it, although it is not as desired."""
     removal: Removal = Removal.NEVER
+    retained: Callable[[P, World], Collection[str]] = lambda *_: ()
+    """Names of the children that stay as they are although they are no longer desired."""
+    history: History[P] | None = None
+    """Set if this kind records states of the parent."""
     adoptable_when: Callable[[P, Projection, World], str | None] = lambda *_: None
     """What an object must wait for before it is adopted; None if it may be adopted now."""
-    advice: Callable[[P, Sequence[str]], str] = lambda *_: ""
-    """The end of an Event about corrected drift in some fields: how a user reaches the change."""
+    advice: Callable[[P, Sequence[str], Collection[str]], str] = lambda *_: ""
+    """The end of an Event about corrected drift: how a user reaches the change. Takes the fields and the managers."""
     former: Callable[[Manifest, Mapping[str, Any], Sequence[Fields]], Sequence[Path]] = lambda *_: ()
     """Items that an adopted object must lose; takes the manifest, the live content and the entries of managedFields."""
+    optional: str | None = None
+    """The user's options if the API server does not serve the kind, for a message; None if it always serves it. The
+    other children do not wait for an optional kind, not even if the operator may not list it."""
+
+    def all_desired(self, parent: P, world: World) -> Sequence[Desired]:
+        """Return the desired states of all children of this kind."""
+        found = self.desired(parent, world)
+        if found is None:
+            return ()
+        return (found,) if isinstance(found, Desired) else found
 
 
 @dataclass(frozen=True)
 class RelatedType:
-    """One kind of objects that are only read."""
+    """One kind of objects that are read, whoever made them. Children may be of the same kind."""
 
     kind: Kind
     rules: Rules
@@ -149,26 +214,55 @@ class RelatedType:
     """Whether desired states depend on it."""
 
 
+@dataclass(frozen=True)
+class NamedType:
+    """One kind of objects of others that parents name. The cache has them only if the settings say so."""
+
+    kind: Kind
+    rules: Rules
+    names: Callable[[Manifest], Iterable[str]]
+    """Returns the names in the content of a parent."""
+
+
 def projector(
-    parent: Kind, children: Sequence[ChildType[P]], related: Sequence[RelatedType] = (), *, label: str, manager: str
+    parent: Kind,
+    children: Sequence[ChildType[P]],
+    related: Sequence[RelatedType] = (),
+    named: Sequence[NamedType] = (),
+    *,
+    label: str,
+    manager: str,
+    managed: Callable[[Sequence[Mapping[str, Any]]], Manifest] = lambda _: {},
 ) -> Projector:
     """Return the projector of a workload.
 
     Args:
         parent: the custom resource.
         children: the kinds of children.
-        related: the kinds that are only read.
+        related: the kinds that are read, whoever made the objects.
+        named: the kinds of objects that parents name, read on demand.
         label: the label with the name of the parent.
         manager: the field manager.
+        managed: returns a further part of a parent's content, from the entries of its managedFields.
     """
-    rules = {parent: Rules(with_status(parent))}
+
+    def names(content: Manifest) -> Iterable[tuple[str, str]]:
+        return ((each.kind.kind, name) for each in named for name in each.names(content))
+
+    rules = {parent: Rules(with_status(parent), names=names, managed=managed)}
     rules |= {child.kind: child.rules or Rules(whole(child.kind), namesake=str) for child in children}
-    rules |= {each.kind: each.rules for each in related}
+    for each in related:
+        read, child = each.rules, rules.get(each.kind)
+        rules[each.kind] = replace(child, targets=read.targets, foreign=read.content) if child else read
+    rules |= {each.kind: each.rules for each in named}
     kinds = Kinds(
         parent,
         tuple(child.kind for child in children),
         related=tuple(each.kind for each in related),
         decisive=tuple(each.kind for each in related if each.decisive),
+        optional=tuple(child.kind for child in children if child.optional is not None),
+        records=tuple(child.kind for child in children if child.history is not None),
+        named=tuple(each.kind for each in named),
     )
     return Projector(kinds, rules, label=label, manager=manager)
 
@@ -194,6 +288,8 @@ class Observations:
     """Desired fields that other managers hold."""
     repairs: Sequence[Repair] = ()
     """Corrected drift without a status report."""
+    records: Sequence[Projection] = ()
+    """The recorded states of the parent."""
 
     def live(self, kind: Kind) -> Projection | None:
         """Return the live child of a kind."""

@@ -1,13 +1,15 @@
 """Send JSON requests to the API server and classify the errors."""
 
+import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
-from coxswain.kernel.api.errors import Refused, RequestFailed, TooLarge, Undecodable
+from coxswain.kernel.api.errors import NotLeading, Refused, RequestFailed, TooLarge, Undecodable
 from coxswain.kernel.api.throttle import Throttle
-from coxswain.kernel.api.transport import Transport
-from coxswain.kernel.objects.kinds import Kind
+from coxswain.kernel.api.transport import HttpResponse, Transport
+from coxswain.kernel.objects.kinds import EVENT, Kind
+from coxswain.metrics import RequestMetrics
 
 _JSON = "application/json"
 _APPLY = "application/apply-patch+yaml"
@@ -22,7 +24,15 @@ _PAGE_BYTES = 4 * 1024 * 1024
 class Client:
     """Sends requests to the API server, without retries: the workqueue requeues with backoff."""
 
-    def __init__(self, transport: Transport, throttle: Throttle, *, timeout: float, page_size: int) -> None:
+    def __init__(
+        self,
+        transport: Transport,
+        throttle: Throttle,
+        *,
+        timeout: float,
+        page_size: int,
+        leads: Callable[[str], bool] = lambda _: True,
+    ) -> None:
         """Create a client.
 
         Args:
@@ -30,11 +40,15 @@ class Client:
             throttle: limits concurrency and honours Retry-After.
             timeout: the timeout of a request in seconds, excluding its wait in the throttle.
             page_size: the largest number of objects on a LIST page.
+            leads: whether this process may write to a namespace now; asked before each write is sent. A write without
+                leadership fails with `NotLeading`.
         """
+        self._metrics = RequestMetrics(transport.host)
         self._transport = transport
         self._throttle = throttle
         self._timeout = timeout
         self._page_size = page_size
+        self._leads = leads
         self._page_limits: dict[str, int] = {}
         """The `limit` of the next LIST page, by collection path."""
 
@@ -43,12 +57,12 @@ class Client:
         await self._transport.close()
 
     def end(self) -> None:
-        """Start no more requests: they fail with `Ending`. Requests in flight complete."""
+        """Start no more requests: they fail with `ShuttingDown`. Requests in flight complete."""
         self._throttle.end()
 
     async def get(self, kind: Kind, namespace: str, name: str) -> dict[str, Any]:
         """Return an object."""
-        return await self._request("GET", kind.path(namespace, name))
+        return await self._read(kind.path(namespace, name))
 
     async def pages(self, kind: Kind, namespace: str | None) -> AsyncIterator[dict[str, Any]]:
         """Yield the pages of a consistent LIST, all at the resourceVersion of the first page.
@@ -59,12 +73,13 @@ class Client:
             Refused: with status 410 if the continue token has expired.
         """
         path = kind.path(namespace)
-        query = [("labelSelector", kind.label_selector)] if kind.label_selector else []
+        selectors = {"labelSelector": kind.label_selector, "fieldSelector": kind.field_selector}
+        query = [(name, selector) for name, selector in selectors.items() if selector]
         limit, token = self._page_limits.get(path, min(_FIRST_PAGE, self._page_size)), ""
         while True:
             page_query = [("limit", str(limit)), *query, *([("continue", token)] if token else [])]
             try:
-                page, size = await self._sized_request("GET", path, query=page_query)
+                page, size = await self._send("GET", path, query=page_query, accept=kind.accept(watching=False))
             except RequestFailed as error:
                 if limit == 1 or not _is_page_too_large(error):
                     raise
@@ -80,9 +95,18 @@ class Client:
             if not token:
                 return
 
+    async def warnings(self, namespace: str, uid: str, limit: int) -> list[dict[str, Any]]:
+        """Return Warning Events about the object with this uid, at most `limit`, in no order.
+
+        One LIST without pages. The API server has no cache of Events and searches those of the namespace.
+        """
+        query = [("fieldSelector", f"regarding.uid={uid},type=Warning"), ("limit", str(limit))]
+        items = (await self._read(EVENT.path(namespace), query)).get("items")
+        return items if isinstance(items, list) else []
+
     async def create(self, kind: Kind, namespace: str, manifest: Mapping[str, Any]) -> dict[str, Any]:
         """Create an object by POST."""
-        return await self._request("POST", kind.path(namespace), body=manifest, content_type=_JSON)
+        return await self._write("POST", namespace, kind.path(namespace), body=manifest, content_type=_JSON)
 
     async def apply(
         self,
@@ -99,15 +123,17 @@ class Client:
             Refused: without `force`, with status 409 and causes if another manager owns a field with another value.
         """
         metadata = manifest["metadata"]
-        path = kind.path(metadata["namespace"], metadata["name"], subresource)
+        namespace = metadata["namespace"]
+        path = kind.path(namespace, metadata["name"], subresource)
         query = [("fieldManager", field_manager), ("force", "true" if force else "false")]
-        return await self._request("PATCH", path, query=query, body=manifest, content_type=_APPLY)
+        return await self._write("PATCH", namespace, path, query=query, body=manifest, content_type=_APPLY)
 
     async def json_patch(
         self, kind: Kind, namespace: str, name: str, operations: Sequence[Mapping[str, Any]]
     ) -> dict[str, Any]:
         """Change an object by JSON Patch."""
-        return await self._request("PATCH", kind.path(namespace, name), body=operations, content_type=_JSON_PATCH)
+        path = kind.path(namespace, name)
+        return await self._write("PATCH", namespace, path, body=operations, content_type=_JSON_PATCH)
 
     async def delete(
         self, kind: Kind, namespace: str, name: str, *, uid: str, version: int, orphan: bool = False
@@ -125,14 +151,14 @@ class Client:
             "preconditions": {"uid": uid, "resourceVersion": str(version)},
             "propagationPolicy": "Orphan" if orphan else "Background",
         }
-        await self._request("DELETE", kind.path(namespace, name), body=options, content_type=_JSON)
+        await self._write("DELETE", namespace, kind.path(namespace, name), body=options, content_type=_JSON)
 
     async def missing(self, kinds: Sequence[Kind]) -> list[Kind]:
         """Return the kinds not served by the API server, according to discovery."""
         served: dict[str, set[str]] = {}
         for path in sorted({kind.group_path for kind in kinds}):
             try:
-                group = await self._request("GET", path)
+                group = await self._read(path)
             except Refused as error:
                 if error.status != 404:
                     raise
@@ -140,28 +166,44 @@ class Client:
             served[path] = {resource["name"] for resource in group.get("resources", [])}
         return [kind for kind in kinds if kind.plural not in served[kind.group_path]]
 
-    async def _request(self, method: str, path: str, **request: Any) -> dict[str, Any]:
-        response, _ = await self._sized_request(method, path, **request)
+    async def _read(self, path: str, query: Sequence[tuple[str, str]] = ()) -> dict[str, Any]:
+        response, _ = await self._send("GET", path, query=query)
         return response
 
-    async def _sized_request(
+    async def _write(self, method: str, namespace: str, path: str, **request: Any) -> dict[str, Any]:
+        """Send a write in a namespace, if this process leads there."""
+        response, _ = await self._send(method, path, written=namespace, **request)
+        return response
+
+    async def _send(
         self,
         method: str,
         path: str,
         *,
+        written: str | None = None,
         query: Sequence[tuple[str, str]] = (),
         body: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
         content_type: str | None = None,
+        accept: str = _JSON,
     ) -> tuple[dict[str, Any], int]:
-        """Send a request. Return the response body and its size in bytes."""
-        headers = {"Accept": _JSON, **({"Content-Type": content_type} if content_type else {})}
-        writing = method != "GET"
+        """Send a request. Return the response body and its size in bytes.
+
+        `written` is the namespace of a write; None for a read.
+        """
+        headers = {"Accept": accept, **({"Content-Type": content_type} if content_type else {})}
+        writing = written is not None
+        clock = asyncio.get_running_loop().time
+        queued = clock()
         async with self._throttle.turn(writing=writing):
+            self._metrics.waited(method, clock() - queued)
+            # The wait for a turn may outlast the leadership.
+            if written is not None and not self._leads(written):
+                raise NotLeading(f"{method} {path} was not sent: this process does not lead")
             response = await self._transport.send(
                 method, path, query=query, headers=headers, body=body, seconds=self._timeout
             )
         try:
-            return _decode(response.status, response.payload, response.retry_after), len(response.payload)
+            return decode(response), len(response.payload)
         except Refused as error:
             self._throttle.refused(error, writing=writing)
             if error.status == 401:
@@ -182,14 +224,20 @@ def _is_page_too_large(error: RequestFailed) -> bool:
     return isinstance(error, TooLarge) or isinstance(error.__cause__, TimeoutError)
 
 
-def _decode(status: int, payload: bytes, retry_after: str | None) -> dict[str, Any]:
+def decode(response: HttpResponse) -> dict[str, Any]:
+    """Return the JSON object of a response.
+
+    Raises:
+        Refused: the response has an error status.
+        Undecodable: the response is not a JSON object.
+    """
     try:
-        body = json.loads(payload)
+        body = json.loads(response.payload)
     except ValueError:
         body = None
-    if status >= 400:
-        error_body = body if isinstance(body, dict) else {"message": payload[:500].decode(errors="replace")}
-        raise Refused(status, error_body, retry_after=retry_after)
+    if response.status >= 400:
+        error_body = body if isinstance(body, dict) else {"message": response.payload[:500].decode(errors="replace")}
+        raise Refused(response.status, error_body, retry_after=response.retry_after)
     if not isinstance(body, dict):
-        raise Undecodable(f"an answer with status {status} is no JSON object: {payload[:80]!r}")
+        raise Undecodable(f"a response with status {response.status} is not a JSON object: {response.payload[:80]!r}")
     return body

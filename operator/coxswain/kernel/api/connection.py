@@ -10,6 +10,7 @@ import ssl
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import aiohttp
@@ -18,6 +19,7 @@ from aiohttp.tracing import Trace
 from kubernetes.aio.config import ConfigException
 
 from coxswain.kernel.api.credentials import Access, Fixed, InCluster, Kubeconfig, NoConnection, Source, Tls, one_line
+from coxswain.kernel.api.sockets import tcp_socket
 
 log = logging.getLogger(__name__)
 
@@ -87,6 +89,11 @@ class Connection:
         return self._access.host
 
     @property
+    def namespace(self) -> str:
+        """The namespace of the pod, or of the kubeconfig's context; `default` if it has none."""
+        return self._access.namespace
+
+    @property
     def tls(self) -> Tls:
         """The current CA bundle and client certificate."""
         return self._access.tls
@@ -154,10 +161,8 @@ class Connection:
         except Exception as error:  # noqa: BLE001
             log.warning("reading the credentials failed, keeping the old ones: %s", one_line(error))
             return
-        before, self._access = (
-            self._access,
-            Access(self._access.host, access.authorization, access.tls, self._access.proxy),
-        )
+        before = self._access
+        self._access = replace(before, authorization=access.authorization, tls=access.tls)
         if access.authorization != before.authorization:
             log.info("the token was rotated")
         if access.tls != before.tls:
@@ -194,7 +199,7 @@ class _Connector(aiohttp.TCPConnector):
             for old in self._pools:
                 asyncio.get_running_loop().call_later(_OLD_CONNECTION_SECONDS, self._retire, old)
             self._tls = self._connection.tls
-            self._pools.append(aiohttp.TCPConnector(limit=0, ssl=_ssl_context(self._tls)))
+            self._pools.append(aiohttp.TCPConnector(limit=0, ssl=_ssl_context(self._tls), socket_factory=tcp_socket))
         return self._pools[-1]
 
     def _retire(self, pool: aiohttp.TCPConnector) -> None:

@@ -16,6 +16,7 @@ from kubernetes.aio.client import Configuration
 from kubernetes.aio.config import ConfigException, load_incluster_config
 from kubernetes.aio.config.dateutil import parse_rfc3339
 from kubernetes.aio.config.exec_provider import ExecProvider
+from kubernetes.aio.config.incluster_config import SERVICE_TOKEN_FILENAME
 from kubernetes.aio.config.kube_config import (
     ENV_KUBECONFIG_PATH_SEPARATOR,
     KUBE_CONFIG_DEFAULT_LOCATION,
@@ -27,6 +28,8 @@ from kubernetes.aio.config.kube_config import (
 _SKEW = timedelta(minutes=5)
 """The exec plugin runs again this long before its credential expires; the same value as in the library."""
 
+
+_NAMESPACE_FILE = Path(SERVICE_TOKEN_FILENAME).with_name("namespace")
 
 _Credential = tuple[str | None, str | None, str | None]
 """The Authorization header, the client certificate and its key."""
@@ -58,6 +61,8 @@ class Access:
     """The Authorization header."""
     tls: Tls = Tls()
     proxy: str | None = None
+    namespace: str = "default"
+    """The namespace of the pod or of the context."""
 
 
 class Source(Protocol):
@@ -94,7 +99,8 @@ class InCluster:
         configuration = Configuration()
         load_incluster_config(client_configuration=configuration, try_refresh_token=False)
         authority = _read(configuration.ssl_ca_cert)
-        return Access(configuration.host, _header(configuration), Tls(authority=authority))
+        namespace = _NAMESPACE_FILE.read_text(encoding="utf-8").strip() if _NAMESPACE_FILE.exists() else "default"
+        return Access(configuration.host, _header(configuration), Tls(authority=authority), namespace=namespace)
 
 
 class Kubeconfig:
@@ -129,7 +135,8 @@ class Kubeconfig:
             verify=not cluster.safe_get("insecure-skip-tls-verify"),
             server_name=cluster.safe_get("tls-server-name"),
         )
-        return Access(cluster["server"].rstrip("/"), authorization, tls, cluster.safe_get("proxy-url"))
+        namespace = context.safe_get("namespace") or "default"
+        return Access(cluster["server"].rstrip("/"), authorization, tls, cluster.safe_get("proxy-url"), namespace)
 
 
 class _LibraryCredentials:

@@ -31,8 +31,16 @@ class Unreachable(RequestFailed):
     """The API server did not respond: connection refused or reset, timeout, or failed TLS handshake."""
 
 
-class Ending(Unreachable):
+class NotSent(Unreachable):
+    """The request was not sent, for a reason of this process. It says nothing about the API server or the object."""
+
+
+class ShuttingDown(NotSent):
     """The request was not sent because the operator is shutting down."""
+
+
+class NotLeading(NotSent):
+    """The write was not sent because this process does not lead."""
 
 
 class TooLarge(RequestFailed):

@@ -13,6 +13,7 @@ from coxswain.kernel.objects.event_record import EventRecord
 from coxswain.kernel.objects.kinds import EVENT
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.objects.quote import clean, reason, without_numbers
+from coxswain.metrics import event_dropped
 
 log = logging.getLogger(__name__)
 
@@ -68,6 +69,7 @@ class Recorder:
         try:
             await self._client.create(EVENT, parent.namespace, _event(parent, event, self._controller))
         except RequestFailed as error:
+            event_dropped()
             log.warning("posting an Event failed: %s", error)
 
 

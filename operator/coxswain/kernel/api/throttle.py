@@ -5,7 +5,7 @@ import random
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from coxswain.kernel.api.errors import Ending, Refused
+from coxswain.kernel.api.errors import Refused, ShuttingDown
 
 _SPREAD = 0.25
 """Jitter after a pause, as a part of its length: without it all requests would start at once and hit the next 429."""
@@ -26,7 +26,7 @@ class Throttle:
         """Wait for a slot and hold it.
 
         Raises:
-            Ending: the operator is shutting down.
+            ShuttingDown: the operator is shutting down.
         """
         await self._wait_for_pause(writing)
         await self._slots.acquire()
@@ -38,7 +38,7 @@ class Throttle:
             await self._slots.acquire()
         try:
             if self._shutdown.is_set():
-                raise Ending("the operator is ending")
+                raise ShuttingDown("the operator is shutting down")
             yield
         finally:
             self._slots.release()

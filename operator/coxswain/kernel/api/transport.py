@@ -12,12 +12,13 @@ from kubernetes.aio.client import ApiClient, Configuration
 
 from coxswain.kernel.api.connection import Connection
 from coxswain.kernel.api.errors import TooLarge, Unreachable
+from coxswain.metrics import RequestMetrics
 
 USER_AGENT = "coxswain"
 
 
 @dataclass(frozen=True)
-class Answer:
+class HttpResponse:
     """An HTTP response with its raw body."""
 
     status: int
@@ -29,6 +30,10 @@ class Answer:
 class Transport(Protocol):
     """Sends requests to the API server."""
 
+    @property
+    def host(self) -> str:
+        """The URL of the API server."""
+
     async def send(
         self,
         method: str,
@@ -38,7 +43,7 @@ class Transport(Protocol):
         headers: Mapping[str, str],
         body: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None,
         seconds: float,
-    ) -> Answer:
+    ) -> HttpResponse:
         """Send one request and return the response, whatever its status.
 
         Raises:
@@ -62,10 +67,16 @@ class HttpTransport:
     def __init__(self, connection: Connection) -> None:
         """Open a session with the settings of the connection."""
         self._connection = connection
+        self._metrics = RequestMetrics(connection.host)
         self._api = ApiClient(Configuration(host=connection.host))
         self._api.user_agent = USER_AGENT
         # The library's own session would load the CA and the client certificate only once.
         self._api.rest_client.pool_manager = connection.session(USER_AGENT)
+
+    @property
+    def host(self) -> str:
+        """The URL of the API server."""
+        return self._connection.host
 
     async def send(
         self,
@@ -76,7 +87,7 @@ class HttpTransport:
         headers: Mapping[str, str],
         body: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None,
         seconds: float,
-    ) -> Answer:
+    ) -> HttpResponse:
         """Send one request.
 
         Raises:
@@ -88,13 +99,15 @@ class HttpTransport:
             method, url, sent, _, _ = await self._api.param_serialize(
                 method, path, query_params=list(query), header_params=dict(headers)
             )
-            response = await self._api.call_api(
-                method, url, sent, body, _request_timeout=aiohttp.ClientTimeout(total=seconds)
-            )
-            payload = await _read(response.response, f"{method} {path}")
+            with self._metrics.request(method) as answered:
+                response = await self._api.call_api(
+                    method, url, sent, body, _request_timeout=aiohttp.ClientTimeout(total=seconds)
+                )
+                answered(response.status)
+                payload = await _read(response.response, f"{method} {path}")
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise Unreachable(f"{method} {path}: {str(error) or type(error).__name__}") from error
-        return Answer(response.status, payload, response.getheader("Retry-After"))
+        return HttpResponse(response.status, payload, response.getheader("Retry-After"))
 
     def invalidate_credentials(self) -> None:
         """Reload the credentials before the next request."""
@@ -111,7 +124,7 @@ async def _read(response: aiohttp.ClientResponse, what: str) -> bytes:
         async for part in response.content.iter_any():
             size += len(part)
             if size > _LARGEST_BYTES:
-                raise TooLarge(f"{what}: the answer has more than {_LARGEST_BYTES // 2**20} MiB")
+                raise TooLarge(f"{what}: the response exceeds {_LARGEST_BYTES // 2**20} MiB")
             parts.append(part)
     except BaseException:
         # The unread rest would be taken for the next response on this connection.

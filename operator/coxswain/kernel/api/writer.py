@@ -139,6 +139,10 @@ class Writer:
         kind, metadata = self._projector.kinds.of(manifest), manifest["metadata"]
         return self._projector.observe(kind, await self._client.get(kind, metadata["namespace"], metadata["name"]))
 
+    async def read_whole(self, observed: Projection) -> Manifest:
+        """Return a live child with all of its fields."""
+        return await self._client.get(observed.kind, observed.namespace, observed.name)
+
     async def read_parent(self, parent: Named) -> Projection:
         """Return the live parent."""
         kind = self._projector.kinds.parent

@@ -4,7 +4,8 @@ The manager reconciles WebApps only in namespaces with sufficient coverage. Each
 forbidden namespace does not block the others.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -23,7 +24,7 @@ the roles."""
 def describe(scope: Scope) -> str:
     """Return a scope for messages, such as "services of shop"."""
     kind, namespace = scope
-    return kind.plural + (f" of {namespace}" if namespace else "")
+    return kind.collection + (f" of {namespace}" if namespace else "")
 
 
 class View(NamedTuple):
@@ -35,6 +36,8 @@ class View(NamedTuple):
     """Kinds that cannot be listed. WebApps are not reconciled without them; their status reports it."""
     doubtful: tuple[Kind, ...]
     """Decisive kinds for which the store may be incomplete."""
+    unavailable: tuple[Kind, ...]
+    """Optional kinds that are not served or cannot be listed. WebApps are reconciled without them."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +50,12 @@ class _Failure:
 
 @dataclass
 class _State:
+    served: bool = True
+    """Whether the API server serves the kind. Only an optional kind is watched no longer if it does not."""
     listed: bool = False
     """Whether a relist has succeeded since the last history reset."""
+    listed_at: float = 0.0
+    """Unix time of the last successful relist, or 0."""
     watched: bool = False
     """Whether its watch has started in the current run of Kopf."""
     refused: bool = False
@@ -61,7 +68,7 @@ class _State:
     @property
     def is_doubtful(self) -> bool:
         """Whether the store may be incomplete for this scope."""
-        return not self.watched or self.refused or self.in_doubt
+        return self.served and (not self.watched or self.refused or self.in_doubt)
 
 
 class Coverage:
@@ -78,10 +85,13 @@ class Coverage:
         """Return the scope of a kind's objects in a namespace."""
         return kind, namespace if namespace in self._namespaces else None
 
-    def begin_watches(self) -> None:
-        """Record a restart of all watches."""
-        for state in self._states.values():
-            state.watched, state.in_doubt = False, True
+    def begin_watches(self, kinds: Collection[Kind]) -> None:
+        """Record a restart of all watches, for the served `kinds`."""
+        for scope, state in self._states.items():
+            state.watched, state.in_doubt, state.served = False, True, scope[0] in kinds
+            if not state.served:
+                state.listed, state.refused, state.failure = False, False, None
+                metric(scope[0].collection, scope[1], False)
 
     def start_over(self) -> None:
         """Record a history reset: no scope counts as listed."""
@@ -106,35 +116,49 @@ class Coverage:
     def listed(self, scope: Scope) -> None:
         """Record a successful relist."""
         state = self._states[scope]
-        state.listed, state.in_doubt, state.failure = True, False, None
-        metric(scope[0].plural, scope[1], False)
+        if not state.served:
+            return
+        state.listed, state.in_doubt, state.failure, state.listed_at = True, False, None, time.time()
+        metric(scope[0].collection, scope[1], False)
 
     def failed(self, scope: Scope, error: Exception | None) -> None:
-        """Record the error of a LIST. None means that the LIST succeeds but the watch is refused."""
+        """Record the error of a LIST. None means that the LIST succeeds, but the watch does not open."""
         state = self._states[scope]
+        if not state.served:
+            return
         sort = error.status if isinstance(error, Refused) else type(error)
         text = (
             (str(error) or repr(error))
             if error is not None
-            else "the API server answers the LIST and refuses the watch"
+            else "the API server answers the LIST, but the watch does not open"
         )
         same = state.failure is not None and state.failure.sort == sort
         state.failure = _Failure(sort, text, state.failure.since if state.failure and same else self._clock())
-        metric(scope[0].plural, scope[1], True)
+        metric(scope[0].collection, scope[1], True)
 
     def is_listed(self, scope: Scope) -> bool:
         """Return whether a scope was relisted since the last history reset."""
         return self._states[scope].listed
 
+    def last_relists(self) -> dict[Scope, float]:
+        """Return the Unix time of the last successful relist of each served scope, or 0 before the first."""
+        return {scope: state.listed_at for scope, state in self._states.items() if state.served}
+
+    def is_served(self, scope: Scope) -> bool:
+        """Return whether the API server serves a kind, as of the last start of the watches."""
+        return self._states[scope].served
+
     @property
     def complete(self) -> bool:
-        """Whether every scope was relisted since the last history reset."""
-        return all(state.listed for state in self._states.values())
+        """Whether every scope was relisted since the last history reset, apart from unavailable optional kinds."""
+        return all(state.listed or self._is_dispensable(scope[0], state) for scope, state in self._states.items())
 
     def missing(self) -> dict[Scope, str]:
         """Return each scope that is not listed or not watched, with the reason, for the readiness probe."""
         found: dict[Scope, str] = {}
         for scope, state in self._states.items():
+            if self._is_dispensable(scope[0], state):
+                continue
             if state.failure is not None and (not state.listed or self._is_lasting(state)):
                 found[scope] = f"{describe(scope)} can't be listed: {state.failure.text}"
             elif not state.listed:
@@ -147,45 +171,79 @@ class Coverage:
         """Return the coverage of a namespace."""
         return View(
             settled=all(self._is_settled(kind, self._of(kind, namespace)) for kind in self._kinds.watched),
-            unlisted=tuple(
-                kind.plural for kind in self._kinds.children if self._is_unavailable(self._of(kind, namespace))
-            ),
+            unlisted=tuple(kind.plural for kind in self._needed if self._is_unavailable(self._of(kind, namespace))),
             doubtful=tuple(kind for kind in self._kinds.decisive if self._of(kind, namespace).is_doubtful),
+            unavailable=tuple(kind for kind in self._kinds.optional if self._is_unavailable(self._of(kind, namespace))),
         )
 
     def unlisted(self, namespace: str) -> Mapping[str, str]:
         """Return the kinds of children that cannot be listed in a namespace, each with a message for the status."""
         found = {}
-        for kind in self._kinds.children:
+        for kind in self._needed:
             state = self._of(kind, namespace)
             if state.failure is not None and self._is_unavailable(state):
                 found[kind.kind] = _message(self.scope(kind, namespace), state.failure)
         return found
 
+    def unavailable(self, namespace: str) -> Mapping[Kind, str | None]:
+        """Return the unavailable optional kinds, each with a message for the status, or None if it is not served."""
+        found: dict[Kind, str | None] = {}
+        for kind in self._kinds.optional:
+            state = self._of(kind, namespace)
+            if self._is_unavailable(state):
+                found[kind] = _message(self.scope(kind, namespace), state.failure, kind) if state.failure else None
+        return found
+
+    def unseen(self, kind: Kind, namespace: str) -> str | None:
+        """Return why the store may lack objects of a kind in a namespace, as a sentence; None if it has all of them."""
+        state = self._states.get(self.scope(kind, namespace))
+        if state is None or not state.served:
+            return f"The operator does not watch {kind.collection}"
+        if state.failure is not None and (not state.listed or self._is_unavailable(state)):
+            return f"The operator cannot list {describe(self.scope(kind, namespace))}: {state.failure.text}"
+        return None if state.listed else f"The operator has not listed {describe(self.scope(kind, namespace))} yet"
+
+    @property
+    def _needed(self) -> list[Kind]:
+        """The kinds of children without which no WebApp is reconciled."""
+        return [kind for kind in self._kinds.children if kind not in self._kinds.optional]
+
     def _of(self, kind: Kind, namespace: str | None) -> _State:
         return self._states[self.scope(kind, namespace)]
 
     def _is_settled(self, kind: Kind, state: _State) -> bool:
-        if state.listed:
+        if state.listed or not state.served:
             return True
-        if kind in self._kinds.children:
+        if kind in (*self._kinds.children, *self._kinds.named):
             return self._is_lasting(state)
         return kind is not self._kinds.parent and state.failure is not None
 
     def _is_unavailable(self, state: _State) -> bool:
-        """Return whether a lasting failure prevents the first LIST, or the API server lastingly answers 403 or 404."""
+        """Return whether a lasting failure prevents the first LIST, or the API server lastingly answers 403 or 404.
+
+        So is a kind that is not served.
+        """
+        if not state.served:
+            return True
         gone = state.failure is not None and state.failure.sort in (403, 404)
         return self._is_lasting(state) and (gone or not state.listed)
+
+    def _is_dispensable(self, kind: Kind, state: _State) -> bool:
+        return kind in self._kinds.optional and self._is_unavailable(state)
 
     def _is_lasting(self, state: _State) -> bool:
         return state.failure is not None and self._clock() - state.failure.since >= LASTING_SECONDS
 
 
-def _message(scope: Scope, failure: _Failure) -> str:
+def _message(scope: Scope, failure: _Failure, unwritten: Kind | None = None) -> str:
+    """Return a message for the status. `unwritten` is the only kind that is not written, or None if all are not."""
     kind, namespace = scope
+    nothing = "Nothing is written for this WebApp" if unwritten is None else f"No {unwritten} is written"
     resource = f"{kind.plural}.{kind.group}" if kind.group else kind.plural
     where = f"in namespace {namespace}" if namespace else "in the cluster"
+    scope_flag = f"-n {namespace}" if namespace else "--all-namespaces"
+    command = f"kubectl auth can-i list {resource} {scope_flag} --as=system:serviceaccount:NAMESPACE:NAME"
     return (
-        f"{resource} can't be listed {where}: {failure.text}. Nothing is written for this WebApp until they can; the "
-        f"operator tries again every few seconds. Check that its role is bound {where} and allows list and watch."
+        f"{resource} can't be listed {where}: {failure.text}. {nothing} until they can; the operator retries every few "
+        f"seconds. Check that its ServiceAccount may list and watch {resource}: {command}"
     )

@@ -19,7 +19,7 @@ def read(projector: Projector, kind: Kind, raw: Mapping[str, Any]) -> Projection
     try:
         return projector.observe(kind, raw)
     except _ODD as error:
-        unreadable(kind.plural)
+        unreadable(kind.collection)
         log.warning("%s %s can't be read and is skipped: %r", kind, place(raw) or "without a name", error)
         return None
 
@@ -31,7 +31,7 @@ def read_identity(kind: Kind, raw: Mapping[str, Any]) -> Projection | None:
         name, namespace = metadata["name"], metadata.get("namespace", "")
         return Projection(kind, namespace, name, metadata["uid"], int(metadata["resourceVersion"]), True, {})
     except _ODD as error:
-        unreadable(kind.plural)
+        unreadable(kind.collection)
         log.warning("the deletion of %s %s can't be read and is skipped: %r", kind, place(raw), error)
         return None
 

@@ -22,7 +22,8 @@ LARGE_BYTES = 32 * 1024
 """Pickled size in bytes above which an object is compressed immediately. The limit of etcd for an object is 1.5 MB."""
 
 _Place = TypeVar("_Place", bound=Hashable)
-_packed_fields = attrgetter(*(field.name for field in fields(Projection)[1:]))
+packed_fields = attrgetter(*(field.name for field in fields(Projection)[1:]))
+"""Returns the fields of a projection, without its kind: that is the same for a whole table."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,9 @@ class PackedTable(Generic[_Place]):
     def __iter__(self) -> Iterator[_Place]:
         yield from list(self._packed)
         yield from list(self._recent)
+
+    def __len__(self) -> int:
+        return len(self._packed) + len(self._recent)
 
     def __contains__(self, place: object) -> bool:
         return place in self._recent or place in self._packed
@@ -87,8 +91,7 @@ class PackedTable(Generic[_Place]):
 
 
 def _packed(observed: Projection) -> bytes | _Compressed:
-    # Without the kind: it is the same for the whole table.
-    packed = pickle.dumps(_packed_fields(observed), pickle.HIGHEST_PROTOCOL)
+    packed = pickle.dumps(packed_fields(observed), pickle.HIGHEST_PROTOCOL)
     return packed if len(packed) <= LARGE_BYTES else _Compressed(zlib.compress(packed, 1))
 
 

@@ -8,18 +8,19 @@ deletions. Missed events are therefore harmless.
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
 from coxswain.kernel.api.client import Client
 from coxswain.kernel.api.errors import Refused, RequestFailed, Undecodable
-from coxswain.kernel.cache.coverage import Coverage, Scope, describe
+from coxswain.kernel.cache.coverage import LASTING_SECONDS, Coverage, Scope, describe
 from coxswain.kernel.cache.decode import place, read
 from coxswain.kernel.cache.store import HistoryReset, Key, Store
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Projector
+from coxswain.metrics import resynced
 
 log = logging.getLogger(__name__)
 
@@ -96,6 +97,15 @@ class Resync:
             for scope in self._requests:
                 tasks.create_task(self._keep_listed(scope))
 
+    def begin_watches(self, kinds: Collection[Kind]) -> None:
+        """Record a restart of all watches, for the served `kinds`, and forget the objects of the others."""
+        self.coverage.begin_watches(kinds)
+        for kind in self._projector.kinds.optional:
+            if kind not in kinds:
+                self._store.drop(kind)
+        for request in self._requests.values():
+            request.add()
+
     def relist_soon(self, kind: Kind, namespace: str | None) -> None:
         """Relist a kind in a namespace now, or in the whole cluster if the operator serves it."""
         self._requests[self.coverage.scope(kind, namespace)].add(relist=True)
@@ -119,20 +129,24 @@ class Resync:
 
     async def _keep_listed(self, scope: Scope) -> None:
         request, clock = self._requests[scope], asyncio.get_running_loop().time
-        due, diagnosed = inf, -inf
+        due, overdue, diagnosed = inf, inf, -inf
         while True:
-            timely = not await _set_within(request.event, due - clock())
+            timely = not await _set_within(request.event, min(due, overdue) - clock())
             request.event.clear()
             # A request during a relist causes one more relist: it may concern a change after the LIST.
             relist, diagnose, request.relist, request.diagnose = request.relist, request.diagnose, False, False
             if not relist and not self.coverage.is_listed(scope):
                 # The watch must start before the first relist, also after a history reset.
                 due = inf
+                # A watch may hang without an error, and nothing may wait long for an optional kind.
+                overdue = clock() + LASTING_SECONDS if scope[0] in self._projector.kinds.optional else inf
+                diagnose = (diagnose or timely) and self.coverage.is_served(scope)
                 if diagnose and clock() - diagnosed >= _RETRY_LIMIT_SECONDS:
                     diagnosed = clock()
                     await self._diagnose(scope)
             elif relist or timely:
                 # A requested relist does not postpone the periodic one.
+                overdue = inf
                 due = due if clock() < due < inf else clock() + self._jittered(self._interval)
                 await self._relist_until_done(scope)
 
@@ -146,9 +160,10 @@ class Resync:
 
     async def _relist_until_done(self, scope: Scope) -> None:
         delay = _RETRY_SECONDS
-        history_resets = self._history_resets
+        history_resets, clock = self._history_resets, asyncio.get_running_loop().time
         expired = 0
-        while history_resets == self._history_resets:
+        while history_resets == self._history_resets and self.coverage.is_served(scope):
+            begun = clock()
             try:
                 await self._relist(*scope)
             except HistoryReset as reset:
@@ -168,17 +183,18 @@ class Resync:
                 delay = min(delay * 2, _RETRY_LIMIT_SECONDS)
                 continue
             else:
-                self._relisted(scope, history_resets)
+                self._relisted(scope, history_resets, clock() - begun)
             return
 
     def _failed(self, scope: Scope, error: Exception | None) -> None:
         self.coverage.failed(scope, error)
         self._covered()
 
-    def _relisted(self, scope: Scope, history_resets: int) -> None:
+    def _relisted(self, scope: Scope, history_resets: int, seconds: float) -> None:
         # A relist that began before a history reset says nothing about the new history.
         if history_resets == self._history_resets:
             self.coverage.listed(scope)
+            resynced(scope[0].collection, seconds)
         if self.coverage.complete and not self.complete.is_set():
             log.info("caches synced: %d %s", len(self._store.parents()), self._projector.kinds.parent.plural)
             self.complete.set()

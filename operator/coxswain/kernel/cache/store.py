@@ -6,12 +6,18 @@ removal leaves a tombstone, so that an older update cannot restore the object.
 """
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Sequence, Set
 from dataclasses import dataclass
+from typing import TypeVar
 
+from coxswain.kernel.cache.condition_counts import ConditionCounts
+from coxswain.kernel.cache.dense_table import DenseTable
 from coxswain.kernel.cache.packed_table import PackedTable
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Projection
+
+_Place = TypeVar("_Place", bound=Hashable)
+_Item = TypeVar("_Item", bound=Hashable)
 
 
 class HistoryReset(Exception):
@@ -49,18 +55,35 @@ class Relist:
 class Store:
     """Cache of parents and their objects. Not thread-safe: one event loop owns it."""
 
-    def __init__(self, parent: Kind) -> None:
-        """Hold parents of kind `parent` and their objects."""
+    def __init__(self, parent: Kind, conditions: Sequence[str] = (), *, records: Sequence[Kind] = ()) -> None:
+        """Hold parents of kind `parent` and their objects.
+
+        Args:
+            parent: the kind of parents.
+            conditions: the types of conditions by which parents are counted.
+            records: the kinds with many objects that are rarely read.
+        """
+        self._records = frozenset(records)
         self._parent = parent
-        self._entries: dict[Kind, PackedTable[Key]] = {}
+        self._conditions = ConditionCounts(conditions)
+        self._entries: dict[Kind, PackedTable[Key] | DenseTable[Key]] = {}
         self._tombstones: dict[Kind, dict[Key, _Tombstone]] = {}
         self._newest: dict[Kind, int] = {}
         self._of_parent: dict[Key, set[tuple[Kind, Key]]] = {}
+        self._users: dict[tuple[str, Key], set[Key]] = {}
+        """The parents that name an object of others, by the kind and key of that object."""
 
     def clear(self) -> None:
         """Remove all entries and tombstones."""
-        for table in (self._entries, self._tombstones, self._newest, self._of_parent):
+        for table in (self._entries, self._tombstones, self._newest, self._of_parent, self._users):
             table.clear()
+        self._conditions.clear()
+
+    def drop(self, kind: Kind) -> None:
+        """Remove all objects and tombstones of a kind of children that the API server does not serve."""
+        for place in list(self._entries.get(kind, ())):
+            self._replace(kind, place, self.get(kind, place), None)
+        self._tombstones.pop(kind, None)
 
     def parent(self, key: Key) -> Projection | None:
         """Return a parent, or None."""
@@ -69,6 +92,14 @@ class Store:
     def parents(self) -> list[Key]:
         """Return the keys of all parents."""
         return list(self._entries.get(self._parent, ()))
+
+    def count(self, kind: Kind) -> int:
+        """Return the number of objects of a kind."""
+        return len(self._entries.get(kind, ()))
+
+    def conditions(self) -> dict[tuple[str, str], int]:
+        """Return the number of parents by type and status of a condition."""
+        return self._conditions.all()
 
     def get(self, kind: Kind, place: Key) -> Projection | None:
         """Return an object, or None."""
@@ -85,6 +116,10 @@ class Store:
         places = [(kind, place) for kind, place in self._of_parent.get(key, ()) if kind in kinds]
         places.sort(key=lambda found: (found[0].kind, found[1]))
         return [found for kind, place in places if (found := self.get(kind, place)) is not None]
+
+    def users(self, kind: Kind, place: Key) -> set[Key]:
+        """Return the parents that name an object of others."""
+        return set(self._users.get((kind.kind, place), ()))
 
     def observe(self, observed: Projection) -> set[Key]:
         """Store an object from a watch, a LIST, a GET or the response to a write, if it is newer.
@@ -206,26 +241,42 @@ class Store:
                 del tombstones[place]
 
     def _replace(self, kind: Kind, place: Key, before: Projection | None, after: Projection | None) -> set[Key]:
-        entries = self._entries.setdefault(kind, PackedTable(kind))
+        entries = self._entries.get(kind)
+        if entries is None:
+            entries = self._entries[kind] = DenseTable(kind) if kind in self._records else PackedTable(kind)
         old = _named(before)
         new = _named(after)
         if after is None:
             entries.remove(place)
         else:
             entries.put(place, after)
-        if kind is not self._parent:
-            for key in old - new:
-                self._of_parent[key].discard((kind, place))
-                if not self._of_parent[key]:
-                    del self._of_parent[key]
-            for key in new:
-                self._of_parent.setdefault(key, set()).add((kind, place))
+        if kind is self._parent:
+            _move(self._users, place, _named_by(before), _named_by(after))
+            self._conditions.replace(before, after)
+        else:
+            _move(self._of_parent, (kind, place), old, new)
         # Projections omit much that controllers write, such as a ReplicaSet's status or an autoscaler's metrics. A new
         # version of a WebApp always counts: a status write may have been refused for the previous version.
         if kind is not self._parent and _same(before, after):
             return old ^ new
+        if kind.metadata_only:
+            return self.users(kind, place)
         known = self._entries.get(self._parent, ())
         return old | new | {key for key in _namesakes(before, after) if key in known}
+
+
+def _move(index: dict[_Place, set[_Item]], item: _Item, old: Set[_Place], new: Set[_Place]) -> None:
+    """Move an item of an index from its old places to its new ones. Places without items are removed."""
+    for place in old - new:
+        index[place].discard(item)
+        if not index[place]:
+            del index[place]
+    for place in new:
+        index.setdefault(place, set()).add(item)
+
+
+def _named_by(parent: Projection | None) -> Set[tuple[str, Key]]:
+    return set() if parent is None else {(kind, Key(parent.namespace, name)) for kind, name in parent.names}
 
 
 def _in_scope(relist: Relist, places: Iterable[Key]) -> list[Key]:
@@ -234,7 +285,7 @@ def _in_scope(relist: Relist, places: Iterable[Key]) -> list[Key]:
 
 def _namesakes(*objects: Projection | None) -> set[Key]:
     """Return the WebApps for which an object has the name of a child: it may block that child, whatever its labels."""
-    return {Key(each.namespace, each.namesake) for each in objects if each is not None and each.namesake is not None}
+    return {Key(each.namespace, name) for each in objects if each is not None for name in each.namesakes}
 
 
 def _same(before: Projection | None, after: Projection | None) -> bool:

@@ -30,8 +30,8 @@ class Waiting:
     def released(self, webapps: Callable[[], Iterable[Key]]) -> set[Key]:
         """Remove and return the keys of namespaces with changed coverage.
 
-        If a kind can no longer be listed in a namespace, also return all of its WebApps: their status must report it.
-        `webapps` returns the keys of all WebApps.
+        If a kind can no longer be listed in a namespace, or an optional kind comes or goes, also return all of its
+        WebApps: their status must report it. `webapps` returns the keys of all WebApps.
         """
         found: set[Key] = set()
         for namespace, before in self._views.items():
@@ -39,7 +39,7 @@ class Waiting:
             if now == before:
                 continue
             found |= {key for key in self._keys if namespace in (None, key.namespace)}
-            if set(now.unlisted) - set(before.unlisted):
+            if set(now.unlisted) - set(before.unlisted) or now.unavailable != before.unavailable:
                 found |= {key for key in webapps() if namespace in (None, key.namespace)}
         self._keys -= found
         return found

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from coxswain.kernel.conflicts.policy import within
+from coxswain.kernel.objects.field_paths import Path
 
 
 class Remedy(Enum):
@@ -25,8 +26,15 @@ class Obstacle:
     field: str
     """The field in readable form: spec.selector."""
     remedy: Remedy
-    alone: bool = False
+    others_mutable: bool = False
     """Whether all other fields can be changed in place."""
+    advice: str = ""
+    """A sentence about another way than to delete the child by hand."""
+
+    @property
+    def path(self) -> Path:
+        """The field as a path. It consists of names alone."""
+        return tuple(f"f:{name}" for name in self.field.split("."))
 
     def is_left_alone(self, fields: Sequence[str]) -> bool:
         """Report whether it is one of the fields not enforced for now."""

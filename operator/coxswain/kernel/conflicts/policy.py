@@ -48,7 +48,7 @@ class Policies:
         return _policy_or_halt(max(rules, key=lambda rule: len(rule.path)).policy if rules else self.default)
 
     def unknown(self) -> str:
-        """Return a message about the policies unknown to this version; empty if all are known.
+        """Return a sentence about the policies unknown to this version; empty if all are known.
 
         Unknown policies count as Halt, the only policy that neither overwrites a field nor gives up its ownership.
         """
@@ -61,8 +61,8 @@ class Policies:
         if not unknown:
             return ""
         return (
-            f"this version of coxswain does not know the policy {', '.join(unknown[:_NAMED])} and treats it as Halt; "
-            "upgrade coxswain or choose Enforce, Yield or Halt"
+            f"Unknown conflict policy: {', '.join(unknown[:_NAMED])}. This version of coxswain treats unknown "
+            "policies as Halt. Upgrade coxswain, or choose Enforce, Yield or Halt"
         )
 
 

@@ -12,8 +12,13 @@ from coxswain.kernel.objects.field_paths import Path, element_of, matches
 _HANDLERS = frozenset({"exec", "httpGet", "tcpSocket", "grpc", "sleep"})
 _VALUES = frozenset({"value", "valueFrom"})
 _SOURCES = frozenset({"configMapKeyRef", "secretKeyRef", "fieldRef", "resourceFieldRef", "fileKeyRef"})
+_WITHOUT_RANGES = frozenset({"ClusterIP", "NodePort", "ExternalName"})
+"""Service types for which the API server rejects loadBalancerSourceRanges. It drops other fields of the old type."""
+
+_BUDGETS = frozenset({"minAvailable", "maxUnavailable"})
 
 _UNIONS: Mapping[str, frozenset[str]] = {
+    "f:spec": _BUDGETS,
     "f:startupProbe": _HANDLERS,
     "f:readinessProbe": _HANDLERS,
     "f:livenessProbe": _HANDLERS,
@@ -32,6 +37,9 @@ def rivals_in_map(path: Path, wanted: Mapping[str, Any], live: Mapping[str, Any]
     if path and path[-1] == "f:strategy":
         has_rival = wanted.get("type") == "Recreate" and "rollingUpdate" in live
         return {"type": ((*path, "f:rollingUpdate"),)} if has_rival else {}
+    if path == ("f:spec",) and wanted.get("type") in _WITHOUT_RANGES:
+        has_rival = "loadBalancerSourceRanges" in live and "loadBalancerSourceRanges" not in wanted
+        return {"type": ((*path, "f:loadBalancerSourceRanges"),)} if has_rival else {}
     members = _members(path, wanted, live)
     if not members:
         return {}

@@ -1,4 +1,4 @@
-"""The content of an Event."""
+"""The content of an Event: one to post, or one that was read."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -12,3 +12,11 @@ class EventRecord:
     action: str
     note: str
     type: Literal["Normal", "Warning"] = "Normal"
+
+
+@dataclass(frozen=True)
+class ReportedEvent:
+    """The reason and note of a Warning that another client has posted."""
+
+    reason: str
+    note: str

@@ -1,8 +1,12 @@
 """API kinds and their URL paths."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
+
+_JSON = "application/json"
+_METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+_METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
 
 @dataclass(frozen=True)
@@ -15,6 +19,10 @@ class Kind:
     plural: str
     label_selector: str = ""
     """A label selector for LIST and WATCH requests."""
+    field_selector: str = ""
+    """A field selector for LIST and WATCH requests."""
+    metadata_only: bool = False
+    """Whether LIST and WATCH request PartialObjectMetadata: the API server then sends neither spec nor data."""
 
     def __str__(self) -> str:
         return self.kind
@@ -28,6 +36,20 @@ class Kind:
     def group_path(self) -> str:
         """The URL path of its API group and version, also used for discovery."""
         return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+
+    @property
+    def collection(self) -> str:
+        """Its plural for messages and metrics. A kind may be watched twice: its children, and metadata of all."""
+        return f"{self.plural} (metadata)" if self.metadata_only else self.plural
+
+    def accept(self, *, watching: bool) -> str:
+        """Return the Accept header of a WATCH or a LIST.
+
+        The header of a metadata-only kind has no alternative, so the API server never sends whole objects.
+        """
+        if not self.metadata_only:
+            return _JSON
+        return _METADATA if watching else _METADATA_LIST
 
     def path(self, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
         """Return the URL path of a collection, an object or a subresource.
@@ -47,6 +69,10 @@ class Kind:
 EVENT = Kind("events.k8s.io", "v1", "Event", "events")
 
 
+class UnknownKind(ValueError):
+    """The settings name a kind that the workload does not know."""
+
+
 @dataclass(frozen=True)
 class Kinds:
     """The kinds of one workload."""
@@ -56,14 +82,33 @@ class Kinds:
     children: tuple[Kind, ...]
     """Kinds written by the operator."""
     related: tuple[Kind, ...] = ()
-    """Read-only kinds."""
+    """Kinds of objects that decide or explain something, whoever made them. A kind of children may be one of them."""
     decisive: tuple[Kind, ...] = ()
     """Related kinds needed to compute the desired state; parents report it if the cache of one may be incomplete."""
+    optional: tuple[Kind, ...] = ()
+    """Children and related kinds that the API server may lack, or that the operator may not be allowed to list."""
+    records: tuple[Kind, ...] = ()
+    """Children that record states of their parent: there are many of them, and they are rarely read."""
+    named: tuple[Kind, ...] = ()
+    """Kinds of objects of others that parents name. They are watched only on demand, and by metadata only."""
+
+    def with_named(self, plurals: Sequence[str]) -> "Kinds":
+        """Return these kinds with some of `named` among the watched ones.
+
+        Raises:
+            UnknownKind: a plural is none of them.
+        """
+        known = {kind.plural: kind for kind in self.named}
+        unknown = [plural for plural in plurals if plural not in known]
+        if unknown:
+            raise UnknownKind(f"metadata of {unknown[0]!r} cannot be watched: choose of {', '.join(known) or 'none'}")
+        chosen = tuple(known[plural] for plural in dict.fromkeys(plurals))
+        return replace(self, related=(*self.related, *chosen), optional=(*self.optional, *chosen))
 
     @property
     def watched(self) -> tuple[Kind, ...]:
-        """All kinds with a LIST and a WATCH."""
-        return (self.parent, *self.children, *self.related)
+        """All kinds with a LIST and a WATCH, while the API server serves them."""
+        return tuple(dict.fromkeys((self.parent, *self.children, *self.related)))
 
     def of(self, manifest: Mapping[str, Any]) -> Kind:
         """Return the kind of a child's manifest."""

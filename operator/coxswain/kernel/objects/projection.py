@@ -4,7 +4,7 @@ A projection of a child also contains our Apply entry and the entries of other m
 defines the content of each kind.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -67,8 +67,10 @@ class Projection:
     """The name of the parent in its adopt annotation. That parent may adopt it, or could have earlier."""
     parents: frozenset[str] = frozenset()
     """Names of the related parents in its namespace, by label, controller reference or target."""
-    namesake: str | None = None
-    """The name of the parent whose child would have this kind and name."""
+    namesakes: tuple[str, ...] = ()
+    """The names of the parents whose child might have this kind and name."""
+    names: frozenset[tuple[str, str]] = frozenset()
+    """Kind and name of the objects of others that this parent names."""
 
     @property
     def generation(self) -> int:
@@ -100,10 +102,16 @@ class Rules:
     """The top-level fields needed by `content`; None for all."""
     trim: Callable[[Mapping[str, Any], Fields | None], Mapping[str, Any]] = lambda raw, _: raw
     """Limits the size of an object. The second argument is the field set of our Apply entry."""
-    namesake: Callable[[str], str] | None = None
-    """Maps the name of a child to the name of its parent."""
+    namesake: Callable[[str], str | tuple[str, ...]] | None = None
+    """Maps the name of a child to the name of its parent, or to several possible ones."""
     targets: Callable[[Manifest], Iterable[str]] | None = None
-    """Returns the names of the parents referenced by the content. If set, labels and owner references are ignored."""
+    """Returns the names of the parents referenced by the content. If set, only children have labels and owners."""
+    managed: Callable[[Sequence[Mapping[str, Any]]], Manifest] = lambda _: {}
+    """Returns a further part of the content, from the entries of managedFields."""
+    names: Callable[[Manifest], Iterable[tuple[str, str]]] = lambda _: ()
+    """Returns kind and name of the objects of others that the content of a parent names."""
+    foreign: Callable[[Mapping[str, Any]], Manifest] = lambda _: {}
+    """Returns the content of an object with a child's kind that is neither a child nor adoptable."""
 
 
 class Projector:
@@ -126,6 +134,14 @@ class Projector:
         self._rules = rules
         self._label = label
 
+    def with_named(self, plurals: Sequence[str]) -> "Projector":
+        """Return a projector whose watched kinds include some of `Kinds.named`.
+
+        Raises:
+            UnknownKind: a plural is none of them.
+        """
+        return Projector(self.kinds.with_named(plurals), self._rules, label=self._label, manager=self.manager)
+
     def observe(self, kind: Kind, raw: Mapping[str, Any]) -> Projection:
         """Return the projection of an object.
 
@@ -137,14 +153,15 @@ class Projector:
         raw = _without_nulls({**raw, "metadata": {**raw["metadata"], "managedFields": None}}, rules.reads)
         metadata = raw["metadata"]
         owned, others = self._field_owners(managed) if is_child else (None, ())
-        controller = None if rules.targets else self._controller(metadata)
-        label = None if rules.targets else metadata.get("labels", {}).get(self._label)
+        linked = is_child or rules.targets is None
+        controller = self._controller(metadata) if linked else None
+        label = metadata.get("labels", {}).get(self._label) if linked else None
         adopter = metadata.get("annotations", {}).get(self.adopt_annotation) if is_child else None
         if is_child and self._is_foreign(owned, controller, adopter):
             # Foreign objects are never compared. Anyone can set our label, so they must not fill the memory.
-            content, others = self._identity(kind, metadata), ()
+            content, others = {**self._identity(kind, metadata), **rules.foreign(raw)}, ()
         else:
-            content = rules.content(rules.trim(raw, owned))
+            content = {**rules.content(rules.trim(raw, owned)), **rules.managed(managed)}
         return Projection(
             kind=kind,
             namespace=metadata.get("namespace", ""),
@@ -159,7 +176,8 @@ class Projector:
             others=others,
             adopter=adopter,
             parents=self._parents(kind, metadata["name"], content, label, controller),
-            namesake=rules.namesake(metadata["name"]) if rules.namesake else None,
+            namesakes=_names(rules.namesake(metadata["name"])) if rules.namesake else (),
+            names=frozenset(rules.names(content)),
         )
 
     def _parents(
@@ -168,17 +186,17 @@ class Projector:
         targets = self._rules[kind].targets
         if kind is self.kinds.parent:
             return frozenset((name,))
-        if targets is not None:
-            return frozenset(targets(content))
-        names = {label} if label else set()
+        names = set(targets(content)) if targets is not None else set()
+        if label:
+            names.add(label)
         if controller is not None and controller.kind == self.kinds.parent.kind:
             names.add(controller.name)
         return frozenset(names)
 
-    @staticmethod
-    def _is_foreign(owned: Fields | None, controller: Controller | None, adopter: str | None) -> bool:
+    def _is_foreign(self, owned: Fields | None, controller: Controller | None, adopter: str | None) -> bool:
         """Report whether an object is neither a child of a parent nor adoptable."""
-        return owned is None and controller is None and adopter is None
+        controlled = controller is not None and controller.kind == self.kinds.parent.kind
+        return owned is None and not controlled and adopter is None
 
     def _identity(self, kind: Kind, metadata: Mapping[str, Any]) -> Manifest:
         labels = only(metadata.get("labels", {}), (self._label,))
@@ -223,6 +241,10 @@ def whole(kind: Kind, *status: str) -> Callable[[Mapping[str, Any]], Manifest]:
 def with_status(kind: Kind) -> Callable[[Mapping[str, Any]], Manifest]:
     """Return a rule to keep the whole object with its status, for parents."""
     return lambda raw: {**whole(kind)(raw), "status": raw.get("status", {})}
+
+
+def _names(found: str | tuple[str, ...]) -> tuple[str, ...]:
+    return (found,) if isinstance(found, str) else found
 
 
 def only(mapping: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:

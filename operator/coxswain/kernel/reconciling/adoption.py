@@ -42,6 +42,10 @@ def to_release(parent: Named, live: Projection) -> bool:
     )
 
 
-def is_watched(parent: Named, live: Projection) -> bool:
-    """Tell whether a watch reports an object: it has our label, or is a child and has just lost it."""
-    return live.label is not None or live.is_child_of(parent)
+def is_watched(live: Projection) -> bool:
+    """Tell whether a watch reports an object: all of its kind, or it has our label.
+
+    A child without our label is not watched: nothing would report its end while a policy, a write war or its own
+    deletion keeps the label from being restored.
+    """
+    return not live.kind.label_selector or live.label is not None

@@ -18,7 +18,7 @@ from coxswain.kernel.reconciling.execute import Executor, Progress
 from coxswain.kernel.reconciling.failures import PATIENCE, concerns_all, failure
 from coxswain.kernel.reconciling.last_applied import LastApplied
 from coxswain.kernel.reconciling.memory import ChildMemory
-from coxswain.kernel.reconciling.plan_health import listed, planned_health, stuck, unlike
+from coxswain.kernel.reconciling.plan_health import listed, overridden, planned_health, stuck, unlike
 from coxswain.kernel.reconciling.result import Result
 from coxswain.kernel.reconciling.world import CacheView
 from coxswain.kernel.status.health import MISSING, Child, Health, adopted_later, differs, retried
@@ -51,27 +51,25 @@ class Children(Generic[P]):
         self._clock = clock
 
     async def reconcile(
-        self, child_type: ChildType[P], parent: P, world: CacheView, *, patient: bool
-    ) -> tuple[Desired, Result] | None:
+        self, child_type: ChildType[P], desired: Desired, parent: P, world: CacheView, *, patient: bool
+    ) -> tuple[Desired, Result]:
         """Bring one child to its desired state.
 
         A failed request concerns this child alone: the result reports it. If `patient`, transient failures are not
         reported yet; neither are the first three in a row of this child.
 
         Returns:
-            The last desired state and the result; None without a desired state.
+            The last desired state and the result.
 
         Raises:
             OutOfDate: the parent has changed.
-            Ending: the operator is ending.
+            NotSent: the operator is shutting down or does not lead.
             Refused: the namespace is terminating.
             HistoryReset: an answer was older than the object of the request.
         """
         if parent.paused:
-            return self.compare(child_type, parent, world)
-        target = self._target(child_type, parent, world)
-        if target is None:
-            return None
+            return desired, self.compare(child_type, desired, parent, world)
+        target = self._target(child_type, desired, parent, world)
         child = target.memory
         if child.backoff is not None and child.backoff.ends(self._settings) > target.now:
             after = _sooner(child.backoff.ends(self._settings) - target.now, child, target.now)
@@ -88,24 +86,22 @@ class Children(Generic[P]):
         child.failures, child.backoff = 0, None
         return target.desired, result
 
-    def compare(self, child_type: ChildType[P], parent: P, world: CacheView) -> tuple[Desired, Result] | None:
+    def compare(self, child_type: ChildType[P], desired: Desired, parent: P, world: CacheView) -> Result:
         """Compare a child with its desired state without a write: it is paused, or not everything can be listed."""
-        target = self._target(child_type, parent, world)
-        if target is None:
-            return None
+        target = self._target(child_type, desired, parent, world)
         after = _sooner(None, target.memory, target.now)
         live = target.live if target.memory.name_holder is None else None
         if live is None:
-            return target.desired, Result(_child(target, MISSING), after=after)
+            return Result(_child(target, MISSING), after=after)
         health = foreign(parent, self._workload.projector.kinds.parent, live)
         if health is None and not target.is_ours:
             health = adopted_later("spec.paused is no longer true")
         if health is not None:
-            return target.desired, Result(_child(target, health), after=after)
+            return Result(_child(target, health), after=after)
         planned, blocked = plan_for(target, live), obstacle_of(target, live)
         fields = listed(planned.differences) or (blocked.field if blocked else "")
         health = differs(fields) if fields else planned_health(child_type.health(live.content), planned, ())
-        return target.desired, Result(_child(target, health), live, left=planned.left, after=after)
+        return Result(_child(target, health), live, left=planned.left, after=after)
 
     async def _act(self, target: Target[P], world: CacheView) -> Result:
         progress, prepared = Progress(), frozenset[type[Action]]()
@@ -119,7 +115,8 @@ class Children(Generic[P]):
             if isinstance(action, Release | Keep | TakeOver | Apply):
                 target.memory.deletion = None  # a DELETE without an answer is no longer needed
             await self._executor.execute(action, target, world.memory, progress)
-            prepared |= {type(action)}
+            # After an apply another manager may have written again, so the next one needs its own preparations.
+            prepared = frozenset() if isinstance(action, Apply) else prepared | {type(action)}
             target = replace(self._again(target, world), prepared=prepared)
         raise OutOfDate(f"{child_key(target.manifest)} changes as fast as it is written")
 
@@ -138,19 +135,16 @@ class Children(Generic[P]):
             return replace(result, child=_child(target, action.health), left=action.left)
         planned, memory = action.plan, target.memory
         memory.deletion = None
-        memory.last_applied = LastApplied.of(target.manifest, unlike(planned))
+        memory.last_applied = LastApplied.of(target.manifest, unlike(planned), overridden(planned, action.live))
         health = planned_health(target.child_type.health(action.live.content), planned, planned.differences)
         if action.obstacle is not None and not health.stalled:
             health = stuck(target.manifest, action.obstacle)
         return replace(result, child=_child(target, health), left=planned.left)
 
-    def _target(self, child_type: ChildType[P], parent: P, world: CacheView) -> Target[P] | None:
-        desired = child_type.desired(parent, world)
-        if desired is None:
-            return None
+    def _target(self, child_type: ChildType[P], desired: Desired, parent: P, world: CacheView) -> Target[P]:
         kind, name = child_type.kind, desired.manifest["metadata"]["name"]
         child = world.memory.child(child_key(desired.manifest))
-        self._take_over_name(kind, Key(parent.namespace, name), parent, child)
+        self._take_over_name(kind, Key(parent.namespace, name), child)
         live = world.live(kind, name)
         child.wars.forget_settled(desired.manifest)
         foreign_object = live is not None and not live.is_child_of(parent)
@@ -159,9 +153,13 @@ class Children(Generic[P]):
 
     def _again(self, target: Target[P], world: CacheView) -> Target[P]:
         """Return the target after an action. Its name depends on the parent alone, so it stays."""
-        return self._target(target.child_type, target.parent, world) or target
+        key = child_key(target.manifest)
+        for desired in target.child_type.all_desired(target.parent, world):
+            if child_key(desired.manifest) == key:
+                return self._target(target.child_type, desired, target.parent, world)
+        return target
 
-    def _take_over_name(self, kind: Kind, place: Key, parent: P, child: ChildMemory) -> None:
+    def _take_over_name(self, kind: Kind, place: Key, child: ChildMemory) -> None:
         """Let either the watch or a read report the object with a child's name.
 
         No event reports the end of a foreign object without our label, so it leaves the store and is read instead.
@@ -169,7 +167,7 @@ class Children(Generic[P]):
         found = self._store.get(kind, place)
         if found is None:
             return
-        if is_watched(parent, found):
+        if is_watched(found):
             child.name_holder = None
         else:
             self._store.forget(kind, place, found.version + 1)
@@ -177,7 +175,9 @@ class Children(Generic[P]):
     def _failed(self, target: Target[P], error: RequestFailed, *, patient: bool) -> Result:
         child, live = target.memory, _ours(target)
         child.failures += 1
-        health = failure(error, there=live is not None, patient=patient or child.failures <= PATIENCE)
+        health = failure(
+            error, target.parent.namespace, there=live is not None, patient=patient or child.failures <= PATIENCE
+        )
         if error.error_class is ErrorClass.CONFLICT:
             child.backoff = ConflictBackoff.after(child.backoff, health, self._clock())
         expected = health.retried and error.error_class is ErrorClass.CONFLICT

@@ -1,4 +1,4 @@
-"""Backoff of a child after repeated conflicts (409).
+"""Backoff of a child after repeated conflicts (409): of its writes and of its deletion.
 
 The Deployment controller writes the status several times a second during a rollout. Each of its events requeues the
 WebApp. While the watch lags behind these writes, each attempt would be one more 409 with its two GETs.
@@ -35,3 +35,7 @@ class ConflictBackoff:
             return self.last
         delay = settings.conflict_delay * 2.0 ** min(self.count - 2, 30)
         return self.last + min(delay, settings.conflict_delay_limit)
+
+    def counts(self, settings: StatusSettings, now: float) -> bool:
+        """Tell whether the next conflict is one more in a row: it comes soon after the backoff."""
+        return now < self.ends(settings) + settings.conflict_delay_limit

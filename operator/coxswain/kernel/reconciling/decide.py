@@ -1,6 +1,6 @@
 """Decide the next action on one child: pure, without clock, network and side effects."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic
 
 from coxswain.kernel.conflicts.immutable import Obstacle, Remedy
@@ -47,7 +47,7 @@ class Target(Generic[P]):
     now: float
     """Monotonic seconds."""
     prepared: frozenset[type[Action]] = frozenset()
-    """Preparations of an apply in this reconcile: each is executed once, even if the server ignores it."""
+    """Preparations of the next apply: each is executed once, even if the server ignores it."""
 
     @property
     def manifest(self) -> Manifest:
@@ -89,7 +89,7 @@ def decide(target: Target[P]) -> Action:
     obstacle = obstacle_of(target, target.live)
     if obstacle is not None and obstacle.is_left_alone([e.difference.text for e in planned.left if e.contested]):
         obstacle = None
-    if obstacle is not None and not obstacle.alone:
+    if obstacle is not None and not obstacle.others_mutable:
         return _decide_obstacle(target, target.live, planned, obstacle)
     return _decide_write(target, target.live, planned, obstacle)
 
@@ -108,7 +108,13 @@ def plan_for(target: Target[P], live: Projection) -> Plan:
 def obstacle_of(target: Target[P], live: Projection) -> Obstacle | None:
     """Return the immutable field of a live object with another desired value."""
     manifest = target.child_type.comparable(target.manifest)
-    return target.child_type.obstacle(manifest, live.content, not target.is_ours)
+    obstacle = target.child_type.obstacle(manifest, live.content, not target.is_ours)
+    if obstacle is None or not target.desired.replaceable:
+        return obstacle
+    if obstacle.field in target.memory.wars.resting(target.manifest, target.now):
+        # Replaced again and again: a webhook may set the field.
+        return obstacle
+    return replace(obstacle, remedy=Remedy.REPLACE, others_mutable=False)
 
 
 def _decide_absent(target: Target[P]) -> Action:
@@ -117,6 +123,8 @@ def _decide_absent(target: Target[P]) -> Action:
         return Wait(memory.attempt.refused, Ends.CHANGE_OR_RESYNC)
     if memory.wars.is_left_absent(manifest, target.now):
         return Wait(left_absent(), memory.wars.absence_ends(), (absence(manifest),))
+    if target.desired.withheld is not None:
+        return Wait(target.desired.withheld, Ends.DEPENDENCY_EVENT)
     return Create(manifest, vanished=memory.last_applied is not None and memory.deletion is None)
 
 
@@ -132,7 +140,8 @@ def _blocked(target: Target[P], live: Projection) -> Wait | None:
         return Wait(TERMINATING, target.next_event)
     if not target.is_ours and target.adoptable_when is not None:
         return Wait(adopted_later(target.adoptable_when), Ends.DEPENDENCY_EVENT)
-    return None
+    frozen = target.desired.frozen
+    return None if frozen is None else Wait(frozen, target.next_event)
 
 
 def _decide_obstacle(target: Target[P], live: Projection, planned: Plan, obstacle: Obstacle) -> Action:

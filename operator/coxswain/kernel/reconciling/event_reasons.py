@@ -102,7 +102,9 @@ def _drift(parent: P, workload: Workload[P], results: Sequence[Result], previous
         if foreign:
             more = f" and {len(foreign) - _NAMED_CORRECTIONS} more" if len(foreign) > _NAMED_CORRECTIONS else ""
             fields = ", ".join(_described(each) for each in foreign[:_NAMED_CORRECTIONS])
-            special = advices[child.kind](parent, [each.difference.text for each in foreign])
+            fields_of_others = [each.difference.text for each in foreign]
+            managers = {each.changed_by for each in foreign if each.changed_by}
+            special = advices[child.kind](parent, fields_of_others, managers)
             advice = special or advice or _DRIFT_ADVICE
             sentences.append(f"reverted {child.kind} {child.name}: {fields}{more}")
     return EventRecord("DriftCorrected", "Apply", "; ".join(sentences) + advice) if sentences else None

@@ -21,9 +21,9 @@ from coxswain.kernel.reconciling.generation_guard import GenerationGuard
 from coxswain.kernel.reconciling.last_applied import LastApplied
 from coxswain.kernel.reconciling.memory import Memory, NameHolder
 from coxswain.kernel.reconciling.ownership import is_note
-from coxswain.kernel.reconciling.plan_health import listed, unlike
+from coxswain.kernel.reconciling.plan_health import listed, overridden, unlike
 from coxswain.kernel.reconciling.replacement import Deletion
-from coxswain.kernel.reconciling.result import Correction, corrected, effective, foreign_places
+from coxswain.kernel.reconciling.result import Correction, contested_places, corrected, effective
 from coxswain.kernel.reconciling.write_wars import WHOLE
 from coxswain.kernel.status.health import rejected
 from coxswain.kernel.workload import P
@@ -148,7 +148,7 @@ class Executor:
         log.info("%s %s %s: %s", "adopted" if adopting else "applied", *kind_and_name(target.manifest), differences)
         after = self._learn(target, answer, live)
         corrections = effective(progress.planned, after.differences)
-        target.memory.wars.enforced(target.manifest, foreign_places(corrections), self._clock())
+        target.memory.wars.enforced(target.manifest, contested_places(corrections), self._clock())
         progress.corrections += corrections
         progress.planned, progress.adopted = None, progress.adopted or adopting
 
@@ -176,7 +176,8 @@ class Executor:
             "deleted %s %s, to create it again: %s is immutable", *kind_and_name(target.manifest), action.obstacle.field
         )
         fields = [each.path for each in action.plan.differences if within(each.text, action.obstacle.field)]
-        memory.wars.enforced(target.manifest, fields, self._clock())
+        # A manifest without the immutable field has no difference in it.
+        memory.wars.enforced(target.manifest, fields or [action.obstacle.path], self._clock())
         progress.deleted_for = action.obstacle.field
 
     async def _learn_from_conflict(
@@ -198,7 +199,7 @@ class Executor:
             raise
         self._take_in(target, present)
         if progress.planned and (present.generation != live.generation or not present.generation):
-            target.memory.wars.refused(target.manifest, foreign_places(progress.planned), self._clock())
+            target.memory.wars.refused(target.manifest, contested_places(progress.planned), self._clock())
 
     def _learn(self, target: Target[P], answer: Projection, before: Projection | None) -> Plan:
         """Remember the result of a write. Return the plan for the stored object."""
@@ -206,12 +207,12 @@ class Executor:
         if after.differences or (before is not None and answer.version == before.version):
             # Something between the request and the stored object changed it: an admission policy, which would again.
             target.memory.attempt = Attempt.of(after.manifest, answer, None)
-        target.memory.last_applied = LastApplied.of(target.manifest, unlike(after))
+        target.memory.last_applied = LastApplied.of(target.manifest, unlike(after), overridden(after, answer))
         return after
 
     def _take_in(self, target: Target[P], found: Projection) -> None:
         """Take in an object after a GET: from now on the watch reports it, or else the next read."""
-        if is_watched(target.parent, found):
+        if is_watched(found):
             target.memory.name_holder = None
             self._store.observe(found)
         else:
@@ -223,7 +224,7 @@ class Executor:
         Raises:
             HistoryReset: the answer is older than the object that the write was sent for.
         """
-        if is_watched(target.parent, answer):
+        if is_watched(answer):
             target.memory.name_holder = None
             self._store.answer(answer, sent_for)
         else:

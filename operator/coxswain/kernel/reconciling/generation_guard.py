@@ -65,4 +65,6 @@ class GenerationGuard:
     def _was_worked_on(self, key: Key) -> bool:
         observed = self._store.parent(key)
         reported = observed is not None and observed.content["status"].get("observedGeneration", 0) > 0
-        return reported or bool(self._store.objects_of(key, *self._kinds.children))
+        # An object of others may be related to the parent, and have the kind of a child.
+        found = self._store.objects_of(key, *self._kinds.children)
+        return reported or any(each.label is not None or each.controller is not None for each in found)

@@ -3,11 +3,12 @@
 A restart needs none of it: the cluster is the source of truth.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from coxswain.kernel.api.events import RecentEvents
 from coxswain.kernel.cache.store import Key
+from coxswain.kernel.objects.event_record import ReportedEvent
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.reconciling.attempts import Attempt
 from coxswain.kernel.reconciling.conflict_backoff import ConflictBackoff
@@ -56,8 +57,32 @@ class RemovalMemory:
 
     failures: dict[str, int] = field(default_factory=dict)
     """Failed deletions in a row, by kind/name."""
+    backoffs: dict[str, ConflictBackoff] = field(default_factory=dict)
+    """By kind/name. They outlast a spec that needs the child now and then: it may change as often as the child."""
     deleted: set[str] = field(default_factory=set)
     """UIDs of deleted children: the answer of a DELETE has no resourceVersion, so the store still holds them."""
+
+
+@dataclass(frozen=True)
+class Warnings:
+    """The Warning Events about one object, as last read."""
+
+    subject: str
+    """The uid of the object."""
+    found: tuple[ReportedEvent, ...]
+    at: float
+    """Monotonic time of the read."""
+    awaited: bool
+    """Whether the Events are still to come."""
+
+
+@dataclass(frozen=True)
+class Recalled:
+    """The object whose recorded state runs, as read once: recorded states do not change."""
+
+    uid: str
+    content: bytes
+    """The object as compressed JSON: with many parents in this state, it must stay small."""
 
 
 class Memory:
@@ -76,6 +101,10 @@ class Memory:
         """Fingerprint of the last status written by this process."""
         self.drift = DriftLedger()
         self.events = RecentEvents()
+        self.warnings: Warnings | None = None
+        """The last read Events that explain the health of a child."""
+        self.recalled: Recalled | None = None
+        """The recorded state that runs instead of the present one."""
         self.verified = False
         """Whether a GET confirmed the parent in the store, or this process was the first to work on it."""
         self.doubted_since: int | None = None
@@ -109,6 +138,11 @@ class Memory:
         ends = [war.rest_ends(since, now) for war in wars]
         return min((end for end in ends if end is not None), default=None)
 
+    def contested(self, now: float) -> int:
+        """Return the number of fields with suspended enforcement."""
+        wars = [self.status_wars, *[memory.wars for memory in self._children.values()]]
+        return sum([each.contested(now) for each in wars if each])
+
 
 class Memories:
     """The memory of each WebApp. Not thread-safe: the main loop owns it."""
@@ -131,6 +165,11 @@ class Memories:
         """Forget a WebApp that is gone."""
         self._of_key.pop(key, None)
 
+    def forget_namespaces(self, covers: Callable[[str], bool]) -> None:
+        """Forget the WebApps of some namespaces."""
+        for key in [key for key in self._of_key if covers(key.namespace)]:
+            del self._of_key[key]
+
     def clear(self) -> None:
         """Forget all WebApps: history ran backwards, so nothing remembered needs to be true."""
         self._of_key.clear()
@@ -139,6 +178,10 @@ class Memories:
         """Forget refused writes, so that a resync tries them again."""
         for memory in self._of_key.values():
             memory.resynced(now)
+
+    def contested(self, now: float) -> int:
+        """Return the number of fields with suspended enforcement, of all parents."""
+        return sum(memory.contested(now) for memory in self._of_key.values())
 
     def doubt(self, newest: int) -> None:
         """Doubt each parent with a version not newer than `newest`, because of a gap in a watch."""

@@ -6,8 +6,10 @@ from coxswain.kernel.conflicts.diff import Difference
 from coxswain.kernel.conflicts.immutable import Obstacle, command
 from coxswain.kernel.conflicts.managed_fields import UNKNOWN
 from coxswain.kernel.conflicts.policy import Policy
-from coxswain.kernel.conflicts.write_plan import HeldField, Plan
+from coxswain.kernel.conflicts.write_plan import HeldField, Plan, differs
+from coxswain.kernel.objects.field_paths import owns
 from coxswain.kernel.objects.manifests import Manifest
+from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.status.health import Health, contested, held, immutable
 
 _NAMED_DIFFERENCES = 5
@@ -44,6 +46,12 @@ def unlike(planned: Plan) -> list[str]:
     return [difference.text for difference in (*(each.difference for each in planned.left), *planned.differences)]
 
 
+def overridden(planned: Plan, live: Projection) -> list[str]:
+    """Return the fields changed by admission although our entry in managedFields owns them."""
+    owned = live.owned or {}
+    return [each.text for each in planned.differences if differs(each) and owns(owned, each.path)]
+
+
 def absence(manifest: Manifest) -> HeldField:
     """Return the whole object as contested, for a child that another client keeps deleting."""
     return HeldField(Difference((), manifest, None), UNKNOWN, Policy.ENFORCE, contested=True)
@@ -52,4 +60,5 @@ def absence(manifest: Manifest) -> HeldField:
 def stuck(manifest: Manifest, obstacle: Obstacle) -> Health:
     """Return the health of a child that only a user can recreate, with the command."""
     metadata = manifest["metadata"]
-    return immutable(obstacle.field, command(manifest["kind"], metadata["name"], metadata["namespace"]))
+    delete = command(manifest["kind"], metadata["name"], metadata["namespace"])
+    return immutable(obstacle.field, delete, obstacle.advice)

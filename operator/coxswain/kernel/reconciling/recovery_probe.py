@@ -4,6 +4,8 @@ After an outage of minutes, the backoff of each WebApp is about a minute. No oth
 the watches may have stayed open. Short retries of all WebApps would overload the API server again.
 """
 
+from collections.abc import Callable
+
 from coxswain.kernel.cache.store import Key
 
 
@@ -16,6 +18,10 @@ class RecoveryProbe:
     def clear(self) -> None:
         """Remove all keys."""
         self._failing.clear()
+
+    def remove(self, covers: Callable[[str], bool]) -> None:
+        """Remove the keys of some namespaces."""
+        self._failing = {key: None for key in self._failing if not covers(key.namespace)}
 
     def server_failed(self, key: Key) -> None:
         """Record a transient server error and move the key to the end."""

@@ -9,6 +9,7 @@ from coxswain.kernel.conflicts.managed_fields import ANOTHER_COXSWAIN
 from coxswain.kernel.conflicts.write_plan import HeldField, foreign_manager
 from coxswain.kernel.objects.field_paths import Path, owns
 from coxswain.kernel.objects.projection import Projection
+from coxswain.kernel.reconciling.last_applied import Had
 from coxswain.kernel.status.health import Child
 
 
@@ -24,6 +25,8 @@ class Correction:
     """Whether the child had the desired value before: otherwise a missing field was never set."""
     is_note: bool = False
     """Whether nothing but a note of ours differs."""
+    was_overridden: bool = False
+    """Whether our entry owned the field before although admission had changed its value."""
 
     @property
     def is_foreign(self) -> bool:
@@ -33,6 +36,15 @@ class Correction:
         removed = difference.found is None and self.was_there and not self.is_note
         by_another_manager = (changed or bool(difference.rivals)) and (self.manager is not None or removed)
         return by_another_manager or self.by_another_coxswain
+
+    @property
+    def is_contested(self) -> bool:
+        """Whether the correction is a round of a write war.
+
+        Another writer may also remove a field whose value is admission's. Then the value stays, so nothing is
+        corrected, and only the lost ownership shows the writer.
+        """
+        return self.is_foreign or (self.was_overridden and not self.ours)
 
     @property
     def by_another_coxswain(self) -> bool:
@@ -49,7 +61,7 @@ class Correction:
 def corrected(
     found: Iterable[Difference],
     observed: Projection,
-    had: Callable[[str], bool],
+    had: Had,
     *,
     ours: Collection[str],
     is_note: Callable[[Difference], bool],
@@ -59,13 +71,20 @@ def corrected(
     Args:
         found: the differences that it corrects.
         observed: the object before.
-        had: whether the object had the desired value of a field before.
+        had: the fields with their desired value before.
         ours: our field managers.
         is_note: whether nothing but a note of ours differs.
     """
     owned = observed.owned or {}
     return tuple(
-        Correction(each, foreign_manager(each, observed, ours), owns(owned, each.path), had(each.text), is_note(each))
+        Correction(
+            each,
+            foreign_manager(each, observed, ours),
+            owns(owned, each.path),
+            had(each.text),
+            is_note(each),
+            had.owned_overridden(each.text),
+        )
         for each in found
     )
 
@@ -79,9 +98,9 @@ def effective(corrections: Iterable[Correction], after: Iterable[Difference]) ->
     return tuple(each for each in corrections if not each.by_another_coxswain or each.difference.path not in same)
 
 
-def foreign_places(corrections: Iterable[Correction]) -> list[Path]:
+def contested_places(corrections: Iterable[Correction]) -> list[Path]:
     """Return the places changed by other writers."""
-    return [each.difference.path for each in corrections if each.is_foreign]
+    return [each.difference.path for each in corrections if each.is_contested]
 
 
 @dataclass(frozen=True)

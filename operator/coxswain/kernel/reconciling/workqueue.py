@@ -7,11 +7,14 @@ of changes. The backlog of a relist comes last.
 
 import asyncio
 import random
-from collections import OrderedDict
+import time
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 from enum import IntEnum
+from typing import Any
 
 from coxswain.kernel.cache.store import Key
+from coxswain.metrics import QueueMetrics
 
 
 class Lane(IntEnum):
@@ -29,23 +32,37 @@ class WorkQueue:
     """Keys of WebApps to reconcile. Not thread-safe: one event loop owns it."""
 
     def __init__(
-        self, *, retry_delay: float, retry_delay_limit: float, chance: Callable[[], float] = random.random
+        self,
+        name: str,
+        *,
+        retry_delay: float,
+        retry_delay_limit: float,
+        chance: Callable[[], float] = random.random,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Create an empty queue.
 
         Args:
+            name: Name of the queue and its controller for the metrics.
             retry_delay: Initial backoff in seconds, doubled with each failure.
             retry_delay_limit: Maximum backoff in seconds.
             chance: Returns random numbers from 0 to 1 for the jitter.
+            clock: Returns monotonic seconds for the metrics.
         """
+        self.name = name
+        self._metrics = QueueMetrics(name)
+        self._clock = clock
         self._retry_delay = retry_delay
         self._retry_delay_limit = retry_delay_limit
         self._chance = chance
         self._lanes: dict[Lane, OrderedDict[Key, None]] = {lane: OrderedDict() for lane in Lane}
         self._last_lane = Lane.IN_PROGRESS
         """The last used lane of the two alternating ones."""
-        self._processing: set[Key] = set()
+        self._processing: dict[Key, float] = {}
+        """The time at which a worker took each key in processing."""
         self._dirty: dict[Key, Lane] = {}
+        self._added: dict[Key, float] = {}
+        """The time at which each key that waits for a worker was added."""
         self._delayed: dict[Key, asyncio.TimerHandle] = {}
         self._failures: dict[Key, int] = {}
         self._retry_at: dict[Key, float] = {}
@@ -56,6 +73,9 @@ class WorkQueue:
 
     def add(self, key: Key, lane: Lane = Lane.IN_PROGRESS) -> None:
         """Add a key. A queued key keeps its place, unless it moves up from the backlog."""
+        if key not in self._added:
+            self._added[key] = self._clock()
+            self._metrics.added()
         if key in self._processing:
             self._dirty[key] = min(lane, self._dirty.get(key, lane))
             return
@@ -68,6 +88,7 @@ class WorkQueue:
 
     def add_after(self, key: Key, delay: float) -> None:
         """Add a key after `delay` seconds. The shortest of several delays counts."""
+        self._metrics.delayed()
         loop = asyncio.get_running_loop()
         pending = self._delayed.get(key)
         if pending is not None and pending.when() <= loop.time() + delay:
@@ -119,12 +140,13 @@ class WorkQueue:
         if lane is not Lane.BACKLOG:
             self._last_lane = lane
         key, _ = self._lanes[lane].popitem(last=False)
-        self._processing.add(key)
+        now = self._processing[key] = self._clock()
+        self._metrics.taken(now - self._added.pop(key))
         return key
 
     def done(self, key: Key) -> None:
         """Mark a key as processed, and requeue it if it was added meanwhile."""
-        self._processing.discard(key)
+        self._metrics.done(self._clock() - self._processing.pop(key))
         if key in self._dirty:
             self.add(key, self._dirty.pop(key))
 
@@ -134,8 +156,27 @@ class WorkQueue:
             handle.cancel()
         for lane in self._lanes.values():
             lane.clear()
-        for table in (self._dirty, self._delayed, self._failures, self._retry_at):
+        for table in (self._dirty, self._added, self._delayed, self._failures, self._retry_at):
             table.clear()
+
+    def remove(self, covers: Callable[[str], bool]) -> None:
+        """Remove the queued and delayed keys of some namespaces, and their backoffs. Keys in processing stay."""
+        for key in [key for key in self._delayed if covers(key.namespace)]:
+            self._cancel(key)
+        tables: list[dict[Key, Any]] = [*self._lanes.values(), self._dirty, self._added, self._failures, self._retry_at]
+        for table in tables:
+            for key in [key for key in table if covers(key.namespace)]:
+                del table[key]
+
+    def depths(self) -> dict[Lane, int]:
+        """Return the number of keys that wait for a worker, by lane, with those in processing that were added again."""
+        again = Counter(self._dirty.values())
+        return {lane: len(keys) + again[lane] for lane, keys in self._lanes.items()}
+
+    def processing_seconds(self) -> list[float]:
+        """Return the seconds since a worker took each key in processing."""
+        now = self._clock()
+        return [now - taken for taken in self._processing.values()]
 
     def _due(self, key: Key) -> None:
         del self._delayed[key]

@@ -79,6 +79,10 @@ class WriteWars:
             if field != WHOLE and self._is_for(field, war, manifest) and self._remaining(war, now) > 0
         )
 
+    def contested(self, now: float) -> int:
+        """Return the number of fields with suspended enforcement."""
+        return sum(self._remaining(war, now) > 0 for war in self._fields.values())
+
     def forget_settled(self, manifest: Manifest) -> None:
         """Forget the wars over fields with a new desired value."""
         self._fields = {

@@ -36,6 +36,7 @@ READY, PROGRESSING, STALLED, CONFLICTED, CONTESTED = TYPES = (
 """Condition types of every workload."""
 
 _NAMED = 5
+_ALL_HEALTHY = "all children match the spec and are healthy"
 _PAUSED = f"spec.paused is true. {OPERATOR} writes only the status. To resume, set spec.paused to false"
 TWO_OPERATORS = f"a second {OPERATOR} operator serves this namespace. Run only one"
 """Cause of a write war, for messages."""
@@ -90,8 +91,8 @@ def standard_fields(
 
 
 def worst(children: Sequence[Child]) -> Child | None:
-    """Return the child with the worst health. It decides Ready. None if all are healthy."""
-    unhealthy = [child for child in children if child.health.level is not Level.HEALTHY]
+    """Return the child with the worst health. It decides Ready. None if all are healthy, or optional."""
+    unhealthy = [child for child in _unhealthy(children) if not child.health.non_blocking]
     return max(unhealthy, key=lambda child: child.health.level, default=None)
 
 
@@ -101,10 +102,16 @@ def listed(sentences: Sequence[str]) -> str:
     return "; ".join(sentences[:_NAMED]) + more
 
 
+def _unhealthy(children: Sequence[Child]) -> list[Child]:
+    return [child for child in children if child.health.level is not Level.HEALTHY]
+
+
 def _ready(children: Sequence[Child]) -> ConditionState:
     unhealthy = worst(children)
     if unhealthy is None:
-        return ConditionState("True", HEALTHY.reason, "all children match the spec and are healthy")
+        awaited = [_sentence(child) for child in _unhealthy(children)]
+        healthy = "all children match the spec and the application serves" if awaited else _ALL_HEALTHY
+        return ConditionState("True", HEALTHY.reason, ". ".join([healthy, *awaited]))
     return ConditionState("False", unhealthy.health.reason, _sentence(unhealthy))
 
 
@@ -114,7 +121,7 @@ def _progressing(children: Sequence[Child], *, paused: bool) -> ConditionState:
     stalled = next((child for child in children if child.health.stalled), None)
     if stalled is not None:
         return ConditionState("False", stalled.health.reason, _sentence(stalled))
-    unhealthy = worst(children)
+    unhealthy = worst(children) or next(iter(_unhealthy(children)), None)
     if unhealthy is None:
         return ConditionState("False", "Complete", "the spec is applied and rolled out")
     return ConditionState("True", unhealthy.health.reason, _sentence(unhealthy))
@@ -128,7 +135,7 @@ def _stalled(children: Sequence[Child]) -> ConditionState:
 
 
 def _conflicted(conflicted: Sequence[ConflictStatus], unknown: str) -> ConditionState:
-    more = f"; {unknown}" if unknown else ""
+    more = f". {unknown}" if unknown else ""
     if not conflicted:
         return ConditionState("False", "NoConflict", "no other field manager owns a field of the spec" + more)
     halts = any(entry["policy"] == Policy.HALT for entry in conflicted)

@@ -46,8 +46,12 @@ class Health:
     """The Deployment controller has not counted a pod of the current generation yet."""
     retried: bool = False
     """A write failed and will probably succeed soon: the status waits for the next attempt."""
-    for_pods: bool = False
-    """Pods are missing, and their states may explain why."""
+    explainable: bool = False
+    """Other objects, or the time since the cause, may explain it, so `ChildType.explain` is asked."""
+    failed: bool = False
+    """A rollout has failed: it is past its deadline, or its cause cannot resolve by retrying."""
+    non_blocking: bool = False
+    """The application serves without it, so Ready does not wait for it."""
 
     def __post_init__(self) -> None:
         """Make external texts valid: the reason of a webhook may be a sentence, a message may contain anything."""
@@ -122,9 +126,16 @@ def adopted_later(needed: str) -> Health:
     return Health(Level.PROGRESSING, "HeldBack", f"exists and will be adopted when {needed}")
 
 
-def immutable(field: str, command: str) -> Health:
-    """Return the health of a child with drift in an immutable field; `command` deletes the child."""
-    message = f"{field} cannot be changed in place. {OPERATOR} recreates the child after you delete it: {command}"
+def immutable(field: str, command: str, advice: str = "") -> Health:
+    """Return the health of a child with drift in an immutable field.
+
+    Args:
+        field: the field.
+        command: deletes the child.
+        advice: a sentence about another way.
+    """
+    problem = f"{field} cannot be changed in place. " + (f"{advice}. " if advice else "")
+    message = f"{problem}{OPERATOR} recreates the child after you delete it: {command}"
     return Health(Level.DEGRADED, "Immutable", message, stalled=True)
 
 
@@ -152,7 +163,7 @@ def halted(fields: str, unknown: str = "") -> Health:
     `unknown` is a sentence about unknown policies, which count as Halt.
     """
     message = f"another field manager owns {fields}, and the policy is Halt. {HALTED_ADVICE}"
-    return Health(Level.DEGRADED, "Halted", message + (f"; {unknown}" if unknown else ""), stalled=True)
+    return Health(Level.DEGRADED, "Halted", message + (f". {unknown}" if unknown else ""), stalled=True)
 
 
 def contested(fields: str) -> Health:
@@ -167,10 +178,9 @@ def left_absent() -> Health:
     return Health(Level.MISSING, "Contested", message)
 
 
-def not_written(reason: str, message: str) -> Health:
-    """Return the health of a child after a failed write."""
-    advice = ". Check the quotas of the namespace and the operator's RBAC rules" if reason == "Forbidden" else ""
-    message = f"write failed: {_clause(message)}. {OPERATOR} retries with backoff{advice}"
+def not_written(reason: str, message: str, advice: str = "") -> Health:
+    """Return the health of a child after a failed write; `advice` is the next step of the user."""
+    message = f"write failed: {_clause(message)}. {OPERATOR} retries with backoff{_sentence(advice)}"
     return Health(Level.DEGRADED, reason, message)
 
 
@@ -180,10 +190,10 @@ def retried(*, there: bool) -> Health:
     return Health(level, "Retrying", f"a write failed. {OPERATOR} retries it with backoff", retried=True)
 
 
-def not_removed(message: str) -> Health:
-    """Return the health of an undesired child after a failed deletion."""
+def not_removed(message: str, advice: str = "") -> Health:
+    """Return the health of an undesired child after a failed deletion; `advice` is the next step of the user."""
     problem = f"the spec no longer needs it, but its deletion failed: {_clause(message)}"
-    return Health(Level.DEGRADED, "NotRemoved", f"{problem}. {OPERATOR} retries with backoff")
+    return Health(Level.DEGRADED, "NotRemoved", f"{problem}. {OPERATOR} retries with backoff{_sentence(advice)}")
 
 
 def not_listed(message: str) -> Health:
@@ -191,9 +201,22 @@ def not_listed(message: str) -> Health:
     return Health(Level.DEGRADED, "NotListed", message)
 
 
+def not_served(api_version: str, advice: str) -> Health:
+    """Return the health of a child of an optional kind that the API server does not serve.
+
+    `advice` states the user's options.
+    """
+    problem = f"the cluster does not serve {api_version}. {OPERATOR} creates it as soon as the cluster does"
+    return Health(Level.DEGRADED, "APIMissing", f"{problem}. {advice}", stalled=True)
+
+
 def held_back(needed: str, *, there: bool) -> Health:
     """Return the health of a child while it waits for `needed`; `there` tells whether the child exists."""
     return Health(Level.PROGRESSING if there else Level.MISSING, "HeldBack", f"waits for {needed}")
+
+
+def _sentence(text: str) -> str:
+    return f". {text}" if text else ""
 
 
 def _clause(message: str) -> str:

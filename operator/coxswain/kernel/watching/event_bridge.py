@@ -44,7 +44,7 @@ class EventSink(Protocol):
 
 
 class EventBridge:
-    """Delivers watch events from Kopf's thread to callbacks in the main loop."""
+    """Delivers watch events from Kopf's threads to callbacks in the main loop."""
 
     def __init__(
         self,
@@ -83,7 +83,8 @@ class EventBridge:
         self._call(self._watch_activity, kind, namespace, activity)
 
     def _call(self, take: Callable[..., None], *arguments: object) -> None:
-        # Waking the main loop costs a system call on both sides. One wake-up serves all calls until the loop runs.
+        # Waking the main loop costs a system call on both sides. One wake-up serves all calls until the loop runs. Two
+        # threads may both see False here and wake the loop twice, which is harmless.
         self._waiting.append((take, arguments))
         if not self._called and not self._main.is_closed():
             self._called = True

@@ -5,8 +5,6 @@ The main loop therefore stays separate: it owns signals, store, workqueue and HT
 """
 
 import asyncio
-import contextlib
-import threading
 from collections.abc import Awaitable, Callable, Sequence
 
 from coxswain import event_loop
@@ -23,81 +21,54 @@ class KopfThread:
     def __init__(
         self,
         connect: Callable[[], Awaitable[Connection]],
-        kinds: Sequence[Kind],
         scopes: Sequence[str | None],
         settings: WatchSettings,
     ) -> None:
-        """Watch `kinds` in `scopes`: namespaces, or None for the cluster.
+        """Watch in `scopes`: namespaces, or None for the cluster.
 
         `connect` returns a new connection for each run.
         """
         self._connect = connect
-        self._kinds = kinds
         self._scopes = scopes
         self._settings = settings
 
-    async def run(self, sink: EventSink, stop: asyncio.Event) -> None:
-        """Run Kopf until `stop` is set.
+    async def run(self, kinds: Sequence[Kind], sink: EventSink, stop: asyncio.Event) -> None:
+        """Watch `kinds` with Kopf until `stop` is set.
+
+        Metadata-only kinds have a Kopf of their own: Kopf has one watch for each resource, and the ConfigMaps of a
+        workload are watched as a whole besides. If one Kopf ends, so does the other.
 
         Raises:
             Exception: Kopf ended by itself with this error.
         """
-        main = asyncio.get_running_loop()
-        ended: asyncio.Future[BaseException | None] = main.create_future()
-        request = _StopRequest()
+        whole = [kind for kind in kinds if not kind.metadata_only]
+        metadata = [kind for kind in kinds if kind.metadata_only]
+        if not metadata:
+            await self._run(whole, sink, stop)
+            return
+        ending = asyncio.Event()
 
-        async def body() -> None:
-            await watch(
-                await self._connect(), self._kinds, self._scopes, self._settings, sink=sink, stop=request.event()
-            )
-
-        def thread() -> None:
-            error: BaseException | None = None
+        async def run(group: Sequence[Kind]) -> None:
             try:
-                event_loop.run(body())
-            # An error in Kopf must end only this run, not the operator.
-            except BaseException as caught:  # noqa: BLE001
-                error = caught
-            # The main loop may already be closed.
-            with contextlib.suppress(RuntimeError):
-                main.call_soon_threadsafe(lambda: None if ended.done() else ended.set_result(error))
+                await self._run(group, sink, ending)
+            finally:
+                ending.set()
 
-        threading.Thread(target=thread, name="kopf", daemon=True).start()
-        stopping = asyncio.create_task(stop.wait(), name="stop kopf")
-        stopping.add_done_callback(lambda _: request.make())
+        async def pass_on() -> None:
+            await stop.wait()
+            ending.set()
+
+        passing = asyncio.create_task(pass_on(), name="stop every Kopf")
         try:
-            error = await ended
+            ended = await asyncio.gather(run(whole), run(metadata), return_exceptions=True)
         finally:
-            stopping.cancel()
-        if isinstance(error, Exception):
-            raise error
-        if error is not None:  # CancelledError would look like a cancellation of the awaiting task.
-            raise RuntimeError(f"Kopf ended with {error!r}") from error
+            passing.cancel()
+        for error in ended:
+            if error is not None:
+                raise error
 
+    async def _run(self, kinds: Sequence[Kind], sink: EventSink, stop: asyncio.Event) -> None:
+        async def body(stop: asyncio.Event) -> None:
+            await watch(await self._connect(), kinds, self._scopes, self._settings, sink=sink, stop=stop)
 
-class _StopRequest:
-    """Passes a stop request from the main thread to Kopf's thread, even if Kopf's loop does not run yet."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._made = False
-        self._target: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
-
-    def event(self) -> asyncio.Event:
-        """Return the event for the stop request. Call this in Kopf's loop."""
-        event = asyncio.Event()
-        with self._lock:
-            self._target = asyncio.get_running_loop(), event
-            if self._made:
-                event.set()
-        return event
-
-    def make(self) -> None:
-        """Request the stop. Call this in the main thread."""
-        with self._lock:
-            self._made = True
-            target = self._target
-        if target is not None:
-            # Kopf may have ended by itself, and its loop may be closed.
-            with contextlib.suppress(RuntimeError):
-                target[0].call_soon_threadsafe(target[1].set)
+        await event_loop.run_in_thread("kopf", body, stop)

@@ -4,15 +4,20 @@ Kopf is restarted if a watch is silent for longer. If the watch is still silent 
 liveness probe fails.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 from coxswain.kernel.cache.coverage import Scope
+from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.watching.event_bridge import Activity
 
 
 @dataclass
 class _Watch:
+    runs: bool = True
+    """Whether Kopf watches it: not while the API server does not serve the kind."""
+    started: float | None = None
+    """Time since which Kopf watches it, also across restarts of Kopf. None while it does not."""
     proved: float = 0.0
     """Time of the last activity that proves liveness."""
     excused: float = 0.0
@@ -46,10 +51,17 @@ class WatchLiveness:
         self._inactivity_timeout = inactivity_timeout
         self._clock = clock
 
-    def begin(self) -> None:
-        """Restart the timeout of every watch, because Kopf was started."""
-        for watch in self._watches.values():
+    def begin(self, kinds: Collection[Kind] | None = None) -> None:
+        """Restart the timeout of every watch, because Kopf was started.
+
+        Args:
+            kinds: the watched kinds; None if they are the same as before.
+        """
+        for (kind, _), watch in self._watches.items():
             watch.excused = self._clock()
+            watch.runs = watch.runs if kinds is None else kind in kinds
+            since = watch.excused if watch.started is None else watch.started
+            watch.started = since if watch.runs else None
 
     def record(self, scope: Scope, activity: Activity) -> None:
         """Record the activity of a watch."""
@@ -74,7 +86,16 @@ class WatchLiveness:
     def is_silent(self, scope: Scope) -> bool:
         """Return whether a watch was silent for longer than `silence_timeout`."""
         watch = self._watches[scope]
-        return self._clock() - max(watch.proved, watch.excused) > self._silence_timeout
+        return watch.runs and self._clock() - max(watch.proved, watch.excused) > self._silence_timeout
+
+    def data_ages(self) -> dict[Scope, float]:
+        """Return the seconds since the last event or bookmark of each watch of Kopf, or since the start of Kopf."""
+        now = self._clock()
+        return {
+            scope: now - max(watch.received, watch.started)
+            for scope, watch in self._watches.items()
+            if watch.started is not None
+        }
 
     def silent(self) -> dict[Scope, float]:
         """Return the silent watches with the seconds since their last activity."""

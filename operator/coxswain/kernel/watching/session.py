@@ -1,7 +1,8 @@
 """HTTP session for Kopf: adds the token to requests and reports watch activity, including bookmarks.
 
-Kopf does not pass bookmarks to handlers. This module uses only public API: a login handler may return its own session,
-and an aiohttp session may have middlewares.
+Kopf watches whole objects; the session asks for metadata in watches of metadata-only kinds. Kopf does not pass
+bookmarks to handlers. This module uses only public API: a login handler may return its own session, and an aiohttp
+session may have middlewares.
 """
 
 import asyncio
@@ -17,6 +18,7 @@ from coxswain.kernel.api.errors import retry_after_seconds
 from coxswain.kernel.api.transport import USER_AGENT
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.watching.event_bridge import Activity, EventSink
+from coxswain.metrics import RequestMetrics
 from coxswain.settings import WatchSettings
 
 _BOOKMARK = b'{"type":"BOOKMARK"'
@@ -43,25 +45,30 @@ def session(
     """Return a session that reports the activity of all watches to `sink`."""
     collections = {kind.path(scope): (kind, scope) for kind in kinds for scope in scopes}
     listed: set[str] = set()
-    pace = _Pace(settings.reopen_interval)
+    pace, metrics = _Pace(settings.reopen_interval), RequestMetrics(connection.host)
 
     async def middleware(request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
         path = "/" + request.url.path.removeprefix(base).lstrip("/")
         if path not in collections:
-            return await _authorized(connection, request, send, lambda: None)
+            return await _authorized(connection, request, send, lambda: None, metrics)
         scope = collections[path]
         watching = "watch" in request.url.query
         await pace.turn(path, watching=watching)
         if not watching:
             # Kopf needs only the resourceVersion of this LIST. The relist brings the objects, without the task and the
             # memory that Kopf would allocate for each of them (docs/decisions/0023).
+            # It is empty, so no object is sent. Kopf fails on an empty list of metadata: its items are null.
             request.url = request.url.update_query(fieldSelector=_NOTHING)
+        else:
+            request.headers["Accept"] = scope[0].accept(watching=True)
+            if scope[0].field_selector:
+                request.url = request.url.update_query(fieldSelector=scope[0].field_selector)
 
         def failed() -> None:
             sink.watch_activity(*scope, Activity.FAILED)
 
         try:
-            response = await _authorized(connection, request, send, failed)
+            response = await _authorized(connection, request, send, failed, metrics)
         except aiohttp.ClientError:
             # TimeoutError is not caught: an unanswered request counts as silence.
             failed()
@@ -90,6 +97,7 @@ async def _authorized(
     request: aiohttp.ClientRequest,
     send: aiohttp.ClientHandlerType,
     failed: Callable[[], None],
+    metrics: RequestMetrics,
 ) -> aiohttp.ClientResponse:
     """Send a request with the current token and retry with a refreshed token after each 401.
 
@@ -99,13 +107,23 @@ async def _authorized(
     delays = iter(EndlessBackoff())
     while True:
         # The connection adds the current token to each attempt.
-        response = await send(request)
+        response = await _counted(metrics, request, send)
         if response.status != 401:
             return response
         response.release()
         failed()
         connection.invalidate()
         await asyncio.sleep(next(delays))
+
+
+async def _counted(
+    metrics: RequestMetrics, request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType
+) -> aiohttp.ClientResponse:
+    """Send a request and count it. Its duration is not recorded, as in client-go: a watch lasts for minutes."""
+    with metrics.request(request.method, timed=False) as answered:
+        response = await send(request)
+        answered(response.status)
+    return response
 
 
 class _Pace:

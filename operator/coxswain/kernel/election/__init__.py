@@ -1,0 +1,1 @@
+"""Leader election by a Lease: one replica writes, the others stand by with warm caches."""

@@ -1,0 +1,281 @@
+"""Acquires and renews the Lease, modelled on client-go's leaderelection.
+
+The differences to client-go: leadership counts from the moment at which the last successful renewal was sent, a deleted
+Lease is waited for like a held one, and a candidate looks at the moment of the expiry.
+"""
+
+import asyncio
+import logging
+import random
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Protocol, TypeVar
+
+from coxswain.kernel.api.errors import ErrorClass, Refused, RequestFailed, Unreachable
+from coxswain.kernel.election import lease as leases
+from coxswain.kernel.election.leadership import Leadership
+from coxswain.kernel.election.lease import Action, Create, Lease, Observation, Wait, Write, Yield
+from coxswain.settings import ElectionSettings
+
+log = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
+
+_SHORTEST, _LONGEST = 0.7, 0.9
+"""Bounds of the delay between two requests, as parts of the retry period. Candidates must not poll in step, and the
+longest delay, the expiry and two requests are less than 17 s."""
+NO_ANSWER = "no answer yet"
+_ATTEMPTS = 2
+"""Maximum writes in a row: the known version may be outdated once."""
+_SPREAD = 0.1
+"""Maximum seconds between the expiry and the attempt to acquire the Lease, so that candidates do not collide."""
+
+
+@dataclass(frozen=True)
+class Right:
+    """The right that a Lease grants, for messages, and who may hold the Lease."""
+
+    gained: str = "this process leads"
+    lost: str = "ending, to start again as a standby"
+    shared: bool = False
+    """Whether several processes hold the Lease under one identity, so that each must read it before it writes."""
+
+
+class LeadershipLost(Exception):
+    """The Lease is lost: the process may not write any more."""
+
+
+class LeaseStore(Protocol):
+    """The requests for one Lease. All raise `RequestFailed`."""
+
+    @property
+    def name(self) -> str:
+        """The Lease as namespace/name, for messages."""
+
+    async def get(self) -> Lease | None:
+        """Return the Lease; None if it does not exist."""
+
+    async def create(self, manifest: Mapping[str, Any]) -> Lease:
+        """Create the Lease."""
+
+    async def update(self, manifest: Mapping[str, Any]) -> Lease:
+        """Replace the Lease, with the preconditions in its metadata."""
+
+
+def pause(settings: ElectionSettings, chance: Callable[[], float]) -> float:
+    """Return the seconds until the next request, with jitter."""
+    return (_SHORTEST + (_LONGEST - _SHORTEST) * chance()) * settings.retry_period
+
+
+async def within(seconds: float, request: Awaitable[_T]) -> _T:
+    """Return the response to a request.
+
+    Raises:
+        Unreachable: there is none within `seconds`.
+    """
+    try:
+        async with asyncio.timeout(seconds):
+            return await request
+    except TimeoutError as error:
+        raise Unreachable(f"no answer within {seconds:.0f} s") from error
+
+
+class Elector:
+    """One candidate for one Lease."""
+
+    def __init__(
+        self,
+        store: LeaseStore,
+        leadership: Leadership,
+        identity: str,
+        settings: ElectionSettings,
+        *,
+        clock: Callable[[], float],
+        acquired: Callable[[], None],
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        chance: Callable[[], float] = random.random,
+        observed: Observation | None = None,
+        right: Right = Right(),
+    ) -> None:
+        """Compete for the Lease of `store` when `run` is called.
+
+        Args:
+            store: sends the requests.
+            leadership: the right to write, extended by each renewal.
+            identity: the holder to write into the Lease, unique for this process.
+            settings: the durations.
+            clock: returns monotonic seconds, the same as the clock of `leadership`.
+            acquired: called once, after the first acquisition.
+            now: returns the wall clock's time, written for people.
+            chance: returns random numbers from 0 to 1 for the jitter.
+            observed: the Lease as observed so far; without it the observation begins now.
+            right: the right that the Lease grants.
+        """
+        self._store = store
+        self._leadership = leadership
+        self._identity = identity
+        self._settings = settings
+        self._clock = clock
+        self._acquired = acquired
+        self._now = now
+        self._chance = chance
+        self._observed = observed or Observation(None, clock())
+        self._right = right
+        self._leading = False
+        self._reported: str | None = None
+        self.heartbeat = clock()
+        """The time of the last request or pause, in seconds of the clock."""
+        self.failure: str | None = NO_ANSWER
+        """The error of the last attempt; None if the API server answered as expected."""
+
+    @property
+    def holder(self) -> str:
+        """The identity of the last known holder; empty if there is none."""
+        return self._observed.lease.holder if self._observed.lease else ""
+
+    async def run(self) -> None:
+        """Acquire the Lease and renew it, until cancelled.
+
+        Raises:
+            LeadershipLost: the renewals failed for too long, or another process holds the Lease.
+        """
+        while True:
+            delay = pause(self._settings, self._chance)
+            try:
+                action = await self._attempt()
+            except RequestFailed as error:
+                self._failed(error)
+            else:
+                self.failure = None
+                if isinstance(action, Yield):
+                    raise self._lost(f"{self.holder} holds it")
+                if isinstance(action, Wait):
+                    delay = min(delay, action.until - self._clock() + _SPREAD * self._chance())
+            self._report()
+            if self._leading:
+                delay = min(delay, self._leadership.until - self._clock())
+            self.heartbeat = self._clock()
+            await asyncio.sleep(max(delay, 0.0))
+
+    async def release(self) -> None:
+        """Give the Lease up if this process holds it, so that another one need not wait for the expiry.
+
+        Call this after `run` has ended, and after the last write.
+        """
+        self._leadership.end()
+        try:
+            # The answer to the last renewal may be lost, so that the known version is outdated.
+            for _ in range(_ATTEMPTS):
+                lease = self._observed.lease
+                if lease is None or lease.holder != self._identity:
+                    return
+                if await self._accepted(self._store.update(self._released(lease))):
+                    log.info("released the Lease %s", self._store.name)
+                    return
+        except RequestFailed as error:
+            log.warning("releasing the Lease %s failed, others wait for its expiry: %s", self._store.name, error)
+
+    async def _attempt(self) -> Action:
+        """Read the Lease if necessary, and write it if possible. Return the last decision."""
+        self._require_leadership()
+        if self.holder != self._identity or self._right.shared:
+            await self._read()
+        action, attempts = self._decide(), 0
+        while isinstance(action, Write | Create) and attempts < _ATTEMPTS:
+            attempts += 1
+            sent = self._clock()
+            accepted = await self._accepted(self._creation() if isinstance(action, Create) else self._renewal())
+            if accepted and isinstance(action, Write):
+                self._leadership.extend(sent + self._settings.renew_deadline)
+                self._begin()
+                return action
+            action = self._decide()
+        return action
+
+    def _decide(self) -> Action:
+        self._require_leadership()
+        return leases.decide(
+            self._observed, self._identity, leading=self._leading, now=self._clock(), settings=self._settings
+        )
+
+    def _creation(self) -> Awaitable[Lease]:
+        namespace, _, name = self._store.name.partition("/")
+        return self._store.create(leases.unheld(namespace=namespace, name=name, duration=self._settings.lease_duration))
+
+    def _renewal(self) -> Awaitable[Lease]:
+        lease = self._observed.lease
+        namespace, _, name = self._store.name.partition("/")
+        manifest = leases.held(
+            lease,
+            self._identity,
+            namespace=namespace,
+            name=name,
+            now=self._now(),
+            duration=self._settings.lease_duration,
+        )
+        return self._store.update(manifest) if lease else self._store.create(manifest)
+
+    def _released(self, lease: Lease) -> dict[str, Any]:
+        namespace, _, name = self._store.name.partition("/")
+        return leases.released(lease, namespace=namespace, name=name, now=self._now())
+
+    async def _accepted(self, writing: Awaitable[Lease]) -> bool:
+        """Send a write. If the known version is outdated, read the Lease and return False."""
+        try:
+            lease = await self._within_timeout(writing)
+        except Refused as error:
+            if error.error_class is not ErrorClass.CONFLICT:
+                raise
+            await self._read()
+            return False
+        self._observed = leases.observe(self._observed, lease, self._clock())
+        return True
+
+    async def _read(self) -> None:
+        lease = await self._within_timeout(self._store.get())
+        self._observed = leases.observe(self._observed, lease, self._clock())
+
+    async def _within_timeout(self, request: Awaitable[_T]) -> _T:
+        """Send a request. A leader does not wait beyond the end of its leadership."""
+        self.heartbeat = self._clock()
+        remaining = self._leadership.until - self._clock()
+        seconds = self._settings.request_timeout
+        if remaining > 0:
+            seconds = min(seconds, remaining)
+        return await within(seconds, request)
+
+    def _require_leadership(self) -> None:
+        if self._leading and self._clock() >= self._leadership.until:
+            reason = self.failure or "the process or its machine was suspended"
+            raise self._lost(f"not renewed for {self._settings.renew_deadline:.0f} s ({reason})")
+
+    def _lost(self, reason: str) -> LeadershipLost:
+        self._leadership.end()
+        return LeadershipLost(f"lost the Lease {self._store.name}: {reason}; {self._right.lost}")
+
+    def _begin(self) -> None:
+        if not self._leading:
+            self._leading = True
+            log.info("acquired the Lease %s as %s: %s", self._store.name, self._identity, self._right.gained)
+            self._acquired()
+
+    def _failed(self, error: RequestFailed) -> None:
+        before, self.failure = self.failure, str(error)
+        level = logging.DEBUG if before == self.failure else logging.WARNING
+        log.log(
+            level,
+            "the Lease %s cannot be %s, retrying: %s",
+            self._store.name,
+            "renewed" if self._leading else "read or acquired",
+            error,
+        )
+
+    def _report(self) -> None:
+        """Log the holder once for each change."""
+        if self._leading or self.failure:
+            return
+        if self.holder != self._reported:
+            self._reported = self.holder
+            state = f"{self.holder} leads" if self.holder else "nobody leads yet"
+            log.info("standing by: %s (Lease %s)", state, self._store.name)

@@ -1,0 +1,157 @@
+"""The replicas of an election with several slots, as an annotation on the Lease that they share.
+
+Each replica increments a number of its own with each renewal. Others count it as gone when its number has not changed
+for the duration of a Lease, by their own clocks.
+"""
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from coxswain.kernel.api.errors import ErrorClass, Refused
+from coxswain.kernel.election.elector import LeaseStore
+from coxswain.kernel.election.lease import Lease
+
+ANNOTATION = "coxswain.dev/members"
+
+_MAXIMUM = 256
+"""Maximum number of entries that are read. Anyone with the right to the Lease may write any value."""
+
+
+@dataclass(frozen=True)
+class _Member:
+    number: int
+    first: float
+    """The time at which it was seen first, in monotonic seconds of this process."""
+    changed: float
+    """The time at which its number was seen to change."""
+
+
+class Members:
+    """The known replicas, as seen by one of them. One thread owns it."""
+
+    def __init__(self, identity: str, *, expiry: float, settling: float, clock: Callable[[], float]) -> None:
+        """Start without any replica.
+
+        Args:
+            identity: this replica.
+            expiry: seconds without a change of its number until a replica counts as gone.
+            settling: seconds from the first sight of a replica until it is settled.
+            clock: returns monotonic seconds.
+        """
+        self._identity = identity
+        self._expiry = expiry
+        self._settling = settling
+        self._clock = clock
+        self._known: dict[str, _Member] = {}
+        self._number = 0
+        self.announced = False
+        """Whether this replica takes part, so that its next renewal has its entry."""
+
+    def observe(self, raw: Mapping[str, Any]) -> None:
+        """Read the annotation of the Lease."""
+        now = self._clock()
+        found: dict[str, _Member] = {}
+        for identity, number in _parsed(raw).items():
+            known = self._known.get(identity)
+            if known is None:
+                found[identity] = _Member(number, now, now)
+            else:
+                found[identity] = _Member(number, known.first, known.changed if known.number == number else now)
+        self._known = found
+
+    def live(self) -> dict[str, bool]:
+        """Return the replicas that are not gone, and whether each is settled. This one always counts as settled."""
+        now = self._clock()
+        return {
+            identity: identity == self._identity or now - member.first >= self._settling
+            for identity, member in self._known.items()
+            if identity == self._identity or now - member.changed < self._expiry
+        }
+
+    def renewed(self, manifest: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a manifest of the Lease with the next number of this replica, without the replicas that are gone."""
+        self._number += 1
+        others = self._others(manifest)
+        return _annotated(manifest, {**others, self._identity: self._number} if self.announced else others)
+
+    def has_this(self, manifest: Mapping[str, Any]) -> bool:
+        """Return whether the Lease has an entry of this replica."""
+        return self._identity in _parsed(manifest)
+
+    def without_this(self, manifest: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a manifest of the Lease without the entry of this replica."""
+        return _annotated(manifest, self._others(manifest))
+
+    def _others(self, manifest: Mapping[str, Any]) -> dict[str, int]:
+        live = self.live()
+        return {
+            identity: number
+            for identity, number in _parsed(manifest).items()
+            if identity != self._identity and (identity in live or identity not in self._known)
+        }
+
+
+class SharedLease:
+    """The requests for the Lease that all replicas share; each renewal carries the entry of this replica."""
+
+    def __init__(self, store: LeaseStore, members: Members) -> None:
+        self._store = store
+        self._members = members
+
+    @property
+    def name(self) -> str:
+        """The Lease as namespace/name."""
+        return self._store.name
+
+    async def get(self) -> Lease | None:
+        """Return the Lease; None if it does not exist."""
+        lease = await self._store.get()
+        self._members.observe(lease.raw if lease else {})
+        return lease
+
+    async def create(self, manifest: Mapping[str, Any]) -> Lease:
+        """Create the Lease."""
+        return await self._observed(self._store.create(manifest))
+
+    async def update(self, manifest: Mapping[str, Any]) -> Lease:
+        """Renew the Lease, with the preconditions in its metadata."""
+        return await self._observed(self._store.update(self._members.renewed(manifest)))
+
+    async def leave(self, attempts: int) -> None:
+        """Remove the entry of this replica. The Lease stays: it belongs to the other replicas too."""
+        for _ in range(attempts):
+            lease = await self.get()
+            if lease is None or not self._members.has_this(lease.raw) or await self._left(lease):
+                return
+
+    async def _left(self, lease: Lease) -> bool:
+        try:
+            await self._store.update(self._members.without_this(lease.raw))
+        except Refused as error:
+            if error.error_class is not ErrorClass.CONFLICT:
+                raise
+            return False
+        return True
+
+    async def _observed(self, writing: Awaitable[Lease]) -> Lease:
+        lease = await writing
+        self._members.observe(lease.raw)
+        return lease
+
+
+def _parsed(raw: Mapping[str, Any]) -> dict[str, int]:
+    text = ((raw.get("metadata") or {}).get("annotations") or {}).get(ANNOTATION, "")
+    try:
+        found = json.loads(text or "{}")
+    except ValueError:
+        return {}
+    entries = list(found.items())[:_MAXIMUM] if isinstance(found, dict) else []
+    return {identity: number for identity, number in entries if isinstance(number, int)}
+
+
+def _annotated(manifest: Mapping[str, Any], entries: Mapping[str, int]) -> dict[str, Any]:
+    metadata = manifest["metadata"]
+    annotations = {**(metadata.get("annotations") or {}), ANNOTATION: json.dumps(dict(sorted(entries.items())))}
+    return {**manifest, "metadata": {**metadata, "annotations": annotations}}

@@ -1,0 +1,295 @@
+"""Competes for the Leases of several slots, and shares them with the other replicas.
+
+One `Elector` for each slot that this replica holds or tries to acquire, and one for the Lease that all replicas share.
+"""
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from coxswain.kernel.api.errors import RequestFailed
+from coxswain.kernel.election.balance import balance
+from coxswain.kernel.election.elector import NO_ANSWER, Elector, LeadershipLost, LeaseStore, Right, pause, within
+from coxswain.kernel.election.leadership import SlotLeadership
+from coxswain.kernel.election.members import Members, SharedLease
+from coxswain.kernel.election.observed_slots import ObservedSlots, SlotLeases
+from coxswain.kernel.election.slots import Slot, slots
+from coxswain.settings import ElectionSettings
+
+log = logging.getLogger(__name__)
+
+SYNC_SECONDS = 30.0
+"""Seconds until a replica without a complete cache takes part nevertheless. Its WebApps then report the reason."""
+_ATTEMPTS = 2
+"""Maximum writes in a row at the end."""
+_SLOT = Right(gained="this process leads its namespaces", lost="leaving its namespaces to others")
+_SHARED = Right(gained="this process takes part", shared=True)
+
+
+class Listener(Protocol):
+    """Hears of the changes of one replica, in the thread of the elector."""
+
+    def acquired(self, slot: Slot) -> None:
+        """Hear that this replica leads a slot."""
+
+    def surplus(self, slot: Slot) -> None:
+        """Hear that a slot is to be given back: wait for the writes in progress, and call `drained`."""
+
+    def dropped(self, slot: Slot) -> None:
+        """Hear that this replica does not lead a slot any more, without a drain."""
+
+
+@dataclass
+class _Term:
+    """The attempt to acquire a slot, and the time as its leader."""
+
+    slot: Slot
+    elector: Elector
+    task: asyncio.Task[None]
+    leading: bool = False
+    giving: bool = False
+    """Whether it is to be given back."""
+    releasing: bool = False
+
+
+class SlotElector:
+    """One replica of an election with several slots."""
+
+    def __init__(
+        self,
+        shared: LeaseStore,
+        leases: SlotLeases,
+        leadership: SlotLeadership,
+        identity: str,
+        settings: ElectionSettings,
+        *,
+        count: int,
+        listener: Listener,
+        clock: Callable[[], float],
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        """Compete for the Leases when `run` is called.
+
+        Args:
+            shared: sends the requests for the Lease that all replicas share. Its holder is the number of slots.
+            leases: sends the requests for the Leases of the slots.
+            leadership: the right to write, extended by each renewal.
+            identity: the holder to write into the Leases, unique for this process.
+            settings: the durations.
+            count: the number of slots, the same in all replicas.
+            listener: hears of the changes.
+            clock: returns monotonic seconds, the same as the clock of `leadership`.
+            chance: returns random numbers from 0 to 1 for the jitter.
+        """
+        self._leadership = leadership
+        self._identity = identity
+        self._settings = settings
+        self._slots = slots(count)
+        self._listener = listener
+        self._clock = clock
+        self._chance = chance
+        name = shared.name.rpartition("/")[2]
+        self._observed = ObservedSlots(leases, name, identity, settings, clock=clock)
+        self._members = Members(
+            identity, expiry=settings.lease_duration, settling=settings.settling_period, clock=clock
+        )
+        self._shared = SharedLease(shared, self._members)
+        self._membership = self._new_membership()
+        self._terms: dict[Slot, _Term] = {}
+        self._has_led = False
+        self._handovers: set[asyncio.Task[None]] = set()
+        self._begun = clock()
+        self._joined = float("inf")
+        self._beat = clock()
+        self._failure: str | None = NO_ANSWER
+        self.synced = False
+        """Set it when the cache is complete: a replica takes part only then."""
+
+    @property
+    def heartbeat(self) -> float:
+        """The time of the last request or pause of the slowest part, in seconds of the clock."""
+        electors = [self._membership, *(term.elector for term in self._terms.values())]
+        return min(self._beat, *(elector.heartbeat for elector in electors))
+
+    @property
+    def failure(self) -> str | None:
+        """The error of the last attempt; None if the API server answered as expected."""
+        electors = [self._membership, *(term.elector for term in self._terms.values())]
+        return next((failure for failure in (self._failure, *(e.failure for e in electors)) if failure), None)
+
+    @property
+    def group(self) -> str:
+        """The holder of the shared Lease: `slots-6` for replicas with six slots; empty if there is none."""
+        return self._membership.holder
+
+    @property
+    def holders(self) -> Mapping[Slot, str]:
+        """The last known holder of each slot; empty if nobody holds it."""
+        return {slot: self._identity if self._leads(slot) else self._observed.holder(slot) for slot in self._slots}
+
+    async def run(self) -> None:
+        """Acquire, renew and share slots, until cancelled. Call `end` afterwards.
+
+        Raises:
+            LeadershipLost: the shared Lease is lost, and this replica has led a slot.
+        """
+        joining = asyncio.create_task(self._membership.run(), name="membership")
+        try:
+            while True:
+                self._beat = self._clock()
+                if joining.done():
+                    joining = self._joining_again(joining)
+                self._reap()
+                try:
+                    await self._observed.look([slot for slot in self._slots if not self._leads(slot)])
+                except RequestFailed as error:
+                    self._failed(error)
+                else:
+                    self._failure = None
+                    self._change()
+                self._beat = self._clock()
+                await asyncio.wait([joining], timeout=pause(self._settings, self._chance))
+        finally:
+            await _cancelled(joining, *(term.task for term in self._terms.values()), *self._handovers)
+
+    def drained(self, slot: Slot) -> None:
+        """Release a slot after the last write to its namespaces. Nothing happens if it was lost meanwhile."""
+        term = self._terms.get(slot)
+        if term is not None and term.giving and not term.releasing:
+            term.releasing = True
+            task = asyncio.create_task(self._release(term), name=f"release of slot {slot.number}")
+            self._handovers.add(task)
+            task.add_done_callback(self._handovers.discard)
+
+    async def end(self) -> None:
+        """Release all slots and leave the other replicas. Call this after `run` has ended, and after the last write."""
+        self._leadership.end()
+        electors = [term.elector for term in self._terms.values() if term.leading]
+        await asyncio.gather(*(elector.release() for elector in electors), self._leave())
+
+    async def _leave(self) -> None:
+        try:
+            await within(self._settings.request_timeout, self._shared.leave(_ATTEMPTS))
+        except RequestFailed as error:
+            log.warning("leaving the Lease %s failed, others wait for the expiry: %s", self._shared.name, error)
+
+    def _change(self) -> None:
+        """Take and give back slots."""
+        self._members.announced |= self.synced or self._clock() >= self._begun + SYNC_SECONDS
+        shared = self._leadership.shared.holds("")
+        for slot, term in self._terms.items():
+            if not term.leading and not (shared and self._observed.is_free(slot)):
+                term.task.cancel()  # another replica was faster
+        # Others that waited for the same Lease join within one period.
+        if not shared or not self._members.announced or self._clock() < self._joined + self._settings.retry_period:
+            return
+        live = {**self._members.live(), self._identity: True}
+        plan = balance(
+            self._identity,
+            [slot for slot, term in self._terms.items() if not term.giving],
+            [slot for slot in self._slots if slot not in self._terms and self._observed.is_free(slot)],
+            slots=len(self._slots),
+            replicas=len(live),
+            settled=sum(live.values()),
+        )
+        for slot in plan.take:
+            self._take(slot)
+        for slot in plan.give:
+            if self._terms[slot].leading:
+                self._terms[slot].giving = True
+                self._listener.surplus(slot)
+            else:
+                self._terms[slot].task.cancel()
+
+    def _take(self, slot: Slot) -> None:
+        """Begin to acquire a free slot."""
+
+        def acquired() -> None:
+            term.leading = self._has_led = True
+            self._listener.acquired(slot)
+
+        leadership = self._leadership.begin(slot)
+        elector = Elector(
+            self._observed.store(slot),
+            leadership,
+            self._identity,
+            self._settings,
+            clock=self._clock,
+            acquired=acquired,
+            chance=self._chance,
+            observed=self._observed.observation(slot),
+            right=_SLOT,
+        )
+        task = asyncio.create_task(elector.run(), name=f"slot {slot.number}")
+        term = self._terms[slot] = _Term(slot, elector, task)
+
+    async def _release(self, term: _Term) -> None:
+        """Release the Lease of a slot without writes in progress."""
+        await _cancelled(term.task)
+        await term.elector.release()
+        del self._terms[term.slot]
+
+    def _reap(self) -> None:
+        """Remove the slots that are lost, or that another replica has acquired."""
+        ended = [term for term in self._terms.values() if term.task.done() and not term.releasing]
+        for term in ended:
+            del self._terms[term.slot]
+            error = None if term.task.cancelled() else term.task.exception()
+            if error is not None and not isinstance(error, LeadershipLost):
+                raise error
+            if term.leading:
+                log.warning("%s", error)
+                self._listener.dropped(term.slot)
+
+    def _leads(self, slot: Slot) -> bool:
+        term = self._terms.get(slot)
+        return term is not None and term.leading
+
+    def _joining_again(self, joined: asyncio.Task[None]) -> asyncio.Task[None]:
+        """Join the other replicas again after the loss of the shared Lease.
+
+        Raises:
+            LeadershipLost: this replica has led a slot. Its slots are lost at the same time, before or after.
+        """
+        try:
+            joined.result()
+        except LeadershipLost as error:
+            if self._has_led:
+                raise
+            log.warning("joining again: %s", error)
+        self._membership = self._new_membership()
+        return asyncio.create_task(self._membership.run(), name="membership")
+
+    def _new_membership(self) -> Elector:
+        return Elector(
+            self._shared,
+            self._leadership.join(),
+            shared_holder(len(self._slots)),
+            self._settings,
+            clock=self._clock,
+            acquired=self._join,
+            chance=self._chance,
+            right=_SHARED,
+        )
+
+    def _join(self) -> None:
+        self._joined = self._clock()
+
+    def _failed(self, error: RequestFailed) -> None:
+        before, self._failure = self._failure, str(error)
+        level = logging.DEBUG if before == self._failure else logging.WARNING
+        log.log(level, "the Leases of the slots cannot be listed or created, retrying: %s", error)
+
+
+def shared_holder(count: int) -> str:
+    """Return the holder of the shared Lease for replicas with `count` slots."""
+    return f"slots-{count}"
+
+
+async def _cancelled(*tasks: asyncio.Task[None]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

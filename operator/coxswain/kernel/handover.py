@@ -1,0 +1,88 @@
+"""Begins and ends the work on slots: acquired ones are enqueued, surplus ones are drained, lost ones are forgotten."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Generic
+
+from coxswain.kernel.cache.store import Key, Store
+from coxswain.kernel.election.changes import Acquired, Change, Surplus
+from coxswain.kernel.election.election import Election
+from coxswain.kernel.election.slots import Slot
+from coxswain.kernel.reconciling.reconciler import Reconciler
+from coxswain.kernel.reconciling.workers import Workers
+from coxswain.kernel.reconciling.workqueue import Lane
+from coxswain.kernel.workload import P
+
+log = logging.getLogger(__name__)
+
+
+class Handover(Generic[P]):
+    """Follows the changes of an election."""
+
+    def __init__(
+        self,
+        election: Election,
+        store: Store,
+        workers: Workers[P],
+        reconciler: Reconciler[P],
+        enqueue: Callable[[set[Key], Lane], None],
+    ) -> None:
+        """Follow `election` when `run` is called. `enqueue` adds keys to the workqueue."""
+        self._election = election
+        self._store = store
+        self._workers = workers
+        self._reconciler = reconciler
+        self._enqueue = enqueue
+        self._drains: dict[Slot, asyncio.Task[None]] = {}
+        """The drains in progress."""
+
+    async def run(self) -> None:
+        """Follow the changes until cancelled.
+
+        Raises:
+            LeadershipLost: this process led, and has lost the leadership.
+        """
+        changing = self._await_change()
+        try:
+            while True:
+                done, _ = await asyncio.wait({changing, *self._drains.values()}, return_when=asyncio.FIRST_COMPLETED)
+                self._drains = {slot: task for slot, task in self._drains.items() if task not in done}
+                for task in done - {changing}:
+                    task.result()
+                if changing.done():
+                    self._follow(changing.result())
+                    changing = self._await_change()
+        finally:
+            tasks = (changing, *self._drains.values())
+            for each in tasks:
+                each.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _await_change(self) -> asyncio.Task[Change]:
+        return asyncio.create_task(self._election.next_change(), name="next change of the election")
+
+    def _follow(self, change: Change) -> None:
+        slot = change.slot
+        drain = self._drains.pop(slot, None)
+        if drain is not None:
+            drain.cancel()  # the slot was lost meanwhile
+        if isinstance(change, Acquired):
+            # Their events were not enqueued before.
+            self._enqueue({key for key in self._store.parents() if slot.covers(key.namespace)}, Lane.BACKLOG)
+        elif isinstance(change, Surplus):
+            self._drains[slot] = asyncio.create_task(self._give_back(slot), name=f"drain of slot {slot.number}")
+        else:
+            self._forget(slot)
+
+    async def _give_back(self, slot: Slot) -> None:
+        """Drain a slot and release it. Each in-flight reconcile ends by the timeouts of its requests."""
+        log.info("giving slot %d back: draining its in-flight reconciles", slot.number)
+        await self._workers.drained(slot.covers)
+        self._forget(slot)
+        self._election.drained(slot)
+
+    def _forget(self, slot: Slot) -> None:
+        """Forget what was remembered about the parents of a slot: another process changes them from now on."""
+        self._workers.forget(slot.covers)
+        self._reconciler.forget_namespaces(slot.covers)
