@@ -5,17 +5,24 @@ from typing import Any
 
 from coxswain.kernel.objects.manifests import Manifest
 from coxswain.kernel.objects.quantity import canonical
-from coxswain.webapp.spec import IntOrString
+from coxswain.webapp.spec.container import IntOrString
+
+_EMPTY: tuple[Any, ...] = (None, "", [], {})
+_SELECTORS = ("labelSelector", "namespaceSelector")
+"""An empty selector matches everything, and the API server stores it."""
 
 
 def without_empty(value: Mapping[str, Any]) -> Manifest:
-    """Return a deep copy without None, "", [] and {}, because the API server does not store these.
+    """Return a deep copy without None, "", [] and {}, because the API server does not store these. Selectors stay.
 
     Do not use it for maps with possible values of "", such as labels and config.
     """
-    # The API server stores a header with an empty value.
-    cleaned = {key: item if key == "httpHeaders" else _cleaned(item) for key, item in value.items()}
-    return {key: item for key, item in cleaned.items() if item not in (None, "", [], {})}
+    # The API server stores headers and labels with an empty value.
+    verbatim = ("httpHeaders", *_SELECTORS)
+    cleaned = {key: item if key in verbatim else _cleaned(item) for key, item in value.items()}
+    return {
+        key: item for key, item in cleaned.items() if item not in _EMPTY or (key in _SELECTORS and item is not None)
+    }
 
 
 def _cleaned(value: object) -> object:

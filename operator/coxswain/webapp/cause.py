@@ -7,12 +7,13 @@ The states are defined in pkg/kubelet/kubelet_pods.go, container/sync_result.go 
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import IntEnum
 from typing import Any
 
 from coxswain.kernel.objects.quote import abridged, last_lines, quoted, without_numbers
+from coxswain.webapp.commands import describe_pods, logs
 
 STABLE_RUN = timedelta(minutes=10)
 """A run of this length is not part of a crash loop: the kubelet resets its backoff after it
@@ -35,18 +36,27 @@ _DEFAULTS = {
 }
 """Kubernetes' defaults for a probe."""
 
+_COMMAND = "{path}.command and {path}.image"
+
 _BACK_OFF = re.compile(r'^Back-off pulling image "[^"]*"(: )?')
 _PULL_ERROR = re.compile(rf"^({'|'.join(_PULLS)}): ")
 _POD_ASIDE = re.compile(r' \(pod: "[^"]*", container: [^)]*\)')
+_NO_IMAGE = re.compile(r"not found|manifest unknown|name unknown|no such image|no match for platform", re.IGNORECASE)
+"""What registries and container runtimes say about an image that does not exist. A lost network reads differently."""
+_NO_COMMAND = re.compile(
+    r"\bexec(utable file)?\b.*(not found|no such file|permission denied|is a directory|format error)"
+    r"|no command specified",
+    re.IGNORECASE,
+)
+"""What runc and crun say about a command that cannot be started. A mount that fails reads differently."""
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 
 _CREATION_ADVICE = {
-    "CreateContainerConfigError": "Check the ConfigMaps and Secrets in spec.env and spec.envFrom, and spec.runAsUser",
-    "ErrImageNeverPull": "Check spec.image and spec.imagePullPolicy",
-    "ImageInspectError": "Check spec.image",
-    "InvalidImageName": "Check spec.image",
+    "CreateContainerConfigError": "the ConfigMaps and Secrets in {path}.env and {path}.envFrom, and {path}.runAsUser",
+    "ErrImageNeverPull": "{path}.image and {path}.imagePullPolicy",
+    "ImageInspectError": "{path}.image",
+    "InvalidImageName": "{path}.image",
 }
-_COMMAND_ADVICE = "Check spec.command, spec.workingDir and spec.image"
 
 
 class Rank(IntEnum):
@@ -55,8 +65,39 @@ class Rank(IntEnum):
     NOT_MADE = 0
     CRASHES = 1
     UNSCHEDULED = 2
-    UNREADY = 3
-    FAILED = 4
+    NOT_PREPARED = 3
+    UNREADY = 4
+    FAILED = 5
+
+
+MAIN = "spec"
+"""Path of the main container's fields in a WebApp."""
+
+
+@dataclass(frozen=True)
+class Container:
+    """A container as the diagnosis knows it. The default is a container that another manager injected."""
+
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    """Its fields in the Deployment's template."""
+    path: str = ""
+    """Path of its fields in the WebApp; empty if it is not the WebApp's."""
+    role: str = "container"
+    pods: str = ""
+    """The options of kubectl that select the pods."""
+
+    def advice(self, fields: str) -> str:
+        """Return a sentence about some fields of the WebApp. `{path}` stands for the path."""
+        return f". Check {fields.format(path=self.path)}" if self.path else f". See: {describe_pods(self.pods)}"
+
+    @property
+    def command(self) -> str:
+        """The fields with the command."""
+        return "{path}.command, {path}.workingDir and {path}.image" if self.path == MAIN else _COMMAND
+
+
+PULLS = timedelta(seconds=60)
+"""Time for three pulls: the kubelet retries after 10, 20 and 40 s."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +108,8 @@ class Cause:
     reason: str
     text: str
     quotation: str = ""
+    final_after: timedelta | None = None
+    """How long the pod must have had it until it counts as final: only another spec helps. None if it may resolve."""
 
     @property
     def order(self) -> tuple[int, str, str, str, str]:
@@ -83,12 +126,12 @@ class Finding:
     """When to repeat the diagnosis without an event."""
 
 
-def of_container(status: Mapping[str, Any], spec: Mapping[str, Any], pod: str, now: datetime) -> Finding:
+def of_container(status: Mapping[str, Any], container: Container, pod: str, now: datetime) -> Finding:
     """Return the cause of a container that is not ready.
 
     Args:
         status: its status, not ready.
-        spec: the container in the Deployment's template. Empty for an injected container.
+        container: the container.
         pod: the pod's name, to remove it from quotations.
         now: the present time. Times in the status come from the node's clock.
     """
@@ -97,19 +140,21 @@ def of_container(status: Mapping[str, Any], spec: Mapping[str, Any], pod: str, n
     began = moment((running or {}).get("startedAt"))
     last = state.get("terminated") or status.get("lastState", {}).get("terminated") or {}
     reason = waiting.get("reason") or ""
-    subject = f"container {status.get('name', '')} (image {spec.get('image') or status.get('image')})"
+    subject = (
+        f"{container.role} {status.get('name', '')} (image {container.fields.get('image') or status.get('image')})"
+    )
     if reason == "RunContainerError" or (running is None and last.get("reason") in _NEVER_RAN):
         source = last if last.get("reason") in _NEVER_RAN else waiting
-        text = f"{subject} cannot be started. The kubelet retries with backoff"
-        text += f". {_COMMAND_ADVICE}" if spec else ""
-        return Finding(Cause(Rank.NOT_MADE, "RunContainerError", text, message_of(source, pod)))
+        text = f"{subject} cannot be started. The kubelet retries with backoff{container.advice(container.command)}"
+        message = message_of(source, pod)
+        return Finding(Cause(Rank.NOT_MADE, "RunContainerError", text, message, _never(_NO_COMMAND, message)))
     if reason not in (*_STARTING, "CrashLoopBackOff"):
-        return Finding(_not_created(subject, reason, message_of(waiting, pod), ours=bool(spec)))
+        return Finding(_not_created(subject, reason, message_of(waiting, pod), container))
     if reason == "CrashLoopBackOff" or _loops(state, last, status.get("restartCount", 0), now):
-        return Finding(_crash(subject, last, spec), after(began, STABLE_RUN))
+        return Finding(_crash(subject, last, container, status.get("name", "")), after(began, STABLE_RUN))
     if running is None or began is None:
         return Finding()
-    return _probed(subject, spec, began, now, started=bool(status.get("started")))
+    return _probed(subject, container, began, now, started=bool(status.get("started")))
 
 
 def message_of(state: Mapping[str, Any], pod: str) -> str:
@@ -139,15 +184,21 @@ def after(time: datetime | None, delay: timedelta) -> datetime | None:
         return None
 
 
-def _not_created(subject: str, reason: str, message: str, *, ours: bool) -> Cause:
+def _not_created(subject: str, reason: str, message: str, container: Container) -> Cause:
     if reason in _PULLS:
         message = _PULL_ERROR.sub("", _BACK_OFF.sub("", message))
         text = f"{subject}: the image cannot be pulled. The kubelet retries with backoff"
-        text += ". Check spec.image or spec.imagePullSecrets" if ours else ""
-        return Cause(Rank.NOT_MADE, "ImagePullBackOff", text, message)
-    text = f"{subject} cannot be created. The kubelet retries"
-    text += f". {_CREATION_ADVICE.get(reason, _COMMAND_ADVICE)}" if ours else ""
-    return Cause(Rank.NOT_MADE, word(reason, "CreateContainerError"), text, message)
+        text += container.advice("{path}.image or spec.imagePullSecrets")
+        return Cause(Rank.NOT_MADE, "ImagePullBackOff", text, message, _never(_NO_IMAGE, message, PULLS))
+    advice = container.advice(_CREATION_ADVICE.get(reason, container.command))
+    text = f"{subject} cannot be created. The kubelet retries{advice}"
+    final_after = timedelta() if reason == "InvalidImageName" else _never(_NO_COMMAND, message)
+    return Cause(Rank.NOT_MADE, word(reason, "CreateContainerError"), text, message, final_after)
+
+
+def _never(pattern: "re.Pattern[str]", message: str, after: timedelta = timedelta()) -> timedelta | None:
+    """Return `after` if the message of the container runtime matches; then no retry helps."""
+    return after if pattern.search(message) else None
 
 
 def _loops(state: Mapping[str, Any], last: Mapping[str, Any], restarts: int, now: datetime) -> bool:
@@ -162,29 +213,32 @@ def _loops(state: Mapping[str, Any], last: Mapping[str, Any], restarts: int, now
     return ended - began < STABLE_RUN and (stable_at is None or now < stable_at)
 
 
-def _crash(subject: str, last: Mapping[str, Any], spec: Mapping[str, Any]) -> Cause:
+def _crash(subject: str, last: Mapping[str, Any], container: Container, name: str) -> Cause:
     code, exit_reason = last.get("exitCode"), last.get("reason")
     text = f"{subject} exits repeatedly"
     text += "" if code is None else f", exit code {code}" + (f" ({exit_reason})" if exit_reason else "")
-    killers = [probe for probe in ("startupProbe", "livenessProbe") if probe in spec]
+    killers = [probe for probe in ("startupProbe", "livenessProbe") if probe in container.fields]
+    log = f"its log: {logs(container.pods, '' if container.path == MAIN else name)}"
     if exit_reason == "OOMKilled":
         text += ", because it exceeds its memory limit"
-        advice = f"Raise {'spec.resources.limits.memory' if spec else 'that limit'}"
+        advice = f"Raise {f'{container.path}.resources.limits.memory' if container.path else 'that limit'}"
     elif code in _SIGNAL_EXIT_CODES and killers:
         text += f", possibly because its {' or '.join(killers)} fails"
-        advice = f"Check {' and '.join(f'spec.{probe}' for probe in killers)}, and its log: kubectl logs --previous"
+        prefix = f"{container.path}." if container.path else "its "
+        advice = f"Check {' and '.join(prefix + probe for probe in killers)}, and {log}"
     else:
-        advice = "Check its log: kubectl logs --previous"
+        advice = f"Check {log}"
     reason = "OOMKilled" if exit_reason == "OOMKilled" else "CrashLoopBackOff"
     text += f". The kubelet restarts it with backoff. {advice}"
     return Cause(Rank.CRASHES, reason, text, last_lines(last.get("message") or ""))
 
 
-def _probed(subject: str, spec: Mapping[str, Any], began: datetime, now: datetime, *, started: bool) -> Finding:
+def _probed(subject: str, container: Container, began: datetime, now: datetime, *, started: bool) -> Finding:
     """Return a cause if a running container is unready for longer than its probes allow.
 
     The status does not tell when the startupProbe passed, so assume the last moment. Times are cut to seconds.
     """
+    spec = container.fields
     past = ["startupProbe"] if "startupProbe" in spec else []
     name = "readinessProbe" if started or not past else "startupProbe"
     if name not in spec:
@@ -193,7 +247,8 @@ def _probed(subject: str, spec: Mapping[str, Any], began: datetime, now: datetim
     if late is None or now < late:
         return Finding(until=late)
     reason = "ReadinessProbeFailing" if name == "readinessProbe" else "StartupProbeFailing"
-    text = f"{subject} runs, but its {name} fails: {_check(spec[name])}. Check the application and spec.{name}"
+    text = f"{subject} runs, but its {name} fails: {_check(spec[name])}"
+    text += container.advice(f"the application and {{path}}.{name}")
     return Finding(Cause(Rank.UNREADY, reason, text))
 
 

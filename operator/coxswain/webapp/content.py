@@ -1,9 +1,12 @@
-"""Data of a WebApp's ConfigMap, from `config` and `files`, and its hash."""
+"""Hashes of a spec, and the data of its ConfigMap, from `config` and `files`."""
 
 import hashlib
 import json
 from collections.abc import Mapping
 from typing import Any
+
+_UNRECORDED = ("paused", "replicas")
+"""Fields that make no revision: scaling and pausing deploy nothing, and an autoscaler may scale at any time."""
 
 
 def data(spec: Mapping[str, Any]) -> dict[str, str]:
@@ -21,3 +24,10 @@ def content_hash(spec: Mapping[str, Any]) -> str:
 def file_key(path: str) -> str:
     """Return the ConfigMap key of a file: a hash, because a path is no valid key and list positions may change."""
     return f"file-{hashlib.sha256(path.encode()).hexdigest()[:10]}"
+
+
+def spec_hash(spec: Mapping[str, Any]) -> str:
+    """Return the hash of a spec, for the name of its revision."""
+    recorded = {name: value for name, value in spec.items() if name not in _UNRECORDED}
+    text = json.dumps(recorded, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:10]

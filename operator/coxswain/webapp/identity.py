@@ -11,10 +11,40 @@ WEBAPP_LABEL = f"{GROUP}/webapp"
 REPLICAS_ANNOTATION = f"{GROUP}/replicas"
 """Annotation of a Deployment: the owner of its replicas while they differ from `spec.replicas`."""
 
+RESTART_ANNOTATION = f"{GROUP}/restart-on"
+"""Annotation of a pod template: the last change of data of each object in `spec.restartOn`."""
+
+SERVICE_TYPE_ANNOTATION = f"{GROUP}/service-type"
+"""Annotation of an adopted Service: its type, which it keeps until `spec.service` sets one."""
+
 ADOPT_ANNOTATION = f"{GROUP}/adopt"
 """Annotation of a foreign object with a child's name: the WebApp that may adopt it. Set by the object's owner."""
 
+CHANGE_CAUSE_ANNOTATION = "kubernetes.io/change-cause"
+"""Annotation of a WebApp and of its revisions: why the spec was changed. `kubectl rollout` uses the same."""
+
+CHANGED_BY_ANNOTATION = f"{GROUP}/changed-by"
+"""Annotation of a revision: the field manager that changed the spec last."""
+
+CHANGED_AT_ANNOTATION = f"{GROUP}/changed-at"
+"""Annotation of a revision: the time of that change."""
+
+RENDER_ANNOTATION = f"{GROUP}/render"
+"""Annotation of a revision: the version of the rules that rendered it. On a WebApp, `latest` asks for the newest."""
+
+READY_AT_ANNOTATION = f"{GROUP}/ready-at"
+"""Annotation of a revision: the time at which it was first Ready."""
+
+READY_REVISION_ANNOTATION = f"{GROUP}/ready-revision"
+"""Annotation of a revision: its number if it was Ready with it. A spec that comes back has to become Ready again."""
+
+FAILED_ANNOTATION = f"{GROUP}/failed"
+"""Annotation of a revision: why its rollout failed."""
+
 MANAGED_BY = "coxswain"
+
+CONTAINER = "app"
+"""Name of the main container."""
 
 
 def standard_labels(name: str) -> dict[str, str]:

@@ -9,7 +9,23 @@ from coxswain.kernel.objects.manifests import Manifest, condition
 from coxswain.kernel.objects.projection import only
 from coxswain.kernel.objects.quote import quoted
 from coxswain.kernel.status.health import Health, Level
-from coxswain.webapp.cause import STABLE_RUN, Cause, Finding, Rank, after, message_of, moment, of_container, word
+from coxswain.webapp.cause import (
+    MAIN,
+    STABLE_RUN,
+    Cause,
+    Container,
+    Finding,
+    Rank,
+    after,
+    message_of,
+    moment,
+    of_container,
+    word,
+)
+from coxswain.webapp.commands import describe_pods, pods_of
+from coxswain.webapp.identity import CONTAINER
+from coxswain.webapp.pod_start import PREPARED, SCHEDULED, of_start
+from coxswain.webapp.spec import WebApp
 
 REVISION = "deployment.kubernetes.io/revision"
 """Annotation of a Deployment and its ReplicaSets with the revision number. The newest has the highest."""
@@ -31,15 +47,18 @@ class Diagnosis:
     """Cause of missing pods, from the pods of the newest revision."""
 
     cause: Cause | None = None
-    pods: int = 0
-    """Number of pods with this cause."""
+    pods: tuple[str, ...] = ()
+    """Names of the pods with this cause."""
     of: int = 0
     """Number of pods of the revision."""
     again: datetime | None = None
     """When to repeat the diagnosis without an event."""
+    failed: bool = False
+    """Whether all pods have a cause that no retry resolves."""
 
 
 def diagnosis(
+    webapp: WebApp,
     deployment: Mapping[str, Any],
     replica_sets: Sequence[Mapping[str, Any]],
     pods: Sequence[Mapping[str, Any]],
@@ -48,24 +67,48 @@ def diagnosis(
     """Diagnose the pods of a Deployment's newest revision.
 
     Args:
+        webapp: the WebApp.
         deployment: the Deployment, with its current generation observed by the Deployment controller.
         replica_sets: the ReplicaSets of the Deployment.
         pods: the pods of the WebApp without a deletionTimestamp.
         now: the present time.
     """
-    newest = _newest(deployment, replica_sets)
+    newest = _template_hash(newest_of(deployment, replica_sets))
     concerned = [pod for pod in pods if newest and _template_hash(pod) == newest and not _replaced(pod, now)]
     template = deployment.get("spec", {}).get("template", {}).get("spec", {})
-    specs = {spec.get("name"): spec for kind in _CONTAINERS for spec in template.get(kind, [])}
-    findings = [list(_findings(pod, specs, now)) for pod in concerned]
+    containers = _containers(webapp, template)
+    findings = [list(_findings(pod, template, containers, pods_of(webapp), now)) for pod in concerned]
     again = min((finding.until for of_pod in findings for finding in of_pod if finding.until), default=None)
     causes = [[finding.cause for finding in of_pod if finding.cause] for of_pod in findings]
     first = min((cause for of_pod in causes for cause in of_pod), key=lambda cause: cause.order, default=None)
     if first is None:
         return Diagnosis(again=again)
     kind = (first.reason, first.text)
-    same = [of_pod for of_pod in causes if any((cause.reason, cause.text) == kind for cause in of_pod)]
-    return Diagnosis(first, len(same), len(concerned), again)
+    same = [
+        str(pod.get("metadata", {}).get("name", ""))
+        for pod, of_pod in zip(concerned, causes, strict=True)
+        if any((cause.reason, cause.text) == kind for cause in of_pod)
+    ]
+    final_at = _final_at(first, concerned) if len(same) == len(concerned) else None
+    failed = final_at is not None and final_at <= now
+    if final_at is not None and not failed:
+        again = min(final_at, again or final_at)
+    return Diagnosis(first, tuple(sorted(same)), len(concerned), again, failed)
+
+
+def _final_at(cause: Cause, pods: Sequence[Mapping[str, Any]]) -> datetime | None:
+    """Return when a cause of all these pods counts as final; None if it may resolve."""
+    if cause.final_after is None:
+        return None
+    times = [after(_began(pod), cause.final_after) for pod in pods]
+    return None if None in times else max(time for time in times if time is not None)
+
+
+def _began(pod: Mapping[str, Any]) -> datetime | None:
+    """Return when a pod was scheduled, or else created. Only then the kubelet begins to pull."""
+    scheduled = condition(pod, SCHEDULED)
+    at = scheduled.get("lastTransitionTime") if scheduled.get("status") == "True" else None
+    return moment(at or pod.get("metadata", {}).get("creationTimestamp"))
 
 
 def explained(state: Health, deployment: Mapping[str, Any], result: Diagnosis) -> Health:
@@ -77,19 +120,20 @@ def explained(state: Health, deployment: Mapping[str, Any], result: Diagnosis) -
     waits = state.message.removesuffix(".")
     if not older:
         waits = waits.removeprefix(ROLLING_OUT)
-    pods = f"{result.pods} of {result.of} {'new pods' if older else 'pods'}"
+    pods = f"{len(result.pods)} of {result.of} {'new pods' if older else 'pods'}"
     return replace(
         state,
         level=Level.DEGRADED,
         reason=result.cause.reason if state.level is Level.PROGRESSING else state.reason,
+        failed=state.failed or result.failed,
         message=quoted(f"{waits}; {pods}: {result.cause.text}", result.cause.quotation),
     )
 
 
-def _newest(deployment: Mapping[str, Any], replica_sets: Sequence[Mapping[str, Any]]) -> str | None:
-    """Return the template hash of the newest ReplicaSet, or None if the cache lacks it."""
+def newest_of(deployment: Mapping[str, Any], replica_sets: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Return the newest ReplicaSet of a Deployment; an empty mapping if the cache lacks it."""
     revision = _revision(deployment)
-    return next((_template_hash(each) for each in replica_sets if _revision(each) == revision), None)
+    return next((each for each in replica_sets if _revision(each) == revision), {})
 
 
 def _revision(owner: Mapping[str, Any]) -> str:
@@ -112,31 +156,41 @@ def _stable_at(pod: Mapping[str, Any]) -> datetime | None:
     return after(moment(pod.get("metadata", {}).get("creationTimestamp")), STABLE_RUN)
 
 
-def _findings(pod: Mapping[str, Any], specs: Mapping[Any, Mapping[str, Any]], now: datetime) -> Iterator[Finding]:
+def _containers(webapp: WebApp, template: Mapping[str, Any]) -> dict[Any, Container]:
+    """Return the containers of a pod template by name, with their places in the WebApp."""
+    fields = {spec.get("name"): spec for kind in _CONTAINERS for spec in template.get(kind, [])}
+    pods = pods_of(webapp)
+    found = {name: Container(spec, pods=pods) for name, spec in fields.items()}
+    found[CONTAINER] = Container(fields.get(CONTAINER, {}), MAIN, pods=pods)
+    for each in webapp.spec.get("initContainers", []):
+        path = f"{MAIN}.initContainers[name={each['name']}]"
+        found[each["name"]] = Container(fields.get(each["name"], {}), path, "init container", pods)
+    for each in webapp.spec.get("sidecars", []):
+        path = f"{MAIN}.sidecars[name={each['name']}]"
+        found[each["name"]] = Container(fields.get(each["name"], {}), path, "sidecar", pods)
+    return found
+
+
+def _findings(
+    pod: Mapping[str, Any], template: Mapping[str, Any], containers: Mapping[Any, Container], pods: str, now: datetime
+) -> Iterator[Finding]:
     name, status = pod.get("metadata", {}).get("name", ""), pod.get("status", {})
-    scheduled = condition(pod, "PodScheduled")
+    start = of_start(pod, template, pods, now)
     if status.get("phase") == "Failed":
         cause = Cause(
             Rank.FAILED,
             word(status.get("reason"), "PodFailed"),
-            "failed. The ReplicaSet replaces them",
+            f"failed. The ReplicaSet replaces them. See: {describe_pods(pods)}",
             message_of(status, name),
         )
         yield Finding(cause, _stable_at(pod))
-    elif scheduled.get("status") == "False":
-        reason = word(scheduled.get("reason"), "Unschedulable")
-        yield Finding(Cause(Rank.UNSCHEDULED, reason, _unscheduled(reason), message_of(scheduled, name)))
+    elif start.cause is not None:
+        yield start
     else:
+        yield start
         for container in [*status.get("initContainerStatuses", []), *status.get("containerStatuses", [])]:
             if not container.get("ready"):
-                yield of_container(container, specs.get(container.get("name"), {}), name, now)
-
-
-def _unscheduled(reason: str) -> str:
-    if reason != "Unschedulable":
-        return "not scheduled yet"
-    checks = "Check spec.resources.requests, spec.nodeSelector and spec.tolerations, or add nodes"
-    return f"cannot be scheduled. The scheduler retries. {checks}"
+                yield of_container(container, containers.get(container.get("name"), Container(pods=pods)), name, now)
 
 
 def projected_pod(pod: Mapping[str, Any]) -> Manifest:
@@ -150,9 +204,7 @@ def projected_pod(pod: Mapping[str, Any]) -> Manifest:
         },
         "status": {
             **only(status, ("phase", "reason", "message")),
-            "conditions": [
-                only(each, _CONDITION) for each in status.get("conditions", []) if each.get("status") != "True"
-            ],
+            "conditions": [_condition(each) for each in status.get("conditions", []) if _is_kept(each, status)],
             **containers,
         },
     }
@@ -161,3 +213,12 @@ def projected_pod(pod: Mapping[str, Any]) -> Manifest:
 def _container(status: Mapping[str, Any]) -> Manifest:
     kept = only(status, ("name", "ready"))
     return kept if status.get("ready") else {**kept, **only(status, _UNREADY)}
+
+
+def _is_kept(found: Mapping[str, Any], status: Mapping[str, Any]) -> bool:
+    return found.get("status") != "True" or (found.get("type") == SCHEDULED and status.get("phase") == "Pending")
+
+
+def _condition(found: Mapping[str, Any]) -> Manifest:
+    timed = found.get("type") in (PREPARED, SCHEDULED)
+    return only(found, (*_CONDITION, "lastTransitionTime") if timed else _CONDITION)

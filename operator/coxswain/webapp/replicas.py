@@ -1,7 +1,7 @@
-"""Ownership of the Deployment's replicas: by the WebApp, or by a HorizontalPodAutoscaler of the user.
+"""Ownership of the Deployment's replicas: by `spec.replicas`, or by a HorizontalPodAutoscaler.
 
-A change of ownership does not change the count. An annotation of the Deployment records the owner, so a restart of the
-operator changes nothing.
+The autoscaler is that of `spec.autoscaling`, or one of the user. A change of ownership does not change the count. An
+annotation of the Deployment records the owner, so a restart of the operator changes nothing.
 """
 
 import re
@@ -12,18 +12,26 @@ from coxswain.kernel.objects.event_record import EventRecord
 from coxswain.kernel.objects.field_paths import owns
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.workload import Observations, World
+from coxswain.webapp.autoscalers import of_others, scales_deployment
 from coxswain.webapp.identity import MANAGED_BY, REPLICAS_ANNOTATION
 from coxswain.webapp.kinds import DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER
 from coxswain.webapp.spec import WebApp
 
 AUTOSCALED = "autoscaled"
-"""Annotation value while a HorizontalPodAutoscaler owns the field."""
+"""Annotation value while a HorizontalPodAutoscaler of the user owns the field."""
+
+BY_SPEC = "autoscaled-by-spec"
+"""Annotation value while the HorizontalPodAutoscaler of `spec.autoscaling` owns the field."""
+
+DEFAULT_REPLICAS = 1
+"""`spec.replicas` while `spec.autoscaling` is set: the API server fills in the default, and refuses other values."""
 
 REPLICAS = ("f:spec", "f:replicas")
 _ANNOTATIONS = ("f:metadata", "f:annotations")
 _NOTE = (*_ANNOTATIONS, f"f:{REPLICAS_ANNOTATION}")
 _KEPT = re.compile(r"kept=(0|[1-9][0-9]{0,9}),spec=(0|[1-9][0-9]{0,9})", re.ASCII)
 _MOST = 2**31 - 1
+_AUTOSCALED = (AUTOSCALED, BY_SPEC)
 
 
 @dataclass(frozen=True)
@@ -41,7 +49,7 @@ class Scaling:
     @property
     def autoscaled(self) -> bool:
         """Whether a HorizontalPodAutoscaler owns the field."""
-        return self.note == AUTOSCALED
+        return self.note in _AUTOSCALED
 
 
 @dataclass(frozen=True)
@@ -58,24 +66,40 @@ class Kept:
         return f"kept={self.replicas},spec={self.spec}"
 
 
-def scaling(wanted: int, live: int | None, note: str | None, *, autoscaled: bool) -> Scaling:
+def scaling(
+    wanted: int, live: int | None, note: str | None, *, autoscaled: bool = False, by_spec: bool = False, least: int = 1
+) -> Scaling:
     """Return the desired replicas and annotation.
 
     Args:
         wanted: `spec.replicas`.
         live: the live count, or None without a Deployment.
         note: the live annotation value.
-        autoscaled: whether a HorizontalPodAutoscaler targets the Deployment.
+        autoscaled: whether a HorizontalPodAutoscaler of the user targets the Deployment.
+        by_spec: whether `spec.autoscaling` is set, or its HorizontalPodAutoscaler still exists.
+        least: `spec.autoscaling.minReplicas`.
     """
     if live is None:
         # Without a count the API server would default a new Deployment to one pod.
-        return Scaling(wanted)
+        return Scaling(least if by_spec else wanted)
+    if by_spec:
+        # An autoscaler never starts a Deployment of 0 pods. spec.replicas no longer stops it.
+        stopped = live == 0 and note not in _AUTOSCALED
+        return Scaling(least) if stopped else Scaling(None, BY_SPEC)
     if autoscaled:
         return Scaling(None, AUTOSCALED)
-    kept = Kept(live, wanted) if note == AUTOSCALED else kept_of(note)
+    kept = _kept(wanted, live, note)
     if kept is None or kept.spec != wanted or kept.replicas == wanted:
         return Scaling(wanted)
     return Scaling(kept.replicas, kept.note)
+
+
+def _kept(wanted: int, live: int, note: str | None) -> Kept | None:
+    """Return the count that stays after the removal of an autoscaler."""
+    if note == AUTOSCALED or (note == BY_SPEC and wanted == DEFAULT_REPLICAS):
+        return Kept(live, wanted)
+    # After BY_SPEC another value means that the same change of the spec removed autoscaling and set replicas.
+    return kept_of(note)
 
 
 def kept_of(note: str | None) -> Kept | None:
@@ -92,32 +116,50 @@ def scaling_of(webapp: WebApp, world: World) -> Scaling:
     live = world.live(DEPLOYMENT, webapp.name)
     ours = live if live is not None and (live.is_child_of(webapp) or live.is_adoptable_by(webapp)) else None
     if ours is None:
-        return _succeeding(webapp, world) if live is None else Scaling(webapp.replicas)
-    note, count = _note(ours), _count(ours)
+        return _succeeding(webapp, world) if live is None else _initial(webapp)
+    note, count, by_spec = _note(ours), _count(ours), _is_by_spec(webapp, world)
     doubtful, owned = world.is_doubtful(HORIZONTAL_POD_AUTOSCALER), owns(ours.owned or {}, REPLICAS)
-    if doubtful and (note == AUTOSCALED or not owned):
+    if doubtful and not by_spec and (note in _AUTOSCALED or not owned):
         # The watch of autoscalers is unreliable at present, so an autoscaler may own the field: keep the owner. If the
         # operator owns the field without the annotation, no other client has changed it, so spec.replicas applies.
         wanted = Scaling(count if owned else None, note)
     else:
-        autoscaled = bool(world.related(HORIZONTAL_POD_AUTOSCALER)) and not doubtful
-        wanted = scaling(webapp.replicas, count, note, autoscaled=autoscaled)
+        autoscaled = any(scales_deployment(each) for each in of_others(webapp, world)) and not doubtful
+        wanted = scaling(
+            webapp.replicas, count, note, autoscaled=autoscaled, by_spec=by_spec, least=_min_replicas(webapp)
+        )
     return Scaling(wanted.replicas, wanted.note, comes_back=wanted.replicas is not None and note is not None)
+
+
+def can_be_several(webapp: WebApp, world: World) -> bool:
+    """Tell whether there can be more than one pod, now or after a decision of an autoscaler."""
+    autoscaling = webapp.spec.get("autoscaling")
+    if autoscaling is not None:
+        return autoscaling["maxReplicas"] > 1
+    scaled = scaling_of(webapp, world)
+    return scaled.replicas is None or scaled.replicas > 1 or bool(of_others(webapp, world))
 
 
 def events(webapp: WebApp, observations: Observations) -> list[EventRecord]:
     """Return an Event if the owner of the replicas has changed."""
-    notes = [_notes(difference) for report in observations.children for difference in report.corrected]
+    changed = [report for report in observations.children if not report.created]
+    notes = [_notes(difference) for report in changed for difference in report.corrected]
     wanted, before = next((each for each in notes if each is not None), (None, None))
     gone = f"no HorizontalPodAutoscaler targets Deployment {webapp.name} any more. {MANAGED_BY}"
     kept = kept_of(wanted)
+    if wanted == BY_SPEC and webapp.generation == 1:
+        # The spec has had it from the beginning, so nothing has changed.
+        return []
+    if wanted == BY_SPEC:
+        note = f"spec.autoscaling is set. {MANAGED_BY} leaves the replicas to HorizontalPodAutoscaler {webapp.name}"
+        return [EventRecord("Autoscaled", "Scale", note)]
     if wanted == AUTOSCALED:
         note = f"a HorizontalPodAutoscaler targets Deployment {webapp.name}. {MANAGED_BY} leaves the replicas to it"
         return [EventRecord("Autoscaled", "Scale", note)]
     if kept is not None:
         note = f"{gone} keeps {kept.replicas} replicas until spec.replicas ({kept.spec}) changes"
         return [EventRecord("ReplicasKept", "Scale", note + way_to_scale(webapp))]
-    if before == AUTOSCALED:
+    if before in _AUTOSCALED:
         return [EventRecord("ReplicasKept", "Scale", f"{gone} applies spec.replicas again")]
     return []
 
@@ -131,14 +173,31 @@ def _succeeding(webapp: WebApp, world: World) -> Scaling:
     """Return the scaling of a new Deployment. A replacement keeps the count, because the pods still run."""
     predecessor = world.predecessor(DEPLOYMENT, webapp.name)
     if predecessor is None:
-        return Scaling(webapp.replicas)
+        return _initial(webapp)
     before = predecessor.desired
     note = before["metadata"].get("annotations", {}).get(REPLICAS_ANNOTATION)
     if note is None and "replicas" in before["spec"]:
-        return Scaling(webapp.replicas)
+        return _initial(webapp)
     count = before["spec"].get("replicas", predecessor.live.get("spec", {}).get("replicas", 1))
     # Without count and annotation the owner of the field was unknown. A later reconcile decides it.
     return Scaling(count, note or AUTOSCALED)
+
+
+def _initial(webapp: WebApp) -> Scaling:
+    return scaling(webapp.replicas, None, None, by_spec="autoscaling" in webapp.spec, least=_min_replicas(webapp))
+
+
+def _min_replicas(webapp: WebApp) -> int:
+    autoscaling = webapp.spec.get("autoscaling")
+    return 1 if autoscaling is None else autoscaling.get("minReplicas", 1)
+
+
+def _is_by_spec(webapp: WebApp, world: World) -> bool:
+    """Tell whether the autoscaler of the WebApp is wanted, or not deleted yet: until then it may change the count."""
+    if "autoscaling" in webapp.spec:
+        return True
+    live = world.live(HORIZONTAL_POD_AUTOSCALER, webapp.name)
+    return live is not None and live.is_child_of(webapp)
 
 
 def _notes(difference: Difference) -> tuple[str | None, str | None] | None:

@@ -8,6 +8,7 @@ from coxswain.kernel.objects.event_record import EventRecord
 from coxswain.kernel.objects.field_paths import Path, owns, text
 from coxswain.kernel.objects.manifests import condition
 from coxswain.kernel.objects.projection import Projection
+from coxswain.kernel.objects.quote import without_numbers
 from coxswain.kernel.objects.status_fields import Status
 from coxswain.kernel.status.conditions import (
     CONFLICTED,
@@ -22,21 +23,25 @@ from coxswain.kernel.status.conditions import (
     standard_findings,
     worst,
 )
+from coxswain.kernel.status.health import HEALTHY, Level
 from coxswain.kernel.status.urgency import Pace, StatusRules
 from coxswain.kernel.workload import Observations
 from coxswain.webapp.children.deployment_health import is_complete
-from coxswain.webapp.children.service import url
 from coxswain.webapp.identity import MANAGED_BY, WEBAPP_LABEL
 from coxswain.webapp.kinds import DEPLOYMENT
 from coxswain.webapp.pod_security import Violation, violations
+from coxswain.webapp.restarts import RESTART_SCHEDULED
+from coxswain.webapp.revisions import revision_name, revisions_of
+from coxswain.webapp.rollback import ROLLED_BACK, rollback_findings, without_target
 from coxswain.webapp.spec import Status as WebAppStatus
 from coxswain.webapp.spec import WebApp
+from coxswain.webapp.urls import urls
 
 AVAILABLE = "Available"
 POD_SECURITY_VIOLATED = "PodSecurityViolated"
 """This condition is present only while it is True."""
 
-_ORDER = (READY, PROGRESSING, AVAILABLE, STALLED, CONFLICTED, CONTESTED, POD_SECURITY_VIOLATED)
+_ORDER = (READY, PROGRESSING, AVAILABLE, STALLED, CONFLICTED, CONTESTED, POD_SECURITY_VIOLATED, ROLLED_BACK)
 
 RULES = StatusRules(
     _ORDER,
@@ -66,8 +71,13 @@ def status(webapp: WebApp, observations: Observations, previous: Status, now: st
     insecure = [] if deployment is None else violations_of(deployment)
     if insecure:
         findings[POD_SECURITY_VIOLATED] = _insecure(webapp, insecure)
+    if webapp.rollback is not None:
+        findings = rollback_findings(webapp, webapp.rollback, findings)
+    else:
+        findings[READY] = without_target(webapp, revisions_of(webapp, observations.records), findings[READY])
     ordered = {name: findings[name] for name in _ORDER if name in findings}
-    address = url(webapp)
+    numbers = _numbers(webapp, observations)
+    addresses = urls(webapp, observations)
     fields: WebAppStatus = {
         "observedGeneration": webapp.generation,
         "conditions": conditions(ordered, webapp.generation, previous, now),
@@ -75,9 +85,10 @@ def status(webapp: WebApp, observations: Observations, previous: Status, now: st
         "readyReplicas": counts.get("readyReplicas", 0),
         "updatedReplicas": counts.get("updatedReplicas", 0),
         "selector": f"{WEBAPP_LABEL}={webapp.name}",
+        **numbers,
     }
-    if address:
-        fields["url"] = address
+    if addresses:
+        fields["url"], fields["urls"] = addresses[0], addresses
     return {**fields, **standard_fields(children, observations.conflicts, observations.repairs, previous)}
 
 
@@ -98,6 +109,21 @@ def pace(webapp: WebApp, observations: Observations) -> Pace:
     )
 
 
+def _numbers(webapp: WebApp, observations: Observations) -> WebAppStatus:
+    """Return the numbers of the current and the previous revision, as far as they are recorded."""
+    found, name = revisions_of(webapp, observations.records), revision_name(webapp)
+    current = next((each for each in found if each.name == name), None)
+    if current is None:
+        return {}
+    previous = next((each.number for each in found if each.number < current.number), None)
+    numbers: WebAppStatus = {"revision": current.number}
+    if previous is not None:
+        numbers["previousRevision"] = previous
+    if webapp.rollback is not None:
+        numbers["runningRevision"] = webapp.rollback.running
+    return numbers
+
+
 def violations_of(deployment: Projection) -> list[Violation]:
     """Return the violations of `restricted` in a Deployment's pod template, with the managers of the fields."""
     template = deployment.content.get("spec", {}).get("template", {})
@@ -110,6 +136,23 @@ def security_events(previous: Status, present: Status) -> list[EventRecord]:
     if not now or now["message"] == before.get("message"):
         return []
     return [EventRecord(POD_SECURITY_VIOLATED, "Check", now["message"], "Warning")]
+
+
+def warning_events(observations: Observations, previous: Status) -> list[EventRecord]:
+    """Return an Event for each healthy child with a new message: Ready does not report it."""
+    reported = {(each["kind"], each["name"]): each.get("message", "") for each in previous.get("children", [])}
+    return [
+        EventRecord(
+            child.health.reason,
+            "Check",
+            f"{child.kind} {child.name}: {child.health.message}",
+            "Normal" if child.health.reason == RESTART_SCHEDULED else "Warning",
+        )
+        for child in (report.child for report in observations.children)
+        if child.health.level is Level.HEALTHY
+        and child.health.reason != HEALTHY.reason
+        and without_numbers(reported.get((child.kind, child.name), "")) != without_numbers(child.health.message)
+    ]
 
 
 def _manager(place: Path, deployment: Projection) -> str:

@@ -5,17 +5,27 @@ from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.objects.status_fields import Status
 from coxswain.kernel.status.urgency import Pace
 from coxswain.kernel.workload import Observations, projector
-from coxswain.webapp import children, related, replicas, status
+from coxswain.webapp import children, data_changes, related, replicas, status
 from coxswain.webapp.identity import MANAGED_BY, WEBAPP_LABEL, standard_labels
 from coxswain.webapp.kinds import WEBAPP
+from coxswain.webapp.rollback import rollback_events
 from coxswain.webapp.spec import GROUP, WebApp
+from coxswain.webapp.spec_changes import asks_for_newest_render, change_of, last_change
 
 
 class WebAppWorkload:
     """The WebApp as a workload of the kernel."""
 
     name = f"{GROUP}/operator"
-    projector = projector(WEBAPP, children.TYPES, related.TYPES, label=WEBAPP_LABEL, manager=MANAGED_BY)
+    projector = projector(
+        WEBAPP,
+        children.TYPES,
+        related.TYPES,
+        data_changes.TYPES,
+        label=WEBAPP_LABEL,
+        manager=MANAGED_BY,
+        managed=last_change,
+    )
     labels = tuple(standard_labels(""))
     children = children.TYPES
     status_rules = status.RULES
@@ -28,6 +38,8 @@ class WebAppWorkload:
             uid=observed.uid,
             generation=observed.generation,
             spec=observed.content["spec"],
+            change=change_of(observed),
+            asks_for_newest_render=asks_for_newest_render(observed),
         )
 
     def status(self, parent: WebApp, found: Observations, previous: Status, now: str) -> Status:
@@ -39,10 +51,15 @@ class WebAppWorkload:
         return status.pace(parent, found)
 
     def events(self, parent: WebApp, found: Observations, previous: Status, present: Status) -> list[EventRecord]:
-        """Return the Events of a WebApp about scaling and Pod Security."""
+        """Return the Events of a WebApp about scaling, Pod Security, and children with a warning."""
         if parent.paused:
             return []
-        return [*replicas.events(parent, found), *status.security_events(previous, present)]
+        return [
+            *rollback_events(previous, present),
+            *replicas.events(parent, found),
+            *status.security_events(previous, present),
+            *status.warning_events(found, previous),
+        ]
 
 
 WORKLOAD = WebAppWorkload()

@@ -17,6 +17,7 @@ from coxswain.kernel.workload import ChildType, Desired, Removal, World
 from coxswain.webapp.content import data
 from coxswain.webapp.identity import metadata
 from coxswain.webapp.kinds import CONFIG_MAP
+from coxswain.webapp.revisions import kept
 from coxswain.webapp.spec import WebApp
 
 _MANY_KEYS = 1024
@@ -58,6 +59,11 @@ def _desired(webapp: WebApp, _: World) -> Desired | None:
     return None if manifest is None else Desired(manifest)
 
 
+def _retained(webapp: WebApp, world: World) -> list[str]:
+    """Return the names of the ConfigMaps of kept revisions: pods of their ReplicaSets need them to start."""
+    return [f"{webapp.name}-{each.config}" for each in kept(webapp, world) if each.config is not None]
+
+
 def _bounded(config_map: Mapping[str, Any], owned: Fields | None) -> Mapping[str, Any]:
     """Return a ConfigMap with a limited number of keys, preferably those owned by the operator.
 
@@ -93,4 +99,5 @@ TYPE = ChildType(
     obstacle=_obstacle,
     is_usable=_has_data,
     removal=Removal.WHEN_UNUSED,
+    retained=_retained,
 )

@@ -1,18 +1,18 @@
-"""The container of a pod, and the volume with its files."""
+"""The containers of a pod: the main one, and the form of all."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from coxswain.kernel.objects.manifests import Manifest
 from coxswain.kernel.objects.quantity import canonical
 from coxswain.webapp.canonical import quantities, without_empty
 from coxswain.webapp.children.configmap import config_map_name
-from coxswain.webapp.content import file_key
-from coxswain.webapp.spec import EnvironmentVariable, Probe, ReadinessProbe, WebApp
-
-CONTAINER = "app"
-FILES_VOLUME = "files"
+from coxswain.webapp.children.volumes import main_mounts
+from coxswain.webapp.identity import CONTAINER
+from coxswain.webapp.spec import WebApp
+from coxswain.webapp.spec.container import EnvironmentVariable, Probe, ReadinessProbe
 
 DEFAULT_TERMINATION_GRACE_SECONDS = 30  # Kubernetes' own
-PRE_STOP_SLEEP_SECONDS = 5
-"""Seconds for which a terminating pod keeps serving, until endpoints and proxies have dropped it."""
 
 _SECURITY = {
     "allowPrivilegeEscalation": False,
@@ -26,45 +26,62 @@ another manager would override them (https://kubernetes.io/docs/concepts/securit
 
 
 def container(webapp: WebApp) -> Manifest:
-    """Return the container."""
-    spec = webapp.spec
-    resources = spec.get("resources", {})
+    """Return the main container."""
+    sleep = pre_stop_seconds(webapp)
+    return manifest_of(
+        {**webapp.spec, "name": CONTAINER, "readinessProbe": _readiness_probe(webapp)},
+        message_policy=webapp.defaults.termination_message_policy,
+        config_of=webapp,
+        mounts=main_mounts(webapp),
+        lifecycle={"preStop": {"sleep": {"seconds": sleep}}} if sleep else None,
+    )
+
+
+def manifest_of(
+    fields: Mapping[str, Any],
+    *,
+    message_policy: str,
+    config_of: WebApp | None,
+    mounts: Sequence[Manifest],
+    lifecycle: Manifest | None = None,
+    user: int | None = None,
+) -> Manifest:
+    """Return a container.
+
+    Args:
+        fields: the fields of the spec.
+        message_policy: what becomes the termination message.
+        config_of: the WebApp whose `config` becomes environment variables.
+        mounts: the volume mounts.
+        lifecycle: the hooks.
+        user: the user id, if it differs from that of the pod.
+    """
+    resources = fields.get("resources", {})
     return without_empty(
         {
-            "name": CONTAINER,
-            "image": spec["image"],
-            "imagePullPolicy": spec.get("imagePullPolicy"),
-            "command": spec.get("command"),
-            "args": spec.get("args"),
-            "workingDir": spec.get("workingDir"),
+            "name": fields["name"],
+            "image": fields["image"],
+            **{name: fields.get(name) for name in ("imagePullPolicy", "command", "args", "workingDir")},
             "ports": [
-                _port(port["name"], port["containerPort"], port.get("protocol")) for port in spec.get("ports", [])
+                _port(port["name"], port["containerPort"], port.get("protocol")) for port in fields.get("ports", [])
             ],
-            "env": _environment(webapp),
-            "envFrom": spec.get("envFrom"),
+            "env": _environment(config_of, fields.get("env", [])),
+            "envFrom": fields.get("envFrom"),
             "resources": {
                 "requests": quantities(resources.get("requests", {})),
                 "limits": quantities(resources.get("limits", {})),
             },
-            "volumeMounts": _mounts(webapp),
-            "startupProbe": _probe(spec.get("startupProbe")),
-            "readinessProbe": _readiness_probe(webapp),
-            "livenessProbe": _probe(spec.get("livenessProbe")),
-            "lifecycle": {"preStop": {"sleep": {"seconds": pre_stop_seconds(webapp)}}}
-            if pre_stop_seconds(webapp)
-            else {},
-            # The status quotes the end of the log of a failed container (docs/decisions/0011).
-            "terminationMessagePolicy": "FallbackToLogsOnError",
-            "securityContext": _SECURITY,
+            "volumeMounts": mounts,
+            **{name: _probe(fields.get(name)) for name in ("startupProbe", "readinessProbe", "livenessProbe")},
+            "lifecycle": lifecycle,
+            "terminationMessagePolicy": message_policy,
+            "securityContext": {
+                **_SECURITY,
+                "readOnlyRootFilesystem": fields.get("readOnlyRootFilesystem"),
+                "runAsUser": user,
+            },
         }
     )
-
-
-def files_volume(webapp: WebApp) -> Manifest | None:
-    """Return the volume with the WebApp's files, or None without files."""
-    if not webapp.spec.get("files"):
-        return None
-    return {"name": FILES_VOLUME, "configMap": {"name": config_map_name(webapp)}}
 
 
 def pre_stop_seconds(webapp: WebApp) -> int:
@@ -75,21 +92,21 @@ def pre_stop_seconds(webapp: WebApp) -> int:
     if not webapp.spec.get("ports"):
         return 0
     grace = webapp.spec.get("terminationGracePeriodSeconds", DEFAULT_TERMINATION_GRACE_SECONDS)
-    return min(PRE_STOP_SLEEP_SECONDS, grace // 2)
+    return min(webapp.defaults.pre_stop_sleep_seconds, grace // 2)
 
 
 def _port(name: str, number: int, protocol: str | None) -> Manifest:
     return {"name": name, "containerPort": number, "protocol": protocol or "TCP"}
 
 
-def _environment(webapp: WebApp) -> list[Manifest]:
+def _environment(config_of: WebApp | None, variables: Sequence[EnvironmentVariable]) -> list[Manifest]:
     """Return the environment. `config` comes first, sorted by name, so `env` can refer to it as $(NAME)."""
+    own = {variable["name"] for variable in variables}
+    names = [] if config_of is None else sorted(config_of.spec.get("config", {}).keys() - own)
+    name = config_map_name(config_of) if config_of is not None and names else ""
     # One entry for each key: envFrom would create variables for the files too.
-    config = [
-        {"name": name, "valueFrom": {"configMapKeyRef": {"name": config_map_name(webapp), "key": name}}}
-        for name in sorted(webapp.spec.get("config", {}))
-    ]
-    return config + [_variable(variable) for variable in webapp.spec.get("env", [])]
+    config = [{"name": key, "valueFrom": {"configMapKeyRef": {"name": name, "key": key}}} for key in names]
+    return config + [_variable(variable) for variable in variables]
 
 
 def _variable(variable: EnvironmentVariable) -> Manifest:
@@ -103,20 +120,13 @@ def _variable(variable: EnvironmentVariable) -> Manifest:
     return {"name": variable["name"], "value": variable.get("value"), "valueFrom": source}
 
 
-def _mounts(webapp: WebApp) -> list[Manifest]:
-    return [
-        {"name": FILES_VOLUME, "mountPath": file["path"], "subPath": file_key(file["path"]), "readOnly": True}
-        for file in webapp.spec.get("files", [])
-    ]
-
-
 def _probe(probe: Probe | ReadinessProbe | None) -> Manifest:
     # The server does not store a delay of 0.
     return {key: value for key, value in (probe or {}).items() if (key, value) != ("initialDelaySeconds", 0)}
 
 
-def _readiness_probe(webapp: WebApp) -> Manifest:
+def _readiness_probe(webapp: WebApp) -> Probe | ReadinessProbe:
     if "readinessProbe" in webapp.spec:
-        return _probe(webapp.spec["readinessProbe"])
+        return webapp.spec["readinessProbe"]
     port = next((port for port in webapp.spec.get("ports", []) if port.get("protocol", "TCP") == "TCP"), None)
     return {"tcpSocket": {"port": port["name"]}} if port else {}

@@ -1,37 +1,66 @@
 """The Deployment."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from coxswain.kernel.conflicts.immutable import Obstacle, Remedy
 from coxswain.kernel.objects.manifests import Manifest
 from coxswain.kernel.objects.projection import Projection, Rules, whole
-from coxswain.kernel.status.health import Health
+from coxswain.kernel.status.health import Health, Level
 from coxswain.kernel.workload import ChildType, Desired, Explanation, World
-from coxswain.webapp.canonical import without_empty
-from coxswain.webapp.children.container import container, files_volume
-from coxswain.webapp.children.deployment_health import deployment_health
-from coxswain.webapp.children.serviceaccount import service_account_name
-from coxswain.webapp.identity import REPLICAS_ANNOTATION, labels, metadata, selector
-from coxswain.webapp.kinds import CONFIG_MAP, DEPLOYMENT, POD, REPLICA_SET, SERVICE_ACCOUNT
-from coxswain.webapp.pods import diagnosis, explained
+from coxswain.webapp import restarts
+from coxswain.webapp.cause import Rank
+from coxswain.webapp.children.deployment_adoption import (
+    adoptable_when,
+    enforced,
+    former,
+    is_named,
+    pod_labels,
+    replaced_container,
+    selector_of,
+)
+from coxswain.webapp.children.deployment_health import deployment_health, refusal
+from coxswain.webapp.children.pod import template
+from coxswain.webapp.commands import describe_pods, pods_of
+from coxswain.webapp.identity import REPLICAS_ANNOTATION, RESTART_ANNOTATION, WEBAPP_LABEL, metadata, selector
+from coxswain.webapp.kinds import CONFIG_MAP, DEPLOYMENT, NETWORK_POLICY, POD, REPLICA_SET, SERVICE_ACCOUNT
+from coxswain.webapp.pod_creation import not_created
+from coxswain.webapp.pod_events import refined
+from coxswain.webapp.pods import Diagnosis, diagnosis, explained, newest_of
+from coxswain.webapp.render_choice import unknown_render
 from coxswain.webapp.replicas import REPLICAS, Scaling, scaling_of, way_to_scale
+from coxswain.webapp.restarts import Restart, restart_of
+from coxswain.webapp.rollback import way_to_undo
 from coxswain.webapp.spec import WebApp
 
 _STATUS = ("observedGeneration", "replicas", "updatedReplicas", "readyReplicas", "availableReplicas")
 
-DEFAULT_MAX_SURGE = "25%"
-DEFAULT_MAX_UNAVAILABLE = 0
+UNDOER = "kubectl"
+"""The field manager of `kubectl rollout undo`. Other commands have names of their own, such as kubectl-edit."""
 
 
-def deployment(webapp: WebApp, scaling: Scaling | None = None) -> Manifest:
-    """Return the Deployment. `scaling` sets its replicas, by default those of the spec."""
-    scaling = scaling or Scaling(webapp.replicas)
+def deployment(
+    webapp: WebApp,
+    scaling: Scaling | None = None,
+    selected: Mapping[str, str] | None = None,
+    restart: Restart | None = None,
+) -> Manifest:
+    """Return the Deployment.
+
+    Args:
+        webapp: the WebApp.
+        scaling: its replicas, by default those of the spec.
+        selected: the labels of its selector, by default ours.
+        restart: the recorded changes of the objects in `spec.restartOn`.
+    """
+    scaling, selected = scaling or Scaling(webapp.replicas), selected or selector(webapp.name)
     note = {} if scaling.note is None else {REPLICAS_ANNOTATION: scaling.note}
     rollout = webapp.spec.get("rollout", {})
     limits = {name: rollout.get(name) for name in ("progressDeadlineSeconds", "revisionHistoryLimit")}
-    annotations = webapp.spec.get("annotations")
+    # The API server does not store 0.
+    limits["minReadySeconds"] = rollout.get("minReadySeconds") or None
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -40,11 +69,12 @@ def deployment(webapp: WebApp, scaling: Scaling | None = None) -> Manifest:
             **({} if scaling.replicas is None else {"replicas": scaling.replicas}),
             **{name: limit for name, limit in limits.items() if limit is not None},
             "strategy": _strategy(webapp),
-            "selector": {"matchLabels": selector(webapp.name)},
-            "template": {
-                "metadata": {"labels": labels(webapp), **({"annotations": dict(annotations)} if annotations else {})},
-                "spec": _pod(webapp),
-            },
+            "selector": {"matchLabels": dict(selected)},
+            "template": template(
+                webapp,
+                pod_labels(webapp, selected),
+                {} if restart is None else {RESTART_ANNOTATION: restart.annotation},
+            ),
         },
     }
 
@@ -56,74 +86,41 @@ def _strategy(webapp: WebApp) -> Manifest:
     return {
         "type": "RollingUpdate",
         "rollingUpdate": {
-            "maxSurge": rollout.get("maxSurge", DEFAULT_MAX_SURGE),
-            "maxUnavailable": rollout.get("maxUnavailable", DEFAULT_MAX_UNAVAILABLE),
+            "maxSurge": rollout.get("maxSurge", webapp.defaults.max_surge),
+            "maxUnavailable": rollout.get("maxUnavailable", webapp.defaults.max_unavailable),
         },
     }
 
 
-def _pod(webapp: WebApp) -> Manifest:
-    spec = webapp.spec
-    account = spec.get("serviceAccount", {})
-    volume = files_volume(webapp)
-    # Pod fields required by Pod Security `restricted`. container.py has the container fields.
-    # https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted
-    security = {"runAsNonRoot": True, "runAsUser": spec.get("runAsUser"), "seccompProfile": {"type": "RuntimeDefault"}}
-    pod = without_empty(
-        {
-            "serviceAccountName": service_account_name(webapp),
-            "automountServiceAccountToken": account.get("automountServiceAccountToken", False),
-            "securityContext": security,
-            "imagePullSecrets": spec.get("imagePullSecrets"),
-            "terminationGracePeriodSeconds": spec.get("terminationGracePeriodSeconds"),
-            "tolerations": spec.get("tolerations"),
-            "topologySpreadConstraints": _spread(webapp),
-            "priorityClassName": spec.get("priorityClassName"),
-            "volumes": [volume] if volume else None,
-        }
-    )
-    node_selector = spec.get("nodeSelector")
-    return {
-        **pod,
-        **({"nodeSelector": dict(node_selector)} if node_selector else {}),
-        "containers": [container(webapp)],
-    }
-
-
-def _spread(webapp: WebApp) -> list[Manifest]:
-    """Return the spread constraints. The default spreads each revision over nodes, so old pods do not skew new ones."""
-    default = {
-        "maxSkew": 1,
-        "topologyKey": "kubernetes.io/hostname",
-        "whenUnsatisfiable": "ScheduleAnyway",
-        "matchLabelKeys": ["pod-template-hash"],
-    }
-    counted = {"labelSelector": {"matchLabels": selector(webapp.name)}}
-    constraints = webapp.spec.get("topologySpreadConstraints")
-    return [{**constraint, **counted} for constraint in ([default] if constraints is None else constraints)]
-
-
 def _desired(webapp: WebApp, world: World) -> Desired:
-    scaling = scaling_of(webapp, world)
-    return Desired(deployment(webapp, scaling), enforced=("spec.replicas",) if scaling.comes_back else ())
+    scaling, restart = scaling_of(webapp, world), restart_of(webapp, world)
+    manifest = deployment(webapp, scaling, selector_of(webapp, world), restart)
+    replicas = ("spec.replicas",) if scaling.comes_back else ()
+    return Desired(
+        manifest,
+        enforced=replicas + enforced(webapp, manifest, world.live(DEPLOYMENT, webapp.name)),
+        frozen=unknown_render(webapp),
+        until=None if restart is None else restart.at,
+    )
 
 
 def _obstacle(wanted: Manifest, live: Mapping[str, Any], adopting: bool) -> Obstacle | None:
-    spec, template = live.get("spec", {}), live.get("spec", {}).get("template", {})
+    spec, live_template = live.get("spec", {}), live.get("spec", {}).get("template", {})
     if wanted["spec"]["selector"] != spec.get("selector"):
         field = "spec.selector"
-    elif adopting and not _names(wanted["spec"]["template"]) & _names(template):
-        # Containers merge by name, so the pods would run both containers.
+    elif adopting and not is_named(live) and replaced_container(wanted, live) is None:
+        # Containers merge by name, so the pods would run ours besides the old one.
         field = "spec.template.spec.containers"
     else:
         return None
-    labels = template.get("metadata", {}).get("labels", {})
+    labels = live_template.get("metadata", {}).get("labels", {})
     kept = _selects(wanted, labels) and _all_of_one_template(live)
     return Obstacle(field, Remedy.REPLACE_AROUND_PODS if kept else Remedy.BY_HAND)
 
 
 def _selects(wanted: Manifest, labels: Mapping[str, str]) -> bool:
-    return all(labels.get(key) == value for key, value in wanted["spec"]["selector"]["matchLabels"].items())
+    """Tell whether a new Deployment, which has our selector, would adopt pods with these labels."""
+    return bool(labels.get(WEBAPP_LABEL) == wanted["metadata"]["labels"][WEBAPP_LABEL])
 
 
 def _all_of_one_template(live: Mapping[str, Any]) -> bool:
@@ -133,23 +130,44 @@ def _all_of_one_template(live: Mapping[str, Any]) -> bool:
     return bool(observed and status.get("updatedReplicas", 0) == status.get("replicas", 0))
 
 
-def _names(template: Mapping[str, Any]) -> set[str]:
-    return {container.get("name", "") for container in template.get("spec", {}).get("containers", [])}
-
-
-def _explain(_: WebApp, live: Projection, health: Health, world: World, now: datetime) -> Explanation:
-    """Add the diagnosis of the pods to the health of the Deployment."""
+def _explain(webapp: WebApp, live: Projection, health: Health, world: World, now: datetime) -> Explanation:
+    """Add the refused creation of pods and the diagnosis of the others to the health, or the state of the restarts."""
+    if health.level is Level.HEALTHY:
+        return restarts.explained(webapp, health, world)
     replica_sets = [
         replica_set.content
         for replica_set in world.related(REPLICA_SET)
         if replica_set.controller is not None and replica_set.controller.uid == live.uid
     ]
-    pods = [pod.content for pod in world.related(POD) if not pod.terminating]
-    result = diagnosis(live.content, replica_sets, pods, now)
-    return Explanation(explained(health, live.content, result), result.again)
+    refused = refusal(live.content)
+    if refused is not None:
+        refused = refusal(newest_of(live.content, replica_sets)) or refused
+        text = not_created(webapp, refused["message"])
+        health = replace(health, message=f"{health.message.removesuffix('.')}; {text}" if health.stalled else text)
+    pods = {pod.name: pod for pod in world.related(POD) if not pod.terminating}
+    result = diagnosis(webapp, live.content, replica_sets, [pod.content for pod in pods.values()], now)
+    if result.cause is None and refused is None and health.stalled:
+        health = replace(health, message=f"{health.message} See: {describe_pods(pods_of(webapp))}")
+    result, subject = _by_events(webapp, live, result, pods, world)
+    return Explanation(explained(health, live.content, result), result.again, subject)
 
 
-def _advice(webapp: WebApp, fields: Sequence[str]) -> str:
+def _by_events(
+    webapp: WebApp, live: Projection, result: Diagnosis, pods: Mapping[str, Projection], world: World
+) -> tuple[Diagnosis, Projection | None]:
+    """Return the diagnosis refined by Events about one of the pods, and that pod."""
+    if result.cause is None or result.cause.rank is not Rank.NOT_PREPARED:
+        return result, None
+    stuck = [pods[name] for name in result.pods]
+    subject = next((pod for pod in stuck if world.warnings_about(pod)), stuck[0])
+    template = live.content.get("spec", {}).get("template", {}).get("spec", {})
+    cause = refined(result.cause, world.warnings_about(subject), webapp, template)
+    return replace(result, cause=cause), subject
+
+
+def _advice(webapp: WebApp, fields: Sequence[str], managers: Collection[str]) -> str:
+    if any(field.startswith("spec.template.") for field in fields) and UNDOER in managers:
+        return way_to_undo(webapp)
     return way_to_scale(webapp) if "spec.replicas" in fields else ""
 
 
@@ -168,6 +186,9 @@ TYPE = ChildType(
     identity=("spec.selector",),
     notes=(REPLICAS_ANNOTATION,),
     kept=(REPLICAS,),
-    needs=(SERVICE_ACCOUNT, CONFIG_MAP),
+    # A pod that starts before its NetworkPolicy has the network to itself.
+    needs=(SERVICE_ACCOUNT, CONFIG_MAP, NETWORK_POLICY),
     advice=_advice,
+    adoptable_when=adoptable_when,
+    former=former,
 )

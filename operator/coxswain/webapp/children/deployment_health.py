@@ -4,13 +4,15 @@ It follows `kubectl rollout status` and kstatus
 (https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md).
 """
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from coxswain.kernel.objects.manifests import condition
-from coxswain.kernel.status.health import HEALTHY, Health, Level
+from coxswain.kernel.status.health import Health, Level
 from coxswain.webapp.pods import ROLLING_OUT
+
+REPLICA_FAILURE = "ReplicaFailure"
+"""Condition of a Deployment and of a ReplicaSet."""
 
 
 def deployment_health(live: Mapping[str, Any]) -> Health:
@@ -21,17 +23,17 @@ def deployment_health(live: Mapping[str, Any]) -> Health:
     message = f"{ROLLING_OUT}{min(status.get('readyReplicas', 0), wanted)} of {wanted} pods ready"
     if status.get("observedGeneration", 0) < live["metadata"].get("generation", 0):
         return Health(Level.PROGRESSING, "RollingOut", message, unobserved=True, uncounted=True)
-    progress, failure = condition(live, "Progressing"), condition(live, "ReplicaFailure")
+    progress, failure = condition(live, "Progressing"), refusal(live)
     if progress.get("reason") == "ProgressDeadlineExceeded":
         message = str(progress.get("message", ""))
-        return Health(Level.DEGRADED, "ProgressDeadlineExceeded", message, stalled=True, for_pods=True)
-    if failure.get("status") == "True":
-        reason = str(failure.get("reason", "ReplicaFailure"))
-        return Health(Level.DEGRADED, reason, _failed_create(str(failure.get("message", ""))), for_pods=True)
+        reason = "ProgressDeadlineExceeded"
+        return Health(Level.DEGRADED, reason, message, stalled=True, failed=True, explainable=True)
+    if failure is not None:
+        return Health(Level.DEGRADED, failure.get("reason", "ReplicaFailure"), failure["message"], explainable=True)
     if is_complete(live):
-        return HEALTHY
+        return Health(Level.HEALTHY, explainable=True)
     uncounted = status.get("updatedReplicas", 0) == 0 < wanted
-    return Health(Level.PROGRESSING, "RollingOut", message, for_pods=True, uncounted=uncounted)
+    return Health(Level.PROGRESSING, "RollingOut", message, explainable=True, uncounted=uncounted)
 
 
 def is_complete(deployment: Mapping[str, Any]) -> bool:
@@ -42,10 +44,11 @@ def is_complete(deployment: Mapping[str, Any]) -> bool:
     return all(count == wanted for count in counts)
 
 
-def _failed_create(message: str) -> str:
-    """Return the message of a failed pod creation without the pod's name, because each attempt has another name."""
-    forbidden = re.fullmatch(r'pods "[^"]*" is forbidden: (.*?)\.?', message, re.DOTALL)
-    if forbidden is None:
-        return message
-    advice = "Check the quotas and the Pod Security level of the namespace"
-    return f"pods cannot be created: {forbidden[1]}. Kubernetes retries with backoff. {advice}"
+def refusal(live: Mapping[str, Any]) -> Mapping[str, str] | None:
+    """Return the condition of a Deployment or ReplicaSet with pods that cannot be created.
+
+    Both controllers keep the message of the first refusal while the reason is the same. So the newest ReplicaSet has
+    the message about the newest revision.
+    """
+    failure = condition(live, REPLICA_FAILURE)
+    return {"message": "", **failure} if failure.get("status") == "True" else None

@@ -1,136 +1,129 @@
-"""The Service in front of the pods."""
+"""The Service in front of the pods, or an alias for another host."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from coxswain.kernel.conflicts.immutable import Obstacle, Remedy
 from coxswain.kernel.objects.field_paths import Fields, Path, at, distinct_elements, element_of
 from coxswain.kernel.objects.manifests import Manifest, condition
-from coxswain.kernel.objects.projection import Projection
-from coxswain.kernel.status.health import Level
-from coxswain.kernel.workload import ChildType, Desired, Removal, World
-from coxswain.webapp.canonical import without_empty
+from coxswain.kernel.objects.projection import Projection, Rules, whole
+from coxswain.kernel.status.health import HEALTHY, OPERATOR, Health, Level
+from coxswain.kernel.workload import ChildType, Desired, Explanation, Removal, World
+from coxswain.webapp.children import deployment_adoption
 from coxswain.webapp.children.deployment_health import deployment_health
-from coxswain.webapp.identity import metadata, selector
+from coxswain.webapp.children.service_kept import (
+    CLUSTER_IP,
+    EXTERNAL_NAME,
+    HEADLESS,
+    LOAD_BALANCER,
+    kept_of,
+    type_of,
+)
+from coxswain.webapp.children.service_manifest import service
+from coxswain.webapp.children.service_urls import load_balancer_addresses
+from coxswain.webapp.identity import SERVICE_TYPE_ANNOTATION
 from coxswain.webapp.kinds import DEPLOYMENT, SERVICE
-from coxswain.webapp.spec import IntOrString, Port, ServicePort, WebApp
+from coxswain.webapp.spec import WebApp
 
-HEADLESS = "None"
-"""clusterIP of a headless Service."""
+_SPEC = ("f:spec",)
+_PORTS = (*_SPEC, "f:ports")
+_OF_OTHER_TYPES = ("clusterIP", "externalTrafficPolicy", "loadBalancerClass", "loadBalancerSourceRanges")
+"""Fields that a headless Service cannot have, besides its clusterIP."""
 
-_PORTS = ("f:spec", "f:ports")
+_REPLACE_ADVICE = f"To let {OPERATOR} recreate it at a new address, set spec.service.replace: Allowed"
 
 
-def service(webapp: WebApp) -> Manifest | None:
-    """Return the Service, or None without ports."""
-    ports = service_ports(webapp)
-    if not ports:
+def _desired(webapp: WebApp, world: World) -> Desired | None:
+    manifest = service(webapp, kept_of(webapp, world))
+    if manifest is None:
         return None
-    wanted = webapp.spec.get("service", {})
-    return {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": metadata(webapp, annotations=wanted.get("annotations")),
-        "spec": {
-            "type": "ClusterIP",
-            **({"clusterIP": HEADLESS} if wanted.get("headless") else {}),
-            "selector": selector(webapp.name),
-            "sessionAffinity": wanted.get("sessionAffinity", "None"),
-            "ports": ports,
-        },
-    }
+    return Desired(manifest, replaceable=webapp.spec.get("service", {}).get("replace") == "Allowed")
 
 
-def service_ports(webapp: WebApp) -> list[Manifest]:
-    """Return the Service's ports, by default one for each port of the container."""
-    container_ports = webapp.spec.get("ports", [])
-    wanted = webapp.spec.get("service", {}).get("ports", [])
-    if not container_ports:
-        return []
-    return [_given(port) for port in wanted] or [_derived(port) for port in container_ports]
+def _health(live: Mapping[str, Any]) -> Health:
+    """Return the health: a load balancer without an address is reported, but the pods serve inside the cluster.
 
-
-def url(webapp: WebApp) -> str | None:
-    """Return the URL of the Service's first TCP port inside the cluster.
-
-    The name of a headless Service resolves to the pods, so the URL then has the port of the container.
+    kstatus judges it in the same way.
     """
-    port = next((port for port in service_ports(webapp) if port["protocol"] == "TCP"), None)
-    if port is None:
-        return None
-    secure = port["port"] in (443, 8443) or port.get("appProtocol") == "https"
-    scheme, usual = ("https", 443) if secure else ("http", 80)
-    answering = _target(webapp, port) if webapp.spec.get("service", {}).get("headless") else port["port"]
-    number = "" if answering == usual else f":{answering}"
-    return f"{scheme}://{webapp.name}.{webapp.namespace}.svc{number}"
+    if type_of(live) != LOAD_BALANCER or load_balancer_addresses(live):
+        return HEALTHY
+    advice = "If none comes, check spec.service.loadBalancerClass and the Events"
+    message = f"waiting for an address of the load balancer. The pods serve inside the cluster meanwhile. {advice}"
+    return Health(Level.PROGRESSING, "WaitingForAddress", message, non_blocking=True, explainable=True)
 
 
-def _target(webapp: WebApp, port: Manifest) -> int:
-    """Return the container port number of a Service port."""
-    target: IntOrString = port["targetPort"]
-    named = {known["name"]: known["containerPort"] for known in webapp.spec.get("ports", [])}
-    return named[target] if isinstance(target, str) else target
-
-
-def _given(port: ServicePort) -> Manifest:
-    # Always set targetPort: if an apply omits it, the API server keeps the old value instead of the default.
-    target = {"targetPort": port.get("targetPort", port["port"])}
-    return without_empty({"protocol": "TCP", **port, **target})
-
-
-def _derived(port: Port) -> Manifest:
-    return without_empty(
-        {
-            "name": port["name"],
-            "port": port["containerPort"],
-            "targetPort": port["name"],
-            "protocol": port.get("protocol", "TCP"),
-            "appProtocol": port.get("appProtocol"),
-        }
-    )
-
-
-def _desired(webapp: WebApp, _: World) -> Desired | None:
-    manifest = service(webapp)
-    return None if manifest is None else Desired(manifest)
-
-
-def _is_headless(service: Mapping[str, Any]) -> bool:
-    return bool(service.get("spec", {}).get("clusterIP") == HEADLESS)
+def _explain(_: WebApp, live: Projection, health: Health, __: World, ___: datetime) -> Explanation:
+    """Add the command that shows the Events of the Service."""
+    command = f"kubectl describe service {live.name} -n {live.namespace}"
+    return Explanation(replace(health, message=f"{health.message}: {command}"))
 
 
 def _obstacle(wanted: Manifest, live: Mapping[str, Any], _: bool) -> Obstacle | None:
-    """Return clusterIP as an obstacle: the API server silently keeps `None`, and rejects a change to `None`."""
-    if _is_headless(wanted) == _is_headless(live):
+    """Return the immutable field. An ExternalName Service has none of them, so it can become any other and back.
+
+    The API server silently keeps clusterIP `None`, and rejects a change to `None`, or another loadBalancerClass.
+    """
+    ours, theirs = type_of(wanted), type_of(live)
+    if EXTERNAL_NAME in (ours, theirs):
         return None
-    return Obstacle("spec.clusterIP", Remedy.BY_HAND, alone=True)
+    if (ours == HEADLESS) != (theirs == HEADLESS):
+        return _immutable("spec.clusterIP")
+    name = wanted["spec"].get("loadBalancerClass")
+    if ours == theirs == LOAD_BALANCER and name not in (None, live["spec"].get("loadBalancerClass")):
+        return _immutable("spec.loadBalancerClass")
+    return None
+
+
+def _immutable(field: str) -> Obstacle:
+    return Obstacle(field, Remedy.BY_HAND, others_mutable=True, advice=_REPLACE_ADVICE)
 
 
 def _in_place(wanted: Manifest, live: Mapping[str, Any]) -> Manifest:
-    """Return a Service without clusterIP if that cannot be changed, so the other fields are still applied."""
-    if _is_headless(wanted) == _is_headless(live):
+    """Return a Service without the fields that cannot be changed, so the others are still applied."""
+    obstacle = _obstacle(wanted, live, False)
+    if obstacle is None:
         return wanted
-    return {**wanted, "spec": {key: value for key, value in wanted["spec"].items() if key != "clusterIP"}}
+    spec = wanted["spec"]
+    if obstacle.field == "spec.loadBalancerClass":
+        # If an apply omits the class, it is rejected as well.
+        name = live["spec"].get("loadBalancerClass")
+        rest = {key: value for key, value in spec.items() if key != "loadBalancerClass"}
+        return {**wanted, "spec": {**rest, **({"loadBalancerClass": name} if name else {})}}
+    ports = [{key: value for key, value in port.items() if key != "nodePort"} for port in spec["ports"]]
+    kept = {key: value for key, value in spec.items() if key not in _OF_OTHER_TYPES}
+    return {**wanted, "spec": {**kept, "type": CLUSTER_IP, "ports": ports}}
 
 
 def _adoptable_when(webapp: WebApp, live: Projection, world: World) -> str | None:
     """Return the condition for the adoption of the Service, as a clause: its new pods must be available."""
     deployment = world.live(DEPLOYMENT, webapp.name)
     if deployment is None or not deployment.is_child_of(webapp):
-        return f"Deployment {webapp.name} belongs to the WebApp"
+        needed = f"Deployment {webapp.name} belongs to the WebApp"
+        if deployment is None or not deployment.is_adoptable_by(webapp):
+            return needed
+        return deployment_adoption.adoptable_when(webapp, deployment, world) or needed
     content = deployment.content
     if condition(content, "Available").get("status") != "True":
         return f"Deployment {webapp.name} is available"
     selector = live.content.get("spec", {}).get("selector", {})
     labels = content.get("spec", {}).get("template", {}).get("metadata", {}).get("labels", {})
-    if selector and selector.items() <= labels.items() and deployment_health(content).level is not Level.HEALTHY:
-        # The selector already matches the new pods, but old pods may lack the new ports: wait for the rollout.
+    matches = selector and selector.items() <= labels.items()
+    if (matches or deployment.adopter == webapp.name) and deployment_health(content).level is not Level.HEALTHY:
+        # Old pods may lack our label, or the new ports: wait for the rollout.
         return f"Deployment {webapp.name} is rolled out"
     return None
 
 
 def _former(wanted: Manifest, live: Mapping[str, Any], entries: Sequence[Fields]) -> Sequence[Path]:
-    return _undesired_ports(wanted, live, distinct_elements([at(fields, _PORTS) or {} for fields in entries]))
+    """Return the undesired ports, and what belongs to another type: an alias has no selector, other types no alias."""
+    ports = _undesired_ports(wanted, live, distinct_elements([at(fields, _PORTS) or {} for fields in entries]))
+    names = ("selector", "externalName")
+    return (
+        *ports,
+        *((*_SPEC, f"f:{name}") for name in names if name in live.get("spec", {}) and name not in wanted["spec"]),
+    )
 
 
 def _undesired_ports(wanted: Mapping[str, Any], live: Mapping[str, Any], known: Sequence[str]) -> tuple[Path, ...]:
@@ -153,9 +146,13 @@ def _undesired_ports(wanted: Mapping[str, Any], live: Mapping[str, Any], known: 
 TYPE = ChildType(
     SERVICE,
     _desired,
+    rules=Rules(whole(SERVICE, "loadBalancer"), namesake=str),
+    health=_health,
+    explain=_explain,
     obstacle=_obstacle,
     in_place=_in_place,
     identity=("spec.selector",),
+    notes=(SERVICE_TYPE_ANNOTATION,),
     removal=Removal.AT_ONCE,
     adoptable_when=_adoptable_when,
     former=_former,

@@ -5,176 +5,40 @@ validated and defaulted all values, so they are not checked again here.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, NotRequired, TypedDict
 
 from coxswain.kernel.conflicts.policy import Policies, policies
 from coxswain.kernel.objects import status_fields
-from coxswain.webapp.content import content_hash
+from coxswain.webapp.content import content_hash, spec_hash
+from coxswain.webapp.render import Rendering, newest, rendering
+from coxswain.webapp.spec.container import (
+    EnvironmentFrom,
+    EnvironmentVariable,
+    File,
+    IntOrString,
+    Port,
+    Probe,
+    ReadinessProbe,
+    Resources,
+)
+from coxswain.webapp.spec.network import Network
+from coxswain.webapp.spec.pods import Affinity, DnsConfig, HostAlias, InitContainer, Sidecar, Volume
+from coxswain.webapp.spec.routing import Ingress, Route
+from coxswain.webapp.spec.scaling import Autoscaling, Disruption
+from coxswain.webapp.spec.service import Service
 
 GROUP = "coxswain.dev"
 VERSION = "v1"
 KIND = "WebApp"
 PLURAL = "webapps"
 
-IntOrString = int | str
-
 
 class SecretReference(TypedDict):
     """A Secret of the same namespace, by name."""
 
     name: str
-
-
-class Resources(TypedDict, total=False):
-    """`resources` of the container; quantities."""
-
-    requests: Mapping[str, IntOrString]
-    limits: Mapping[str, IntOrString]
-
-
-class Port(TypedDict):
-    """A port of the container."""
-
-    name: str
-    containerPort: int
-    protocol: NotRequired[str]
-    appProtocol: NotRequired[str]
-
-
-class KeyReference(TypedDict):
-    """A key of a ConfigMap or Secret of the same namespace."""
-
-    name: str
-    key: str
-    optional: NotRequired[bool]
-
-
-class FieldReference(TypedDict):
-    """A field of the pod."""
-
-    fieldPath: str
-
-
-class ResourceFieldReference(TypedDict):
-    """A resource of the container."""
-
-    resource: str
-    divisor: NotRequired[IntOrString]
-
-
-class EnvironmentSource(TypedDict, total=False):
-    """Source of an environment variable: exactly one of these."""
-
-    configMapKeyRef: KeyReference
-    secretKeyRef: KeyReference
-    fieldRef: FieldReference
-    resourceFieldRef: ResourceFieldReference
-
-
-class EnvironmentVariable(TypedDict):
-    """One environment variable."""
-
-    name: str
-    value: NotRequired[str]
-    valueFrom: NotRequired[EnvironmentSource]
-
-
-class ObjectReference(TypedDict):
-    """A whole ConfigMap or Secret of the same namespace."""
-
-    name: str
-    optional: NotRequired[bool]
-
-
-class EnvironmentFrom(TypedDict, total=False):
-    """All keys of a ConfigMap or Secret as environment variables."""
-
-    prefix: str
-    configMapRef: ObjectReference
-    secretRef: ObjectReference
-
-
-class File(TypedDict):
-    """A file in the container."""
-
-    path: str
-    content: str
-
-
-class HttpHeader(TypedDict):
-    """A header of a probe's request."""
-
-    name: str
-    value: str
-
-
-class HttpGet(TypedDict):
-    """A probe by HTTP."""
-
-    port: IntOrString
-    path: NotRequired[str]
-    scheme: NotRequired[str]
-    httpHeaders: NotRequired[Sequence[HttpHeader]]
-
-
-class TcpSocket(TypedDict):
-    """A probe by TCP connection."""
-
-    port: IntOrString
-
-
-class Exec(TypedDict):
-    """A probe by command."""
-
-    command: Sequence[str]
-
-
-class Grpc(TypedDict):
-    """A probe by gRPC's health service."""
-
-    port: int
-    service: NotRequired[str]
-
-
-class ReadinessProbe(TypedDict, total=False):
-    """Readiness probe: decides whether the pod receives traffic."""
-
-    httpGet: HttpGet
-    tcpSocket: TcpSocket
-    exec: Exec
-    grpc: Grpc
-    initialDelaySeconds: int
-    periodSeconds: int
-    timeoutSeconds: int
-    successThreshold: int
-    failureThreshold: int
-
-
-class Probe(ReadinessProbe, total=False):
-    """Startup or liveness probe."""
-
-    terminationGracePeriodSeconds: int
-
-
-class ServicePort(TypedDict):
-    """A port of the Service."""
-
-    name: str
-    port: int
-    targetPort: NotRequired[IntOrString]
-    protocol: NotRequired[str]
-    appProtocol: NotRequired[str]
-
-
-class Service(TypedDict, total=False):
-    """The Service in front of the pods."""
-
-    annotations: Mapping[str, str]
-    headless: bool
-    ports: Sequence[ServicePort]
-    sessionAffinity: str
 
 
 class ServiceAccount(TypedDict, total=False):
@@ -194,6 +58,8 @@ class Rollout(TypedDict, total=False):
     maxUnavailable: IntOrString
     progressDeadlineSeconds: int
     revisionHistoryLimit: int
+    minReadySeconds: int
+    onFailure: Literal["Hold", "Rollback"]
 
 
 class Toleration(TypedDict, total=False):
@@ -216,6 +82,13 @@ class TopologySpreadConstraint(TypedDict):
     nodeAffinityPolicy: NotRequired[str]
     nodeTaintsPolicy: NotRequired[str]
     matchLabelKeys: NotRequired[Sequence[str]]
+
+
+class RestartOn(TypedDict, total=False):
+    """Objects of others whose change of data restarts the pods."""
+
+    secrets: Sequence[str]
+    configMaps: Sequence[str]
 
 
 class ConflictRule(TypedDict):
@@ -244,7 +117,16 @@ class Spec(TypedDict):
     workingDir: NotRequired[str]
     resources: NotRequired[Resources]
     runAsUser: NotRequired[int]
+    fsGroup: NotRequired[int]
+    readOnlyRootFilesystem: NotRequired[bool]
+    writablePaths: NotRequired[Sequence[str]]
+    volumes: NotRequired[Sequence[Volume]]
+    initContainers: NotRequired[Sequence[InitContainer]]
+    sidecars: NotRequired[Sequence[Sidecar]]
     replicas: NotRequired[int]
+    autoscaling: NotRequired[Autoscaling]
+    disruption: NotRequired[Disruption]
+    network: NotRequired[Network]
     ports: NotRequired[Sequence[Port]]
     env: NotRequired[Sequence[EnvironmentVariable]]
     envFrom: NotRequired[Sequence[EnvironmentFrom]]
@@ -255,14 +137,24 @@ class Spec(TypedDict):
     livenessProbe: NotRequired[Probe]
     terminationGracePeriodSeconds: NotRequired[int]
     service: NotRequired[Service]
+    routes: NotRequired[Sequence[Route]]
+    ingress: NotRequired[Ingress]
     serviceAccount: NotRequired[ServiceAccount]
     rollout: NotRequired[Rollout]
+    restartOn: NotRequired[RestartOn]
     labels: NotRequired[Mapping[str, str]]
     annotations: NotRequired[Mapping[str, str]]
     nodeSelector: NotRequired[Mapping[str, str]]
     tolerations: NotRequired[Sequence[Toleration]]
     topologySpreadConstraints: NotRequired[Sequence[TopologySpreadConstraint]]
     priorityClassName: NotRequired[str]
+    affinity: NotRequired[Affinity]
+    schedulerName: NotRequired[str]
+    runtimeClassName: NotRequired[str]
+    hostAliases: NotRequired[Sequence[HostAlias]]
+    dnsPolicy: NotRequired[str]
+    dnsConfig: NotRequired[DnsConfig]
+    shareProcessNamespace: NotRequired[bool]
     conflicts: NotRequired[Conflicts]
     paused: NotRequired[bool]
 
@@ -274,7 +166,37 @@ class Status(status_fields.Status, total=False):
     readyReplicas: int
     updatedReplicas: int
     selector: str
+    revision: int
+    previousRevision: int
+    runningRevision: int
     url: str
+    urls: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Change:
+    """The last change of a spec."""
+
+    by: str = ""
+    """The field manager."""
+    at: str = ""
+    """The time, as RFC 3339."""
+    cause: str = ""
+    """The reason that the user gave."""
+
+
+@dataclass(frozen=True)
+class Rollback:
+    """A rollback in force: the rollout of the written spec failed, and an earlier revision runs."""
+
+    written: Spec
+    """The spec of the WebApp."""
+    failed: int
+    """Number of its revision."""
+    cause: str
+    """Why its rollout failed."""
+    running: int
+    """Number of the revision that runs."""
 
 
 @dataclass(frozen=True)
@@ -286,11 +208,32 @@ class WebApp:
     uid: str
     generation: int
     spec: Spec
+    """The spec that runs."""
+    change: Change = Change()
+    rollback: Rollback | None = None
+    render: str = field(default_factory=newest)
+    """The version of the rules that render it. This operator may not know it."""
+    asks_for_newest_render: bool = False
+
+    @property
+    def defaults(self) -> Rendering:
+        """What the spec leaves open."""
+        return rendering(self.render)
+
+    @property
+    def written(self) -> Spec:
+        """The spec as the user wrote it. Another one may run."""
+        return self.spec if self.rollback is None else self.rollback.written
 
     @property
     def replicas(self) -> int:
         """Number of desired pods."""
         return self.spec.get("replicas", 1)
+
+    @cached_property
+    def spec_hash(self) -> str:
+        """Hash of the written spec, computed once."""
+        return spec_hash(self.written)
 
     @cached_property
     def content_hash(self) -> str:

@@ -1,0 +1,40 @@
+"""Disruption budgets of others: which WebApps they concern, and whether they select the pods of one."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from coxswain.kernel.objects.manifests import Manifest
+from coxswain.kernel.objects.projection import only
+from coxswain.webapp.identity import WEBAPP_LABEL
+
+_NAMING = (WEBAPP_LABEL, "app.kubernetes.io/name", "app.kubernetes.io/instance")
+"""Labels of pods with the name of their WebApp."""
+
+
+def projected_budget(raw: Mapping[str, Any]) -> Manifest:
+    """Return the cached fields of a PodDisruptionBudget of others."""
+    return {"spec": only(raw.get("spec", {}), ("selector",))}
+
+
+def concerned(content: Manifest) -> Iterable[str]:
+    """Return the names of the WebApps in the selector of a budget.
+
+    A selector by other labels may match pods of any WebApp: such a budget is not found.
+    """
+    named = content.get("spec", {}).get("selector", {}).get("matchLabels", {})
+    return [str(named[label]) for label in _NAMING if label in named]
+
+
+def selects(selector: Mapping[str, Any] | None, labels: Mapping[str, str]) -> bool:
+    """Tell whether a label selector matches labels. None matches nothing, an empty selector everything."""
+    if selector is None:
+        return False
+    exact = all(labels.get(key) == value for key, value in selector.get("matchLabels", {}).items())
+    return exact and all(_matches(each, labels) for each in selector.get("matchExpressions", []))
+
+
+def _matches(requirement: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
+    key, operator, values = requirement.get("key", ""), requirement.get("operator"), requirement.get("values", [])
+    if operator in ("Exists", "DoesNotExist"):
+        return (key in labels) is (operator == "Exists")
+    return (labels.get(key) in values) is (operator == "In")

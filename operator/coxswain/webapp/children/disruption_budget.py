@@ -1,0 +1,112 @@
+"""The PodDisruptionBudget: how many pods a node drain may evict at a time."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from coxswain.kernel.objects.manifests import Manifest
+from coxswain.kernel.objects.projection import Projection, Rules, whole
+from coxswain.kernel.status.health import HEALTHY, Health, Level
+from coxswain.kernel.workload import ChildType, Desired, Explanation, Removal, World
+from coxswain.webapp.budgets import selects
+from coxswain.webapp.children.deployment_adoption import selector_of
+from coxswain.webapp.identity import labels, metadata, selector
+from coxswain.webapp.kinds import POD_DISRUPTION_BUDGET
+from coxswain.webapp.replicas import can_be_several
+from coxswain.webapp.spec import WebApp
+
+DEFAULT_MAX_UNAVAILABLE = 1
+DEFAULT_EVICTION_POLICY = "AlwaysAllow"
+"""A pod that is not ready may always be evicted: otherwise a crash loop blocks the drain of its node."""
+
+
+def pod_disruption_budget(webapp: WebApp) -> Manifest:
+    """Return the PodDisruptionBudget."""
+    wanted = webapp.spec.get("disruption", {})
+    if "minAvailable" in wanted:
+        limit = {"minAvailable": wanted["minAvailable"]}
+    else:
+        limit = {"maxUnavailable": wanted.get("maxUnavailable", DEFAULT_MAX_UNAVAILABLE)}
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": metadata(webapp),
+        "spec": {
+            **limit,
+            "selector": {"matchLabels": selector(webapp.name)},
+            "unhealthyPodEvictionPolicy": wanted.get("unhealthyPodEvictionPolicy", DEFAULT_EVICTION_POLICY),
+        },
+    }
+
+
+def _desired(webapp: WebApp, world: World) -> Desired | None:
+    """Return the budget if it is enabled, or by default if there can be several pods and no other budget for them."""
+    enabled = webapp.spec.get("disruption", {}).get("enabled")
+    if enabled is None:
+        enabled = can_be_several(webapp, world) and not _may_have_another(webapp, world)
+    return Desired(pod_disruption_budget(webapp)) if enabled else None
+
+
+def _may_have_another(webapp: WebApp, world: World) -> bool:
+    """Tell whether another budget may select the pods: a second one would block their evictions.
+
+    The cache has only the identity of foreign budgets that do not name the WebApp. A chart has often made one, and the
+    labels of a kept selector belong to the chart.
+    """
+    if _others(webapp, world) or selector_of(webapp, world) != selector(webapp.name):
+        return True
+    named = world.live(POD_DISRUPTION_BUDGET, webapp.name)
+    return named is not None and not named.is_child_of(webapp) and not named.is_adoptable_by(webapp)
+
+
+def _others(webapp: WebApp, world: World) -> Sequence[str]:
+    """Return the names of other budgets that select the pods of a WebApp."""
+    pod = labels(webapp)
+    budgets = [each for each in world.related(POD_DISRUPTION_BUDGET) if not each.is_child_of(webapp)]
+    return [each.name for each in budgets if selects(each.content.get("spec", {}).get("selector"), pod)]
+
+
+def _projected(raw: Mapping[str, Any]) -> Manifest:
+    """Return a budget. Its status changes with each pod, so only a fact about it is kept."""
+    content = whole(POD_DISRUPTION_BUDGET)(raw)
+    return {**content, "status": {"blocks": _blocks(raw)}}
+
+
+def _blocks(raw: Mapping[str, Any]) -> bool:
+    """Tell whether a budget allows no disruption although all pods are healthy."""
+    status, generation = raw.get("status", {}), raw["metadata"].get("generation", 0)
+    expected = status.get("expectedPods", 0)
+    all_healthy = status.get("currentHealthy", 0) >= expected > 0
+    observed = status.get("observedGeneration", 0) >= generation
+    return bool(observed and all_healthy and status.get("disruptionsAllowed", 0) == 0)
+
+
+def _health(live: Mapping[str, Any]) -> Health:
+    """Return the health. A budget that blocks drains does not make the application less ready: it is a message."""
+    if not live.get("status", {}).get("blocks"):
+        return Health(Level.HEALTHY, explainable=True)
+    problem = "allows no disruption although all pods are healthy, so node drains and cluster upgrades wait"
+    advice = "Run more replicas, or change spec.disruption.minAvailable or maxUnavailable"
+    return Health(Level.HEALTHY, "DisruptionBlocked", f"{problem}. {advice}", explainable=True)
+
+
+def _explain(webapp: WebApp, live: Projection, health: Health, world: World, _: datetime) -> Explanation:
+    """Report other budgets for the same pods: the eviction API refuses to evict a pod of two budgets."""
+    others = _others(webapp, world)
+    if not others:
+        return Explanation(health if health.message else HEALTHY)
+    problem = f"PodDisruptionBudget {', '.join(others)} selects the same pods, so the API server refuses to evict them"
+    remove = f"kubectl delete pdb {others[0]} -n {live.namespace}"
+    advice = f"Keep one: set spec.disruption.enabled to false, or {remove}"
+    return Explanation(Health(Level.HEALTHY, "DisruptionBlocked", f"{problem}. {advice}"))
+
+
+TYPE = ChildType(
+    POD_DISRUPTION_BUDGET,
+    _desired,
+    rules=Rules(_projected, namesake=str),
+    health=_health,
+    explain=_explain,
+    identity=("spec.selector",),
+    removal=Removal.AT_ONCE,
+)

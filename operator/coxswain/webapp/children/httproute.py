@@ -1,0 +1,190 @@
+"""The HTTPRoutes of Gateway API: one for each entry of `routes`.
+
+Lists of an HTTPRoute are atomic, so the manifest contains every default of the API
+(https://gateway-api.sigs.k8s.io/reference/spec/#httproute).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from coxswain.kernel.objects.manifests import Manifest
+from coxswain.kernel.objects.projection import Projection, Rules, whole
+from coxswain.kernel.objects.quote import abridged, quoted
+from coxswain.kernel.status.health import HEALTHY, Health, Level
+from coxswain.kernel.workload import ChildType, Desired, Explanation, Removal, World
+from coxswain.webapp.children.service_manifest import tcp_port
+from coxswain.webapp.identity import metadata
+from coxswain.webapp.kinds import HTTP_ROUTE, SERVICE
+from coxswain.webapp.spec import WebApp
+from coxswain.webapp.spec.routing import ParentReference, Route, RouteRule
+
+_GATEWAY = {"group": HTTP_ROUTE.group, "kind": "Gateway"}
+_EVERY_PATH = {"type": "PathPrefix", "value": "/"}
+_CONDITIONS = ("Accepted", "ResolvedRefs")
+_PARTIALLY_INVALID = "PartiallyInvalid"
+"""This condition of the API is present only while the Gateway does not apply some rules, beside Accepted=True."""
+
+_PROBLEMS = {
+    "Accepted": "does not accept the route",
+    "ResolvedRefs": "cannot resolve the references of the route",
+    _PARTIALLY_INVALID: "does not apply all rules of the route",
+}
+
+
+def http_routes(webapp: WebApp) -> list[Manifest]:
+    """Return the HTTPRoutes."""
+    return [_http_route(webapp, route) for route in webapp.spec.get("routes", [])]
+
+
+def route_name(webapp: WebApp, route: Route) -> str:
+    """Return the name of a route's HTTPRoute."""
+    return f"{webapp.name}-{route['name']}" if "name" in route else webapp.name
+
+
+def _http_route(webapp: WebApp, route: Route) -> Manifest:
+    hostnames = list(route.get("hostnames", []))
+    return {
+        "apiVersion": HTTP_ROUTE.api_version,
+        "kind": HTTP_ROUTE.kind,
+        "metadata": metadata(webapp, name=route_name(webapp, route)),
+        "spec": {
+            "parentRefs": [{**_GATEWAY, **parent} for parent in route["parentRefs"]],
+            **({"hostnames": hostnames} if hostnames else {}),
+            "rules": [_rule(webapp, rule) for rule in route.get("rules") or [{}]],
+        },
+    }
+
+
+def _rule(webapp: WebApp, rule: RouteRule) -> Manifest:
+    match: Manifest = {"path": {**_EVERY_PATH, **rule.get("path", {})}}
+    if rule.get("headers"):
+        match["headers"] = [{"type": "Exact", **header} for header in rule["headers"]]
+    if "method" in rule:
+        match["method"] = rule["method"]
+    backend = {
+        "group": SERVICE.group,
+        "kind": SERVICE.kind,
+        "name": webapp.name,
+        "port": tcp_port(webapp, rule.get("port"))["port"],
+        "weight": 1,
+    }
+    timeouts = rule.get("timeouts")
+    return {"matches": [match], "backendRefs": [backend], **({"timeouts": dict(timeouts)} if timeouts else {})}
+
+
+@dataclass(frozen=True)
+class Commands:
+    """Commands about an HTTPRoute. The content of a projection has neither its namespace nor its name."""
+
+    namespace: str = "NAMESPACE"
+    name: str = "NAME"
+
+    def describe_gateway(self, parent: ParentReference) -> str:
+        """Return the command that shows a Gateway with its listeners and Events."""
+        return f"kubectl describe gateway {parent['name']} -n {parent.get('namespace', self.namespace)}"
+
+    def describe_route(self) -> str:
+        """Return the command that shows the HTTPRoute with its conditions."""
+        return f"kubectl describe httproute {self.name} -n {self.namespace}"
+
+
+def route_health(live: Mapping[str, Any], commands: Commands = Commands()) -> Health:
+    """Return the health of an HTTPRoute: each of its Gateways must accept all of it and resolve its references."""
+    found = [_health_at(parent, live, commands) for parent in live.get("spec", {}).get("parentRefs", [])]
+    return max(found, key=lambda health: health.level, default=HEALTHY)
+
+
+def _health_at(parent: ParentReference, live: Mapping[str, Any], commands: Commands) -> Health:
+    """Return the health at one Gateway. Entries of former controllers may be left beside that of the present one."""
+    healths = [
+        _health_of(parent, entry, live, commands)
+        for entry in live.get("status", {}).get("parents", [])
+        if _is_same(parent, entry.get("parentRef", {}))
+    ]
+    unreported = _pending(parent, "has not reported on the route", commands)
+    return min(healths, key=lambda health: health.level, default=unreported)
+
+
+def _health_of(
+    parent: ParentReference, entry: Mapping[str, Any], live: Mapping[str, Any], commands: Commands
+) -> Health:
+    generation = live["metadata"].get("generation", 0)
+    conditions = {each.get("type"): each for each in entry.get("conditions", [])}
+    for name in _CONDITIONS:
+        condition = conditions.get(name, {})
+        if condition.get("observedGeneration", generation) < generation or condition.get("status") is None:
+            return _pending(parent, "has not processed the last change", commands)
+        if condition["status"] != "True":
+            return _refused(parent, condition, entry, _step(parent, condition["type"], live, commands))
+    partial = conditions.get(_PARTIALLY_INVALID, {})
+    if partial.get("status") == "True" and partial.get("observedGeneration", generation) >= generation:
+        return _refused(parent, partial, entry, _step(parent, _PARTIALLY_INVALID, live, commands))
+    return HEALTHY
+
+
+def _refused(parent: ParentReference, condition: Mapping[str, Any], entry: Mapping[str, Any], step: str) -> Health:
+    reason = str(condition.get("reason") or "NotAccepted")
+    text = (
+        f"{_shown(parent)} {_PROBLEMS[condition['type']]} ({reason}). Its controller {entry.get('controllerName', '')} "
+        f"tries again when something changes. Check {step}"
+    )
+    quotation = abridged(str(condition.get("message") or ""))
+    return Health(Level.DEGRADED, reason, quoted(text, quotation), explainable=True)
+
+
+def _step(parent: ParentReference, condition: str, live: Mapping[str, Any], commands: Commands) -> str:
+    if condition == "ResolvedRefs":
+        rules = live.get("spec", {}).get("rules", [])
+        services = sorted({str(each.get("name")) for rule in rules for each in rule.get("backendRefs", [])})
+        return f"the ports of the Service: kubectl get service {' '.join(services)} -n {commands.namespace}"
+    if condition == _PARTIALLY_INVALID:
+        return f"spec.routes for hosts and paths that another HTTPRoute has as well: {commands.describe_route()}"
+    return f"parentRefs and hostnames in spec.routes, and the listeners: {commands.describe_gateway(parent)}"
+
+
+def _pending(parent: ParentReference, problem: str, commands: Commands) -> Health:
+    command = commands.describe_gateway(parent)
+    message = f"waits for {_shown(parent)}: its controller {problem}. If this lasts, check the Gateway: {command}"
+    return Health(Level.PROGRESSING, "NotAccepted", message, explainable=True)
+
+
+def _is_same(parent: Mapping[str, Any], reported: Mapping[str, Any]) -> bool:
+    """Tell whether a status entry is about a parent. Some controllers add the namespace that the spec leaves out."""
+    named = ("name", "sectionName", "port")
+    namespaces = {each["namespace"] for each in (parent, reported) if "namespace" in each}
+    return len(namespaces) < 2 and all(parent.get(field) == reported.get(field) for field in named)
+
+
+def _shown(parent: ParentReference) -> str:
+    name = f"{parent['namespace']}/{parent['name']}" if "namespace" in parent else parent["name"]
+    listener = f", listener {parent['sectionName']}" if "sectionName" in parent else ""
+    return f"Gateway {name}{listener}"
+
+
+def _explain(_: WebApp, live: Projection, __: Health, ___: World, ____: datetime) -> Explanation:
+    """Return the same health with complete commands."""
+    return Explanation(route_health(live.content, Commands(live.namespace, live.name)))
+
+
+def _desired(webapp: WebApp, _: World) -> Sequence[Desired]:
+    return [Desired(manifest) for manifest in http_routes(webapp)]
+
+
+def _possible_owners(name: str) -> tuple[str, ...]:
+    """Return the names of the WebApps that an HTTPRoute's name may come from: 'a-b' is of a-b, or route b of a."""
+    parts = name.split("-")
+    return tuple("-".join(parts[:count]) for count in range(len(parts), 0, -1))
+
+
+TYPE = ChildType(
+    HTTP_ROUTE,
+    _desired,
+    rules=Rules(whole(HTTP_ROUTE, "parents"), namesake=_possible_owners),
+    health=route_health,
+    explain=_explain,
+    needs=(SERVICE,),
+    removal=Removal.AT_ONCE,
+    optional="Install the Gateway API CRDs, or remove spec.routes",
+)

@@ -1,0 +1,80 @@
+"""The Ingress in front of the Service."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from coxswain.kernel.objects.manifests import Manifest
+from coxswain.kernel.objects.projection import Rules, whole
+from coxswain.kernel.status.health import HEALTHY, OPERATOR, Health, Level
+from coxswain.kernel.workload import ChildType, Desired, Removal, World
+from coxswain.webapp.canonical import without_empty
+from coxswain.webapp.children.service_manifest import tcp_port
+from coxswain.webapp.identity import metadata
+from coxswain.webapp.kinds import INGRESS, SERVICE
+from coxswain.webapp.spec import WebApp
+from coxswain.webapp.spec.routing import IngressHost, IngressPath
+
+_EVERY_PATH: IngressPath = {"path": "/", "pathType": "Prefix"}
+
+
+def ingress(webapp: WebApp) -> Manifest | None:
+    """Return the Ingress, or None without `ingress`."""
+    wanted = webapp.spec.get("ingress")
+    if wanted is None:
+        return None
+    return {
+        "apiVersion": INGRESS.api_version,
+        "kind": INGRESS.kind,
+        "metadata": metadata(webapp, annotations=wanted.get("annotations")),
+        "spec": without_empty(
+            {
+                "ingressClassName": wanted.get("className"),
+                "rules": [_rule(webapp, host) for host in wanted["hosts"]],
+                "tls": wanted.get("tls"),
+            }
+        ),
+    }
+
+
+def _rule(webapp: WebApp, host: IngressHost) -> Manifest:
+    paths = [_path(webapp, path) for path in host.get("paths") or [_EVERY_PATH]]
+    return {"host": host["host"], "http": {"paths": paths}}
+
+
+def _path(webapp: WebApp, path: IngressPath) -> Manifest:
+    # The name of the port: its number may then change without a change of the Ingress.
+    port = {"name": tcp_port(webapp, path.get("port"))["name"]}
+    return {
+        "path": path["path"],
+        "pathType": path.get("pathType", "Prefix"),
+        "backend": {"service": {"name": webapp.name, "port": port}},
+    }
+
+
+def ingress_health(live: Mapping[str, Any]) -> Health:
+    """Return the health of an Ingress: a controller must have assigned an address."""
+    if live.get("status", {}).get("loadBalancer", {}).get("ingress"):
+        return HEALTHY
+    name, classes = live.get("spec", {}).get("ingressClassName"), "kubectl get ingressclasses"
+    if name is None:
+        problem = "has no class and no address: the cluster had no default IngressClass when the Ingress was created"
+        return Health(Level.PROGRESSING, "NoAddress", f"{problem}. Set spec.ingress.className: {classes}")
+    problem = f"no controller has assigned an address. {OPERATOR} does not read the IngressClass"
+    advice = f"Check that it exists and that its controller runs: {classes} {name}"
+    return Health(Level.PROGRESSING, "NoAddress", f"{problem}. {advice}")
+
+
+def _desired(webapp: WebApp, _: World) -> Desired | None:
+    manifest = ingress(webapp)
+    return None if manifest is None else Desired(manifest)
+
+
+TYPE = ChildType(
+    INGRESS,
+    _desired,
+    rules=Rules(whole(INGRESS, "loadBalancer"), namesake=str),
+    health=ingress_health,
+    needs=(SERVICE,),
+    removal=Removal.AT_ONCE,
+    optional="Enable the API group networking.k8s.io/v1 in the API server, or remove spec.ingress",
+)

@@ -1,0 +1,191 @@
+"""The ControllerRevision with the spec of a WebApp: one for each spec that the WebApp has had.
+
+Only the current one has a desired state. The others stay as they are, until they are too many. The cache keeps hashes
+of the data.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from coxswain.kernel.conflicts.immutable import Obstacle, Remedy
+from coxswain.kernel.objects.manifests import Manifest
+from coxswain.kernel.objects.projection import Projection, Rules, only
+from coxswain.kernel.status.conditions import worst
+from coxswain.kernel.status.health import Child
+from coxswain.kernel.workload import ChildType, Desired, History, Removal, World
+from coxswain.webapp.content import content_hash, data, spec_hash
+from coxswain.webapp.identity import (
+    CHANGE_CAUSE_ANNOTATION,
+    CHANGED_AT_ANNOTATION,
+    CHANGED_BY_ANNOTATION,
+    FAILED_ANNOTATION,
+    READY_AT_ANNOTATION,
+    READY_REVISION_ANNOTATION,
+    RENDER_ANNOTATION,
+    owner_reference,
+    standard_labels,
+)
+from coxswain.webapp.kinds import CONTROLLER_REVISION
+from coxswain.webapp.render import newest
+from coxswain.webapp.render_choice import render_of
+from coxswain.webapp.revisions import Revision, kept, recorded, revision_name
+from coxswain.webapp.rollback import current_revision, restored, rollback_target
+from coxswain.webapp.spec import Rollback, WebApp
+
+_HASH = re.compile(r"-[0-9a-f]{10}$")
+"""Suffix of a revision's name, after the WebApp's name."""
+
+_NOTES = (
+    CHANGE_CAUSE_ANNOTATION,
+    CHANGED_BY_ANNOTATION,
+    CHANGED_AT_ANNOTATION,
+    RENDER_ANNOTATION,
+    READY_AT_ANNOTATION,
+    READY_REVISION_ANNOTATION,
+    FAILED_ANNOTATION,
+)
+
+
+def revision(webapp: WebApp, number: int, replicas: int | None, notes: Mapping[str, str]) -> Manifest:
+    """Return the ControllerRevision of a spec.
+
+    Args:
+        webapp: the WebApp.
+        number: the number of the revision.
+        replicas: `spec.replicas` when the spec was recorded. The data of a ControllerRevision is immutable.
+        notes: its annotations.
+    """
+    spec = {name: value for name, value in webapp.written.items() if name not in ("paused", "replicas")}
+    if replicas is not None:
+        spec["replicas"] = replicas
+    return {
+        "apiVersion": CONTROLLER_REVISION.api_version,
+        "kind": CONTROLLER_REVISION.kind,
+        "metadata": {
+            "name": revision_name(webapp),
+            "namespace": webapp.namespace,
+            "labels": standard_labels(webapp.name),
+            "annotations": dict(notes),
+            "ownerReferences": [owner_reference(webapp)],
+        },
+        "revision": number,
+        "data": {"spec": spec},
+    }
+
+
+def _desired(webapp: WebApp, world: World) -> Desired | None:
+    if webapp.paused:
+        return None
+    name, found = revision_name(webapp), recorded(webapp, world)
+    live, newest = next((each for each in found if each.name == name), None), found[0].number if found else 0
+    replicas = webapp.written.get("replicas") if live is None else live.replicas
+    if live is None or live.number < newest:
+        # A new spec, or an earlier one that came back.
+        notes = {**_changed(webapp), **_outcome(webapp, live, newest + 1, world)}
+        return Desired(revision(webapp, newest + 1, replicas, notes))
+    notes = {**_unchanged(webapp, live), **_outcome(webapp, live, live.number, world)}
+    return Desired(revision(webapp, live.number, replicas, notes))
+
+
+def _changed(webapp: WebApp, current: Revision | None = None) -> dict[str, str]:
+    """Return the annotations about the change to the present spec. `current` is its revision, if it is recorded."""
+    notes = {
+        CHANGE_CAUSE_ANNOTATION: webapp.change.cause,
+        CHANGED_BY_ANNOTATION: webapp.change.by,
+        CHANGED_AT_ANNOTATION: webapp.change.at,
+        RENDER_ANNOTATION: render_of(webapp, current),
+    }
+    return {name: value for name, value in notes.items() if value}
+
+
+def _unchanged(webapp: WebApp, live: Revision) -> dict[str, str]:
+    """Return the annotations about the change as recorded. A later change of metadata or replicas is none of them.
+
+    The cause follows the WebApp, as in a Deployment: users annotate after the change.
+    """
+    recorded_change = {name: live.note(name) for name in (CHANGED_BY_ANNOTATION, CHANGED_AT_ANNOTATION)}
+    return {**_changed(webapp, live), **{name: value for name, value in recorded_change.items() if value}}
+
+
+def _outcome(webapp: WebApp, live: Revision | None, number: int, world: World) -> dict[str, str]:
+    """Return the annotations about the outcome of the rollout. A success replaces a failure, but not the reverse."""
+    same = live if live is not None and live.number == number else None
+    ready_at = None if live is None else live.ready_at
+    was_ready, failed = same is not None and same.was_ready, None if same is None else same.failed
+    if webapp.rollback is None and world.children and not was_ready:
+        # During a rollback the children say nothing about this revision.
+        was_ready, failed = worst(world.children) is None, failed or _failure(world.children)
+    if was_ready:
+        ready_at = ready_at or world.now.strftime("%Y-%m-%dT%H:%M:%SZ")
+        return {READY_AT_ANNOTATION: ready_at, READY_REVISION_ANNOTATION: str(number)}
+    notes = {READY_AT_ANNOTATION: ready_at, FAILED_ANNOTATION: failed}
+    return {name: value for name, value in notes.items() if value is not None}
+
+
+def _failure(children: Sequence[Child]) -> str | None:
+    failed = next((child for child in children if child.health.failed), None)
+    return None if failed is None else f"{failed.health.reason}: {failed.kind} {failed.name}: {failed.health.message}"
+
+
+def _projected(raw: Mapping[str, Any]) -> Manifest:
+    metadata, spec = raw["metadata"], raw.get("data", {}).get("spec", {})
+    return {
+        "kind": CONTROLLER_REVISION.kind,
+        "metadata": {
+            "labels": only(metadata.get("labels", {}), standard_labels("")),
+            "annotations": only(metadata.get("annotations", {}), _NOTES),
+            "ownerReferences": metadata.get("ownerReferences", []),
+        },
+        "revision": raw.get("revision", 0),
+        "data": _digest(spec),
+    }
+
+
+def _digest(spec: Mapping[str, Any]) -> Manifest:
+    """Return the data of a revision as the cache keeps it."""
+    config = {"config": content_hash(spec)} if data(spec) else {}
+    return {"hash": spec_hash(spec), **config, **only(spec, ("replicas",))}
+
+
+def _comparable(manifest: Manifest) -> Manifest:
+    return {**manifest, "data": _digest(manifest["data"]["spec"])}
+
+
+def _obstacle(wanted: Manifest, live: Mapping[str, Any], _: bool) -> Obstacle | None:
+    return None if wanted["data"] == live.get("data") else Obstacle("data", Remedy.REPLACE)
+
+
+def _retained(webapp: WebApp, world: World) -> list[str]:
+    return [each.name for each in kept(webapp, world)]
+
+
+def _recalled(webapp: WebApp, world: World) -> Projection | None:
+    found = rollback_target(webapp, recorded(webapp, world))
+    return None if found is None else found.observed
+
+
+def _running(webapp: WebApp, world: World, content: Manifest | None) -> WebApp:
+    current = current_revision(webapp, world)
+    if content is None or current is None or current.failed is None:
+        return replace(webapp, render=render_of(webapp, current))
+    rollback = Rollback(webapp.written, current.number, current.failed, content["revision"])
+    render = content["metadata"].get("annotations", {}).get(RENDER_ANNOTATION, newest())
+    return replace(
+        webapp, spec=restored(content["data"]["spec"], webapp.written), rollback=rollback, render=str(render)
+    )
+
+
+TYPE = ChildType(
+    CONTROLLER_REVISION,
+    _desired,
+    rules=Rules(_projected, reads=("metadata", "revision", "data"), namesake=lambda name: _HASH.sub("", name)),
+    comparable=_comparable,
+    obstacle=_obstacle,
+    identity=("revision", "data"),
+    notes=_NOTES,
+    removal=Removal.AT_ONCE,
+    retained=_retained,
+    history=History(_recalled, _running),
+)

@@ -1,0 +1,81 @@
+"""What a Service keeps of its live object although the spec does not set it.
+
+An adopted Service keeps its type: clients may use its address. An annotation of the Service records the type, so a
+restart of the operator changes nothing.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from coxswain.kernel.objects.field_paths import owns
+from coxswain.kernel.objects.projection import Projection
+from coxswain.kernel.workload import World
+from coxswain.webapp.identity import SERVICE_TYPE_ANNOTATION
+from coxswain.webapp.kinds import SERVICE
+from coxswain.webapp.spec import WebApp
+from coxswain.webapp.spec.service import Service
+
+CLUSTER_IP, NODE_PORT, LOAD_BALANCER, EXTERNAL_NAME = "ClusterIP", "NodePort", "LoadBalancer", "ExternalName"
+HEADLESS = "Headless"
+"""A ClusterIP Service without an address. For Kubernetes it is no type of its own."""
+
+NO_ADDRESS = "None"
+"""clusterIP of a headless Service."""
+
+_KEPT = (NODE_PORT, LOAD_BALANCER, HEADLESS)
+_NOTE = ("f:metadata", "f:annotations", f"f:{SERVICE_TYPE_ANNOTATION}")
+_CLASS = ("f:spec", "f:loadBalancerClass")
+_FAMILY = ("f:spec", "f:ipFamilyPolicy")
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The parts of a live Service that stay while the spec does not set them."""
+
+    type: str | None = None
+    """The type of an adopted Service; None for ClusterIP."""
+    load_balancer_class: str | None = None
+    """A class of ours. The API server rejects its removal."""
+    single_stack: bool = False
+    """Whether the operator has set ipFamilyPolicy. The API server keeps a removed one, so the default is set."""
+
+
+def kept_of(webapp: WebApp, world: World) -> Kept:
+    """Return what the Service of a WebApp keeps, given the cache."""
+    live = world.live(SERVICE, webapp.name)
+    if live is None:
+        return Kept()
+    if live.is_adoptable_by(webapp):
+        kind = type_of(live.content)
+        return Kept(kind if kind in _KEPT else None)
+    if not live.is_child_of(webapp):
+        return Kept()
+    owned, spec = live.owned or {}, live.content.get("spec", {})
+    return Kept(
+        _note(live),
+        spec.get("loadBalancerClass") if owns(owned, _CLASS) else None,
+        single_stack=owns(owned, _FAMILY),
+    )
+
+
+def type_of(service: Mapping[str, Any]) -> str:
+    """Return the type of a Service; `Headless` for one without an address."""
+    spec = service.get("spec", {})
+    kind = str(spec.get("type", CLUSTER_IP))
+    return HEADLESS if kind == CLUSTER_IP and spec.get("clusterIP") == NO_ADDRESS else kind
+
+
+def desired_type(wanted: Service, kept: Kept) -> str:
+    """Return the desired type: that of the spec, or else the kept one."""
+    if wanted.get("headless"):
+        return HEADLESS
+    if "type" in wanted or (kept.type == HEADLESS and "headless" in wanted):
+        return wanted.get("type", CLUSTER_IP)
+    return kept.type or CLUSTER_IP
+
+
+def _note(live: Projection) -> str | None:
+    """Return the annotation's value, if the operator owns it. Ignore values of other managers."""
+    note = live.content["metadata"].get("annotations", {}).get(SERVICE_TYPE_ANNOTATION)
+    return note if note in _KEPT and owns(live.owned or {}, _NOTE) else None

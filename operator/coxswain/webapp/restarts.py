@@ -1,0 +1,170 @@
+"""Restarts after a change of the data of a Secret or ConfigMap in `spec.restartOn`.
+
+The pod template records the last change of each object. A new value is a rolling update. It waits for a time slot of
+the WebApp, so that the restarts of many WebApps are spread.
+"""
+
+import hashlib
+import math
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from coxswain.kernel.objects.projection import Projection
+from coxswain.kernel.status.health import HEALTHY, Health, Level
+from coxswain.kernel.workload import Explanation, Reference, World
+from coxswain.webapp.cause import moment
+from coxswain.webapp.identity import RESTART_ANNOTATION
+from coxswain.webapp.kinds import DEPLOYMENT, NAMED_CONFIG_MAP, SECRET
+from coxswain.webapp.spec import WebApp
+
+SETTLE = timedelta(seconds=2)
+"""Time from a change to a restart at the earliest. Times in managedFields have a resolution of one second: changes of
+the same second must come before the pods start, because they leave no other trace."""
+SECONDS_EACH = 3.0
+"""Length of the time window for each WebApp that uses the object: 20 restarts in a minute."""
+WINDOW_LIMIT = 600.0
+"""Greatest length of the window in seconds, reached with 201 WebApps."""
+RESTART_SCHEDULED = "RestartScheduled"
+_WORTH_TELLING = timedelta(seconds=10)
+"""Shortest wait that the status reports."""
+
+_RECORD = re.compile(r"([A-Za-z]+/[a-z0-9.-]+)=([0-9a-f]*)")
+
+
+@dataclass(frozen=True)
+class Restart:
+    """The recorded changes of one WebApp, and its next restart."""
+
+    annotation: str
+    """The value in the pod template."""
+    at: datetime | None = None
+    """The time of the next restart, if a change waits for it."""
+
+
+@dataclass(frozen=True)
+class _Named:
+    """An object in `spec.restartOn`."""
+
+    kind: str
+    plural: str
+    name: str
+    reference: Reference
+
+    @property
+    def place(self) -> str:
+        return f"{self.kind}/{self.name}"
+
+    @property
+    def observed(self) -> Projection | None:
+        return None if self.reference.unseen is not None else self.reference.observed
+
+    @property
+    def version(self) -> str | None:
+        """The version of its data: also another one if the object was created again."""
+        if self.observed is None:
+            return None
+        text = f"{self.observed.uid} {self.observed.content['digest']}"
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def restart_of(webapp: WebApp, world: World) -> Restart | None:
+    """Return the restart of a WebApp, or None without `spec.restartOn`.
+
+    An object that is missing or cannot be seen restarts nothing: its last record stays. A new record does not wait.
+    """
+    named = _named(webapp, world)
+    if not named:
+        return None
+    recorded = _recorded(webapp, world)
+    values = {each.place: recorded.get(each.place, each.version or "") for each in named}
+    changed = [each for each in named if each.version not in (None, values[each.place])]
+    at = min((slot(webapp.uid, _changed_at(each), each.reference.users) for each in changed), default=None)
+    if recorded.keys() != values.keys() or (at is not None and at <= world.now):
+        # The pods start anew anyway, so changes that would wait for a later slot come along.
+        values |= {each.place: each.version or "" for each in changed}
+        at = None
+    return Restart(",".join(f"{place}={version}" for place, version in sorted(values.items())), at)
+
+
+def slot(uid: str, changed: datetime, users: int) -> datetime:
+    """Return the time of the restart after a change.
+
+    Time is divided in windows whose length grows with the number of users, and each WebApp has its own moment in every
+    window. The moment depends on nothing else: it stays after a restart of the operator, and further changes before it
+    do not postpone it.
+    """
+    earliest = changed + SETTLE
+    window = min(WINDOW_LIMIT, (users - 1) * SECONDS_EACH)
+    if window <= 0:
+        return earliest
+    share = int.from_bytes(hashlib.sha256(uid.encode()).digest()[:8]) / 2**64
+    windows = math.ceil(earliest.timestamp() / window - share)
+    return max(earliest, datetime.fromtimestamp((windows + share) * window, UTC))
+
+
+def explained(webapp: WebApp, health: Health, world: World) -> Explanation:
+    """Add to the health of a complete Deployment why changes restart nothing, or when they will."""
+    restart = restart_of(webapp, world)
+    if restart is None or health.message:
+        return Explanation(health if health.message else HEALTHY)
+    named = _named(webapp, world)
+    unseen = [each for each in named if each.reference.unseen is not None]
+    missing = [each for each in named if each.reference.unseen is None and each.observed is None]
+    if unseen:
+        return Explanation(_not_watched(webapp, unseen))
+    if missing:
+        return Explanation(_not_found(missing))
+    if restart.at is not None and restart.at - world.now > _WORTH_TELLING:
+        return Explanation(_scheduled(restart.at, named), restart.at)
+    return Explanation(HEALTHY)
+
+
+def _not_watched(webapp: WebApp, unseen: list[_Named]) -> Health:
+    first = unseen[0]
+    problem = f"a change of {_list(unseen)} restarts no pods. {first.reference.unseen}"
+    advice = f"Set --watch-metadata={first.plural}, or remove spec.restartOn"
+    if first.plural == SECRET.plural:
+        right = f"kubectl apply -n {webapp.namespace} -k manifests/overlays/restart-on"
+        advice += f". The operator needs the right to list and watch secrets: {right} (or overlays/cluster-restart-on)"
+    return Health(Level.HEALTHY, "NotWatched", f"{problem}. {advice}")
+
+
+def _not_found(missing: list[_Named]) -> Health:
+    problem = f"spec.restartOn names {_list(missing)}, which does not exist"
+    advice = "The pods restart after it is created. Create it, or correct the name in spec.restartOn"
+    return Health(Level.HEALTHY, "NotFound", f"{problem}. {advice}")
+
+
+def _scheduled(at: datetime, named: list[_Named]) -> Health:
+    time, users = at.strftime("%Y-%m-%dT%H:%M:%SZ"), max(each.reference.users for each in named)
+    problem = f"the data of an object in spec.restartOn has changed. The pods restart at {time}"
+    return Health(Level.HEALTHY, RESTART_SCHEDULED, f"{problem}, spread over time because {users} WebApps use it")
+
+
+def _list(named: list[_Named]) -> str:
+    return ", ".join(f"{each.kind} {each.name}" for each in named[:3]) + (", ..." if len(named) > 3 else "")
+
+
+def _named(webapp: WebApp, world: World) -> list[_Named]:
+    wanted = webapp.spec.get("restartOn", {})
+    chosen = ((SECRET, wanted.get("secrets", ())), (NAMED_CONFIG_MAP, wanted.get("configMaps", ())))
+    return [
+        _Named(kind.kind, kind.plural, name, world.reference(kind, name)) for kind, names in chosen for name in names
+    ]
+
+
+def _recorded(webapp: WebApp, world: World) -> dict[str, str]:
+    """Return the records in the pod template of the live Deployment."""
+    live = world.live(DEPLOYMENT, webapp.name)
+    if live is None or not live.is_child_of(webapp):
+        return {}
+    template = live.content.get("spec", {}).get("template", {}).get("metadata", {})
+    return dict(_RECORD.findall(str(template.get("annotations", {}).get(RESTART_ANNOTATION, ""))))
+
+
+def _changed_at(each: _Named) -> datetime:
+    """Return the time of the last change; the start of time if it is unknown, so that nothing waits."""
+    content = each.observed.content if each.observed is not None else {}
+    times = [moment(content.get(name)) for name in ("changed", "created")]
+    return max((time for time in times if time is not None), default=datetime.fromtimestamp(0, UTC))

@@ -1,0 +1,84 @@
+"""The URLs of a WebApp, the most public one first."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from coxswain.kernel.objects.kinds import Kind
+from coxswain.kernel.status.health import Level
+from coxswain.kernel.workload import Observations
+from coxswain.webapp.children.httproute import route_name
+from coxswain.webapp.children.service_urls import service_urls
+from coxswain.webapp.kinds import HTTP_ROUTE, INGRESS, SERVICE
+from coxswain.webapp.spec import WebApp
+from coxswain.webapp.spec.routing import Ingress, Route
+
+LIMIT = 64
+"""Number of URLs in the status at most."""
+
+_HTTPS_PORTS = (443, 8443)
+
+
+def urls(webapp: WebApp, observations: Observations) -> list[str]:
+    """Return the URLs that work, as far as the children's status tells."""
+    found = [url for source in SOURCES for url in source(webapp, observations)]
+    return list(dict.fromkeys(found))[:LIMIT]
+
+
+def _of_routes(webapp: WebApp, observations: Observations) -> Iterator[str]:
+    """Yield the URLs of healthy HTTPRoutes. The WebApp does not know whether a listener has TLS, only its name."""
+    for route in webapp.spec.get("routes", []):
+        if not _is_healthy(observations, HTTP_ROUTE, route_name(webapp, route)):
+            continue
+        scheme = "https" if _is_secure(route) else "http"
+        paths = [rule.get("path", {"value": "/"}) for rule in route.get("rules", [])]
+        path = _path([each["value"] for each in paths if each.get("type") != "RegularExpression"])
+        yield from (f"{scheme}://{host}{path}" for host in route.get("hostnames", []) if _is_one(host))
+
+
+def _of_ingress(webapp: WebApp, observations: Observations) -> Iterator[str]:
+    """Yield the URLs of a healthy Ingress."""
+    wanted = webapp.spec.get("ingress")
+    if wanted is None or not _is_healthy(observations, INGRESS, webapp.name):
+        return
+    for each in wanted["hosts"]:
+        host, paths = each["host"], each.get("paths", [])
+        if _is_one(host):
+            scheme = "https" if _has_certificate(wanted, host) else "http"
+            path = _path([path["path"] for path in paths if path.get("pathType") != "ImplementationSpecific"])
+            yield f"{scheme}://{host}{path}"
+
+
+def _of_service(webapp: WebApp, observations: Observations) -> Iterator[str]:
+    """Yield the URLs of the Service: those of its load balancer, and that inside the cluster."""
+    live = observations.live(SERVICE)
+    yield from service_urls(webapp, None if live is None else live.content)
+
+
+SOURCES: tuple[Callable[[WebApp, Observations], Iterator[str]], ...] = (_of_routes, _of_ingress, _of_service)
+"""Sources of URLs, the most public one first."""
+
+
+def _is_healthy(observations: Observations, kind: Kind, name: str) -> bool:
+    return any(
+        (report.child.kind, report.child.name) == (kind.kind, name) and report.child.health.level is Level.HEALTHY
+        for report in observations.children
+    )
+
+
+def _is_secure(route: Route) -> bool:
+    parents: list[Any] = list(route["parentRefs"])
+    return any(each.get("sectionName", "").startswith("https") or each.get("port") in _HTTPS_PORTS for each in parents)
+
+
+def _has_certificate(ingress: Ingress, host: str) -> bool:
+    names = (host, f"*.{host.partition('.')[2]}")
+    return any(name in entry.get("hosts", []) for entry in ingress.get("tls", []) for name in names)
+
+
+def _is_one(host: str) -> bool:
+    return not host.startswith("*")
+
+
+def _path(paths: list[str]) -> str:
+    """Return the path of a URL: none if every path leads to the application, else the first one."""
+    return "" if not paths or "/" in paths else paths[0]
