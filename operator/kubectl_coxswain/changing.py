@@ -1,0 +1,39 @@
+"""Changes of a WebApp, made as the user."""
+
+from typing import Any
+
+from kubectl_coxswain.gitops import owner_of
+from kubectl_coxswain.kubectl import Json, Kubectl
+from kubectl_coxswain.names import WEBAPP
+
+RESOURCE = f"{WEBAPP.plural}.{WEBAPP.group}"
+
+
+def replaced_spec(webapp: Json, spec: Json, cause: str) -> list[dict[str, Any]]:
+    """Return a JSON Patch that sets the whole spec of exactly this version of a WebApp.
+
+    A JSON Patch replaces the spec: fields that the new one lacks are removed. The API server answers 409 if the object
+    has another resourceVersion by then.
+    """
+    metadata = webapp["metadata"]
+    annotations = {**(metadata.get("annotations") or {}), "kubernetes.io/change-cause": cause}
+    return [
+        {"op": "replace", "path": "/metadata/resourceVersion", "value": metadata["resourceVersion"]},
+        {"op": "add", "path": "/metadata/annotations", "value": annotations},
+        {"op": "replace", "path": "/spec", "value": spec},
+    ]
+
+
+def set_paused(kubectl: Kubectl, webapp: Json, *, paused: bool) -> Json:
+    """Set spec.paused. Raises Problem."""
+    metadata = webapp["metadata"]
+    patch = {"spec": {"paused": paused}}
+    return kubectl.patch(RESOURCE, metadata["name"], metadata["namespace"], patch, kind="merge")
+
+
+def warning_of(webapp: Json) -> list[str]:
+    """Return a note about a GitOps tool that sets changes back."""
+    owner = owner_of(webapp)
+    return (
+        [] if owner is None else [f"{owner} applies this WebApp and may set the change back: change it in git as well"]
+    )

@@ -1,0 +1,211 @@
+"""What the operator would do with one child: its own code, without the memory of a process. Pure.
+
+It follows `coxswain.kernel.reconciling.decide`, which needs the memory and so the network. A test compares both.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from coxswain.kernel.conflicts.diff import Difference, managers
+from coxswain.kernel.conflicts.immutable import Obstacle, Remedy
+from coxswain.kernel.conflicts.write_plan import HeldField, Plan, differs, plan
+from coxswain.kernel.objects.field_paths import owns
+from coxswain.kernel.objects.manifests import Manifest
+from coxswain.kernel.objects.projection import Projection
+from coxswain.kernel.reconciling.adoption import foreign, is_released, to_release
+from coxswain.kernel.reconciling.ownership import ownership
+from coxswain.kernel.reconciling.plan_health import shown, stuck
+from coxswain.kernel.status.health import TERMINATING, Health, Level, adopted_later, halted, not_served
+from coxswain.kernel.workload import ChildType, Desired, Removal
+from coxswain.webapp.kinds import DEPLOYMENT, WEBAPP
+from coxswain.webapp.spec import WebApp
+from coxswain.webapp.workload import WORKLOAD
+from kubectl_coxswain.kubectl import Json
+from kubectl_coxswain.snapshot import Snapshot
+
+TEMPLATE = ("f:spec", "f:template")
+
+
+@dataclass(frozen=True)
+class ChildPlan:
+    """The next step of the operator for one child."""
+
+    child_type: ChildType[WebApp]
+    name: str
+    action: str
+    """Create, Change, Adopt, Replace, Remove, Blocked, Unknown or None."""
+    message: str = ""
+    manifest: Manifest | None = None
+    """The manifest to apply."""
+    live: Projection | None = None
+    planned: Plan | None = None
+    changes: tuple[Difference, ...] = ()
+    """The differences whose value changes, not only the owner."""
+    health: Health | None = None
+    """Why it is blocked."""
+    obstacle: Obstacle | None = None
+    prepared: bool = True
+    """Whether an apply alone is the whole change: else fields of others are taken over or released before it."""
+
+    @property
+    def object(self) -> str:
+        """Kind and name."""
+        return f"{self.child_type.kind.kind}/{self.name}"
+
+    @property
+    def changes_pods(self) -> list[Difference]:
+        """The differences in the pod template of the Deployment."""
+        if self.child_type.kind != DEPLOYMENT:
+            return []
+        return [each for each in self.changes if each.path[:2] == TEMPLATE or each.path == TEMPLATE[:1]]
+
+
+def running(webapp: WebApp, world: Snapshot) -> WebApp:
+    """Return a WebApp as the operator runs it: after a rollback an earlier revision, by its render version."""
+    for child_type in WORKLOAD.children:
+        if child_type.history is not None:
+            recalled = child_type.history.recalled(webapp, world)
+            content = None if recalled is None else world.manifests[recalled.kind, recalled.name]
+            webapp = child_type.history.running(webapp, world, content)
+    return webapp
+
+
+def child_plans(webapp: WebApp, world: Snapshot) -> list[ChildPlan]:
+    """Return the plans of all children but the records, in the order of their writes; the removed ones last.
+
+    Args:
+        webapp: the WebApp as it runs.
+        world: the objects around it.
+
+    Raises:
+        Problem: an object cannot be read.
+    """
+    plans = [
+        plan_child(child_type, desired, webapp, world)
+        for child_type in WORKLOAD.children
+        if child_type.history is None
+        for desired in child_type.all_desired(webapp, world)
+    ]
+    return [*plans, *_removed(webapp, world, {each.object for each in plans})]
+
+
+def plan_child(child_type: ChildType[WebApp], desired: Desired, webapp: WebApp, world: Snapshot) -> ChildPlan:
+    """Return the plan of one desired child. Raises Problem."""
+    kind, name = child_type.kind, desired.manifest["metadata"]["name"]
+    found = ChildPlan(child_type, name, "None", manifest=desired.manifest)
+    if kind in world.unserved:
+        return _blocked(found, not_served(kind.api_version, child_type.optional or ""))
+    live = world.live(kind, name)
+    if kind in world.unreadable:
+        return replace(found, action="Unknown", message=world.unreadable[kind])
+    if live is None:
+        if desired.withheld is not None:
+            return _blocked(found, desired.withheld)
+        return replace(found, action="Create")
+    found = replace(found, live=live)
+    blocked = _may_not_be_written(child_type, webapp, live, world) or desired.frozen
+    return _blocked(found, blocked) if blocked is not None else _written(found, desired, webapp, live)
+
+
+def _may_not_be_written(
+    child_type: ChildType[WebApp], webapp: WebApp, live: Projection, world: Snapshot
+) -> Health | None:
+    health = foreign(webapp, WEBAPP, live)
+    if health is not None:
+        return health
+    if live.terminating:
+        return TERMINATING
+    needed = None if live.is_child_of(webapp) else child_type.adoptable_when(webapp, live, world)
+    return None if needed is None else adopted_later(needed)
+
+
+def _written(found: ChildPlan, desired: Desired, webapp: WebApp, live: Projection) -> ChildPlan:
+    child_type, is_ours = found.child_type, live.is_child_of(webapp)
+    planned = plan(
+        child_type.in_place(desired.manifest, live.content),
+        live,
+        ownership(WORKLOAD, child_type, webapp, desired),
+        adopting=not is_ours,
+    )
+    changes = tuple(each for each in planned.differences if _changes_value(each, child_type, webapp, live))
+    found = replace(
+        found,
+        manifest=planned.manifest,
+        planned=planned,
+        changes=changes,
+        prepared=not planned.rivals and not to_release(webapp, live),
+    )
+    if planned.halted:
+        return _blocked(found, halted(shown(planned.halted), webapp.policies.unknown()))
+    obstacle = child_type.obstacle(child_type.comparable(desired.manifest), live.content, not is_ours)
+    if obstacle is not None and desired.replaceable:
+        obstacle = replace(obstacle, remedy=Remedy.REPLACE, others_mutable=False)
+    if obstacle is not None and not obstacle.others_mutable:
+        return _obstructed(replace(found, obstacle=obstacle), desired, planned.left, obstacle)
+    message = "" if obstacle is None else stuck(desired.manifest, obstacle).message
+    action = "Adopt" if not is_ours else "Change" if changes else "None"
+    return replace(found, action=action, message=message, obstacle=obstacle)
+
+
+def _obstructed(found: ChildPlan, desired: Desired, left: Sequence[HeldField], obstacle: Obstacle) -> ChildPlan:
+    if obstacle.remedy is Remedy.BY_HAND or any(held.differs for held in left):
+        return _blocked(found, stuck(desired.manifest, obstacle))
+    pods = "; its pods stay" if obstacle.remedy is Remedy.REPLACE_AROUND_PODS else ""
+    return replace(found, action="Replace", message=f"{obstacle.field} cannot be changed in place{pods}")
+
+
+def _blocked(found: ChildPlan, health: Health) -> ChildPlan:
+    return replace(found, action="Blocked", message=health.message, health=health)
+
+
+def _changes_value(difference: Difference, child_type: ChildType[WebApp], webapp: WebApp, live: Projection) -> bool:
+    """Tell whether an apply changes the value, rather than the owner of a field alone."""
+    if not differs(difference) and not difference.order:
+        return False
+    if difference.wanted is not None or difference.rivals:
+        return True
+    if difference.path in child_type.kept:
+        return False
+    released = is_released(webapp, live)
+    keeping = [entry for entry in live.others if not released(entry.manager, entry.operation)]
+    # A field that another manager owns as well stays when our apply leaves it out.
+    return difference.found is not None and not any(owns(entry.fields, difference.path) for entry in keeping)
+
+
+def _removed(webapp: WebApp, world: Snapshot, wanted: set[str]) -> list[ChildPlan]:
+    """Return the children that are no longer desired: ours by label and reference, and written by the operator."""
+    plans = []
+    for child_type in WORKLOAD.children:
+        if child_type.removal is Removal.NEVER or child_type.history is not None:
+            continue
+        stays = wanted | {f"{child_type.kind.kind}/{name}" for name in child_type.retained(webapp, world)}
+        for live in world.labelled(child_type.kind):
+            if f"{child_type.kind.kind}/{live.name}" in stays or live.terminating or live.owned is None:
+                continue
+            if live.controller is not None and live.controller.uid == webapp.uid:
+                later = child_type.removal is Removal.WHEN_UNUSED
+                message = "when no pod needs it any more" if later else ""
+                plans.append(ChildPlan(child_type, live.name, "Remove", message, live=live))
+    return plans
+
+
+def concerned(webapp: Json, plans: Sequence[ChildPlan]) -> set[str]:
+    """Return the kinds of children that are desired, or that the status reports."""
+    reported = {each["kind"] for each in (webapp.get("status") or {}).get("children", [])}
+    return reported | {each.child_type.kind.kind for each in plans}
+
+
+def others(difference: Difference, live: Projection | None) -> list[str]:
+    """Return the other field managers of a field."""
+    return [] if live is None else managers(difference, live.others)
+
+
+def is_foreign(health: Health | None) -> bool:
+    """Tell whether an object of others has the child's name."""
+    return health is not None and health.level is Level.FOREIGN
+
+
+def template_of(deployment: Any) -> Any:
+    """Return the pod template of a Deployment."""
+    return ((deployment or {}).get("spec") or {}).get("template")

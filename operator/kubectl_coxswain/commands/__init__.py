@@ -1,0 +1,1 @@
+"""The commands, one module each with a function `run(session, arguments) -> exit code`. Imported on demand."""

@@ -1,0 +1,110 @@
+"""`adopt`: let a WebApp adopt existing objects that have the names of its children."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from coxswain.webapp.identity import ADOPT_ANNOTATION
+from coxswain.webapp.spec import WebApp
+from coxswain.webapp.workload import WORKLOAD
+from kubectl_coxswain.arguments import PROGRAM
+from kubectl_coxswain.child_plan import ChildPlan, child_plans, is_foreign, others, running
+from kubectl_coxswain.fields import LIMIT, child_change
+from kubectl_coxswain.find import webapp_of
+from kubectl_coxswain.kubectl import Json
+from kubectl_coxswain.plan_text import write_child
+from kubectl_coxswain.planning import parsed
+from kubectl_coxswain.problems import Conflict, Problem
+from kubectl_coxswain.reports import ChildChange, Done
+from kubectl_coxswain.session import Arguments, Session
+from kubectl_coxswain.snapshot import Place, Snapshot, snapshot
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An object with the name of a child that belongs to nobody."""
+
+    place: Place
+    manifest: Json
+    plan: ChildPlan
+    """The plan of its adoption."""
+
+
+def run(session: Session, arguments: Arguments) -> int:
+    """Show the changes, ask, and annotate the objects."""
+    webapp = webapp_of(session.kubectl, arguments.name)
+    name, namespace = webapp["metadata"]["name"], webapp["metadata"]["namespace"]
+    world = snapshot(session.kubectl, webapp, session.now())
+    found = candidates(running(parsed(webapp), world), world, arguments.kinds)
+    session.tell(world.notes({kind.kind for kind in WORKLOAD.projector.kinds.children}))
+    if not found:
+        raise Problem(
+            f"there is nothing to adopt for WebApp {name}: no object without an owner has the name of a child",
+            f"{PROGRAM} why {name} -n {namespace}",
+        )
+    if not session.structured:
+        for each in found:
+            write_child(session.screen, _change(each.plan))
+        session.screen.blank()
+        session.screen.flush()
+    listed = ", ".join(each.plan.object for each in found)
+    if not session.agreed(f"Let WebApp {name} adopt {listed}?", yes=arguments.yes):
+        raise Problem("nothing was changed", "")
+    for each in found:
+        _annotate(session, each, name, namespace)
+    done = Done(namespace, name, f"may adopt {listed}")
+    text = f"WebApp {name} {done.done}. The operator looks for the annotation within a minute."
+    session.show("Done", done, lambda: session.screen.paragraph(text))
+    return 0
+
+
+def candidates(webapp: WebApp, world: Snapshot, kinds: Sequence[str]) -> list[Candidate]:
+    """Return the adoptable objects of some kinds, or of all, with the plan of their adoption. Raises Problem."""
+    foreign = [each for each in child_plans(webapp, world) if is_foreign(each.health) and _is_free(each)]
+    chosen = [each for each in foreign if not kinds or _is_named(each, kinds)]
+    unknown = [kind for kind in kinds if not any(_is_named(each, [kind]) for each in foreign)]
+    if unknown:
+        raise Problem(f"there is no {unknown[0]} to adopt for WebApp {webapp.name}", f"{PROGRAM} adopt {webapp.name}")
+    places = [(each.child_type.kind, each.name) for each in chosen]
+    manifests = [world.manifests[place] for place in places]
+    for place, manifest in zip(places, manifests, strict=True):
+        annotated: dict[str, Any] = {**(manifest["metadata"].get("annotations") or {}), ADOPT_ANNOTATION: webapp.name}
+        metadata = {**manifest["metadata"], "annotations": annotated}
+        world.objects[place] = WORKLOAD.projector.observe(place[0], {**manifest, "metadata": metadata})
+    planned = {each.object: each for each in child_plans(webapp, world)}
+    return [
+        Candidate(place, manifest, planned[each.object])
+        for place, manifest, each in zip(places, manifests, chosen, strict=True)
+    ]
+
+
+def _is_free(found: ChildPlan) -> bool:
+    return found.live is not None and found.live.controller is None
+
+
+def _is_named(found: ChildPlan, kinds: Sequence[str]) -> bool:
+    kind = found.child_type.kind
+    return any(word.lower() in (kind.kind.lower(), kind.plural) for word in kinds)
+
+
+def _change(found: ChildPlan) -> ChildChange:
+    fields = [
+        field for difference in found.changes for field in child_change(difference, others(difference, found.live))
+    ]
+    return ChildChange(found.object, found.action, found.message, fields[:LIMIT])
+
+
+def _annotate(session: Session, found: Candidate, name: str, namespace: str) -> None:
+    kind = found.place[0]
+    resource = f"{kind.plural}.{kind.group}" if kind.group else kind.plural
+    try:
+        session.kubectl.text(
+            *("annotate", resource, found.plan.name, f"{ADOPT_ANNOTATION}={name}", "--overwrite"),
+            f"--namespace={namespace}",
+            f"--resource-version={found.manifest['metadata']['resourceVersion']}",
+        )
+    except Conflict as error:
+        raise Conflict(
+            f"{found.plan.object} was changed by somebody else meanwhile, so it is not adopted",
+            f"run {PROGRAM} adopt {name} -n {namespace} again",
+        ) from error

@@ -1,0 +1,110 @@
+"""`drift`: fields of the children that differ from the desired state, and those that were corrected."""
+
+from datetime import datetime
+
+from coxswain.kernel.conflicts.write_plan import HeldField
+from coxswain.webapp.kinds import CONFIG_MAP
+from kubectl_coxswain.child_plan import ChildPlan, child_plans, concerned, is_foreign, others, running
+from kubectl_coxswain.fields import child_change, displayed
+from kubectl_coxswain.kubectl import Json, Kubectl
+from kubectl_coxswain.planning import parsed
+from kubectl_coxswain.reports import ChildDrift, Correction, DriftReport, FieldChange
+from kubectl_coxswain.screen import Level, Span
+from kubectl_coxswain.session import Arguments, Session, each_webapp, none_found
+from kubectl_coxswain.snapshot import snapshot
+
+_STATES = {
+    "Create": "Missing",
+    "Change": "Differs",
+    "Adopt": "Foreign",
+    "Replace": "Immutable",
+    "Remove": "NotNeeded",
+    "Unknown": "Unknown",
+    "None": "InSync",
+}
+_LEVEL: dict[str, Level] = {"InSync": "good", "NotNeeded": "busy", "Unknown": "unknown"}
+
+
+def run(session: Session, arguments: Arguments) -> int:
+    """Show the drift of one WebApp or of all."""
+    webapps = each_webapp(session, arguments)
+    reports = [drift_of(session.kubectl, webapp, session.now()) for webapp in webapps]
+    shown = reports[0] if arguments.name else reports
+    session.show("Drift", shown, lambda: _write_all(session, arguments, reports))
+    session.tell([note for report in reports for note in report.notes])
+    return 0
+
+
+def drift_of(kubectl: Kubectl, webapp: Json, now: datetime) -> DriftReport:
+    """Return the drift of a WebApp. Raises Problem."""
+    metadata = webapp["metadata"]
+    world = snapshot(kubectl, webapp, now)
+    plans = child_plans(running(parsed(webapp), world), world)
+    children = [_child(found) for found in plans]
+    corrections = [
+        Correction(*(each[name] for name in ("object", "field", "manager", "wanted", "found", "count")))
+        for each in (webapp.get("status") or {}).get("drift", [])
+    ]
+    drifted = any(child.state not in ("InSync", "Unknown") for child in children)
+    return DriftReport(
+        metadata["namespace"], metadata["name"], drifted, children, corrections, world.notes(concerned(webapp, plans))
+    )
+
+
+def _child(found: ChildPlan) -> ChildDrift:
+    hashed = found.child_type.kind == CONFIG_MAP
+    fields = [
+        field
+        for difference in found.changes
+        for field in child_change(difference, others(difference, found.live), hashed=hashed)
+    ]
+    left = [_left(held) for held in found.planned.left if held.differs] if found.planned is not None else []
+    if found.action != "Blocked":
+        return ChildDrift(found.object, _STATES[found.action], found.message, fields, left)
+    state = "Foreign" if is_foreign(found.health) else "Immutable" if found.obstacle is not None else "Differs"
+    missing = found.live is None
+    return ChildDrift(found.object, "Missing" if missing else state, found.message, fields, left)
+
+
+def _left(held: HeldField) -> FieldChange:
+    place = held.difference.text
+    live, wanted = displayed(place, held.difference.found), displayed(place, held.difference.wanted)
+    return FieldChange(place, live, wanted, (held.manager,))
+
+
+def _write_all(session: Session, arguments: Arguments, reports: list[DriftReport]) -> None:
+    if not reports:
+        none_found(session, arguments)
+    for number, report in enumerate(reports):
+        if number:
+            session.screen.blank()
+        _write(session, report)
+
+
+def _write(session: Session, report: DriftReport) -> None:
+    screen = session.screen
+    level: Level = "bad" if report.drifted else "good"
+    verdict = "differs from the desired state" if report.drifted else "is as desired"
+    screen.line(Span(f"{screen.mark(level)}{report.name} {verdict}", level))
+    for child in report.children:
+        if child.state == "InSync" and not child.left and not session.wide:
+            continue
+        level = _LEVEL.get(child.state, "bad")
+        text = f": {child.message}" if child.message else ""
+        screen.blank()
+        screen.paragraph(f"{child.object}: {child.state}{text}", "  ", first="")
+        for each in child.fields:
+            _write_field(session, each, "changed by")
+        for each in child.left:
+            _write_field(session, each, "left to")
+    if report.corrections:
+        screen.blank()
+        screen.line(Span("Corrected before:", "head"))
+        rows = [(e.object, e.field, e.manager, e.found, e.wanted, str(e.times)) for e in report.corrections]
+        screen.table(("OBJECT", "FIELD", "MANAGER", "FOUND", "WANTED", "TIMES"), rows)
+
+
+def _write_field(session: Session, found: FieldChange, what: str) -> None:
+    owners = f" ({what} {', '.join(found.managers)})" if found.managers else ""
+    text = f"live {found.live}, desired {found.wanted}{owners}"
+    session.screen.paragraph(text, "    ", first=f"  {found.field}: ")

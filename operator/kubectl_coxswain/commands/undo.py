@@ -1,0 +1,98 @@
+"""`undo`: return the spec of a WebApp to an earlier revision."""
+
+from kubectl_coxswain.arguments import PROGRAM
+from kubectl_coxswain.changing import RESOURCE, replaced_spec
+from kubectl_coxswain.find import webapp_of
+from kubectl_coxswain.gitops import owner_of
+from kubectl_coxswain.kubectl import Json
+from kubectl_coxswain.plan_text import write_plan
+from kubectl_coxswain.planning import plan_of
+from kubectl_coxswain.problems import Conflict, Forbidden, Problem
+from kubectl_coxswain.reports import Done
+from kubectl_coxswain.revisions import Revision, numbered, restored, revisions_of
+from kubectl_coxswain.session import Arguments, Session
+
+
+def run(session: Session, arguments: Arguments) -> int:
+    """Show the plan, ask, and change the spec."""
+    webapp = webapp_of(session.kubectl, arguments.name)
+    revisions = revisions_of(session.kubectl, webapp)
+    target = _target(revisions, webapp, arguments.to)
+    metadata, spec = webapp["metadata"], restored(target.spec, webapp["spec"])
+    if spec == webapp["spec"]:
+        raise Problem(
+            f"the spec of WebApp {metadata['name']} is that of revision {target.number} already",
+            f"{PROGRAM} history {metadata['name']} -n {metadata['namespace']}",
+        )
+    _refuse_gitops(webapp, target, forced=arguments.force or arguments.dry_run)
+    patch = replaced_spec(webapp, spec, f"{PROGRAM} undo {metadata['name']} --to {target.number}")
+    report = plan_of(session.kubectl, _tried(session, webapp, spec, patch), webapp, session.now())
+    if arguments.dry_run:
+        session.show("Plan", report, lambda: write_plan(session.screen, report))
+        session.tell(report.notes)
+        return 0
+    if not session.structured:
+        write_plan(session.screen, report)
+        session.tell(report.notes)
+        session.screen.blank()
+        session.screen.flush()
+    question = f"Return WebApp {metadata['name']} in namespace {metadata['namespace']} to revision {target.number}?"
+    if not session.agreed(question, yes=arguments.yes):
+        raise Problem("nothing was changed", "")
+    _change(session, webapp, patch)
+    done = Done(metadata["namespace"], metadata["name"], f"returned to revision {target.number}", report.notes)
+    follow = f"{PROGRAM} status {metadata['name']} -n {metadata['namespace']} --watch"
+    session.show("Done", done, lambda: session.screen.line(f"{done.name} {done.done}. To follow it: {follow}"))
+    return 0
+
+
+def _target(revisions: list[Revision], webapp: Json, wanted: int | None) -> Revision:
+    """Return the wanted revision; by default the running one after a rollback, or else the one before."""
+    status, metadata = webapp.get("status") or {}, webapp["metadata"]
+    if wanted is not None:
+        return numbered(revisions, wanted, webapp)
+    running, current = status.get("runningRevision"), status.get("revision")
+    number = running if running not in (None, current) else status.get("previousRevision")
+    if number is None:
+        raise Problem(
+            f"WebApp {metadata['name']} has no earlier revision",
+            f"{PROGRAM} history {metadata['name']} -n {metadata['namespace']}",
+        )
+    return numbered(revisions, int(number), webapp)
+
+
+def _refuse_gitops(webapp: Json, target: Revision, *, forced: bool) -> None:
+    owner, metadata = owner_of(webapp), webapp["metadata"]
+    if owner is None or forced:
+        return
+    raise Problem(
+        f"{owner} applies WebApp {metadata['name']} and would set an undo back",
+        f"revert the change in git to the state of revision {target.number}, or give --force",
+    )
+
+
+def _tried(session: Session, webapp: Json, spec: Json, patch: list[Json]) -> Json:
+    """Return the WebApp after the undo."""
+    name, namespace = webapp["metadata"]["name"], webapp["metadata"]["namespace"]
+    try:
+        return session.kubectl.patch(RESOURCE, name, namespace, patch, kind="json", dry_run=True)
+    except Forbidden:
+        # The plan is shown all the same; the change itself will report the missing right.
+        return {**webapp, "spec": spec}
+    except Conflict as error:
+        raise _changed_meanwhile(webapp["metadata"]) from error
+
+
+def _change(session: Session, webapp: Json, patch: list[Json]) -> None:
+    metadata = webapp["metadata"]
+    try:
+        session.kubectl.patch(RESOURCE, metadata["name"], metadata["namespace"], patch, kind="json")
+    except Conflict as error:
+        raise _changed_meanwhile(metadata) from error
+
+
+def _changed_meanwhile(metadata: Json) -> Conflict:
+    return Conflict(
+        f"WebApp {metadata['name']} was changed by somebody else meanwhile, so nothing was undone",
+        f"look at the change, then run {PROGRAM} undo {metadata['name']} -n {metadata['namespace']} again",
+    )

@@ -1,0 +1,149 @@
+"""Gathers what explains the state of a WebApp: its conditions and children, containers and Events."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from coxswain.kernel.objects.kinds import Kind
+from coxswain.kernel.objects.quote import abridged, clean
+from kubectl_coxswain.kubectl import Json, Kubectl
+from kubectl_coxswain.names import EVENT
+from kubectl_coxswain.owned import RUNNING, read
+from kubectl_coxswain.pods import unready
+from kubectl_coxswain.problems import Forbidden
+from kubectl_coxswain.reports import Evidence, Verdict, WhyReport
+from kubectl_coxswain.verdict import condition, holds, is_paused, verdict
+
+_EVENTS = 8
+_COMMAND = re.compile(r"kubectl (?:[^\s.;,]|[.;,](?=\S))+(?: (?:[^\s.;,()]|[.;,](?=\S))+)*")
+"""A command in a message of the operator: to the end of its sentence or clause."""
+_WELL = "all children match the spec and are healthy"
+
+
+def gather(kubectl: Kubectl, webapp: Json) -> WhyReport:
+    """Return cause, evidence and next commands of a WebApp. Raises Problem."""
+    metadata, judged = webapp["metadata"], verdict(webapp)
+    if judged.state == "Healthy" and not holds(webapp, "Conflicted"):
+        return WhyReport(metadata["namespace"], metadata["name"], judged, judged.message or _WELL)
+    found, notes = read(kubectl, webapp, RUNNING)
+    events, note = _events(kubectl, metadata["namespace"])
+    about = _news(_of_events(events, webapp, found), webapp)
+    evidence = [*_conditions(webapp, judged), *_children(webapp, judged), *_containers(found), *about]
+    return WhyReport(
+        metadata["namespace"],
+        metadata["name"],
+        judged,
+        judged.message,
+        evidence,
+        next_commands(webapp, judged),
+        [*notes, *note],
+    )
+
+
+def _conditions(webapp: Json, judged: Verdict) -> Iterable[Evidence]:
+    """Return the conditions that report a problem, but not the message that is the cause already."""
+    for found in (webapp.get("status") or {}).get("conditions", []):
+        usual = "True" if found.get("type") in ("Ready", "Available") else "False"
+        if found.get("status") == usual or found.get("type") == "Progressing":
+            continue
+        message = "" if found.get("message") == judged.message else str(found.get("message", ""))
+        state = f"{found.get('status')} ({found.get('reason')})"
+        yield Evidence("Condition", str(found.get("type")), state, message, last=found.get("lastTransitionTime", ""))
+
+
+def _children(webapp: Json, judged: Verdict) -> Iterable[Evidence]:
+    for child in (webapp.get("status") or {}).get("children", []):
+        message = str(child.get("message", ""))
+        if child.get("health") != "Healthy" and not judged.message.endswith(message):
+            yield Evidence("Child", f"{child['kind']}/{child['name']}", str(child.get("health")), message)
+
+
+def _containers(found: Mapping[Kind, Sequence[Json]]) -> Iterable[Evidence]:
+    """Return the containers that are not ready: the same state of several pods is one observation."""
+    grouped: dict[tuple[str, str], list[tuple[str, str, int]]] = {}
+    pods = [pod for pod in found.get(RUNNING[1], ()) if "deletionTimestamp" not in pod["metadata"]]
+    for pod in pods:
+        for state in unready(pod):
+            place = (state.name, state.reason or "Waiting")
+            grouped.setdefault(place, []).append((pod["metadata"]["name"], state.message, state.restarts))
+    for (container, reason), pods_of in grouped.items():
+        name, message, _ = pods_of[0]
+        restarts = sum(restarts for _, _, restarts in pods_of)
+        more = f"restarted {restarts} times" if restarts else ""
+        where = f"Pod/{name}" if len(pods_of) == 1 else f"of {len(pods_of)} pods"
+        text = "; ".join(part for part in (message, more) if part)
+        yield Evidence("Container", f"{container} {where}", reason, text)
+
+
+def _events(kubectl: Kubectl, namespace: str) -> tuple[list[Json], list[str]]:
+    try:
+        return kubectl.all_of(EVENT, namespace, fieldSelector="type!=Normal"), []
+    except Forbidden as error:
+        return [], [f"Events are missing here: {error.message}"]
+
+
+def _news(events: Iterable[Evidence], webapp: Json) -> list[Evidence]:
+    """Return Events without those of the operator that repeat a condition."""
+    conditions = (webapp.get("status") or {}).get("conditions", [])
+    known = {str(each.get(name)) for each in conditions for name in ("reason", "type")}
+    subject = f"WebApp/{webapp['metadata']['name']}"
+    return [each for each in events if each.object != subject or each.reason not in known][:_EVENTS]
+
+
+def _of_events(events: Sequence[Json], webapp: Json, found: Mapping[Kind, Sequence[Json]]) -> Iterable[Evidence]:
+    """Return the Warning Events about the WebApp and its objects, each reason and message once, the newest first."""
+    names = {(each["kind"], each["name"]) for each in (webapp.get("status") or {}).get("children", [])}
+    names.add(("WebApp", webapp["metadata"]["name"]))
+    names |= {(kind.kind, each["metadata"]["name"]) for kind, items in found.items() for each in items}
+    merged: dict[tuple[str, str, str], Evidence] = {}
+    for event in sorted(events, key=_time, reverse=True):
+        about = event.get("involvedObject") or {}
+        if (about.get("kind"), about.get("name")) not in names:
+            continue
+        message = abridged(str(event.get("message", "")))
+        place = (str(about["kind"]), str(event.get("reason", "")), message)
+        count = int(event.get("count") or (event.get("series") or {}).get("count") or 1)
+        if place in merged:
+            known = merged[place]
+            merged[place] = Evidence("Event", known.object, known.reason, message, known.times + count, known.last)
+        else:
+            name = f"{about['kind']}/{about['name']}"
+            merged[place] = Evidence("Event", name, clean(place[1]), message, count, _time(event))
+    return list(merged.values())
+
+
+def _time(event: Json) -> str:
+    series: Mapping[str, Any] = event.get("series") or {}
+    times = (series.get("lastObservedTime"), event.get("lastTimestamp"), event.get("eventTime"))
+    return str(next((time for time in times if time), event["metadata"].get("creationTimestamp", "")))
+
+
+def next_commands(webapp: Json, judged: Verdict) -> list[str]:
+    """Return the commands that help next: those in the operator's messages, and those of the plugin."""
+    name, namespace = webapp["metadata"]["name"], webapp["metadata"]["namespace"]
+    place = f"{name} -n {namespace}"
+    commands = [clean(each) for each in _COMMAND.findall(judged.message)]
+    status = webapp.get("status") or {}
+    if judged.state == "Pending":
+        return [
+            f"kubectl coxswain version -n {namespace}",
+            "kubectl get deployments -A -l app.kubernetes.io/name=coxswain",
+        ]
+    if is_paused(webapp):
+        return [f"kubectl coxswain drift {place}", f"kubectl coxswain resume {place}"]
+    if judged.reason == "NameTaken":
+        commands = [f"kubectl coxswain adopt {place}", *commands]
+    if holds(webapp, "Conflicted") or holds(webapp, "Contested"):
+        commands.append(f"kubectl coxswain conflicts {place}")
+    failing = judged.state in ("Degraded", "Stalled", "RolledBack") or judged.reason.endswith("BackOff")
+    if failing and _earlier(status) and condition(webapp, "Ready").get("reason") not in ("NameTaken", "Immutable"):
+        commands.append(f"kubectl coxswain undo {place}")
+    if "Check spec." in judged.message:
+        commands.append(f"kubectl edit webapp {place}")
+    if not commands:
+        commands.append(f"kubectl coxswain status {place} --watch")
+    return list(dict.fromkeys(commands))
+
+
+def _earlier(status: Mapping[str, Any]) -> bool:
+    return status.get("previousRevision") is not None or status.get("runningRevision") is not None

@@ -1,0 +1,202 @@
+"""The boundary to the cluster: each request is a run of kubectl, with the user's authentication and context."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+from coxswain.kernel.objects.kinds import Kind
+from kubectl_coxswain.problems import Problem, problem_of
+
+Json = dict[str, Any]
+
+MANAGER = "kubectl-coxswain"
+"""The field manager of the changes that a user makes with the plugin."""
+
+_PAGE = 500
+_IN_POD = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+
+
+@dataclass(frozen=True)
+class Completed:
+    """A finished run of kubectl."""
+
+    code: int
+    out: str
+    err: str
+
+
+class Run(Protocol):
+    """Runs kubectl: the only way to the cluster."""
+
+    def __call__(self, arguments: Sequence[str], stdin: str | None = None) -> Completed:
+        """Run kubectl with these arguments, without a shell.
+
+        Raises:
+            Problem: there is no kubectl.
+        """
+
+
+def run_kubectl(arguments: Sequence[str], stdin: str | None = None) -> Completed:
+    """Run the kubectl in PATH."""
+    import subprocess  # noqa: PLC0415 - `--help` and `version --client` do without
+
+    try:
+        done = subprocess.run(
+            ["kubectl", *arguments],
+            input="" if stdin is None else stdin,
+            capture_output=True,
+            check=False,
+            encoding="utf-8",
+            errors="replace",
+        )
+    except FileNotFoundError:
+        raise Problem(
+            "kubectl is not in PATH", "install kubectl: https://kubernetes.io/docs/tasks/tools/#kubectl"
+        ) from None
+    return Completed(done.returncode, done.stdout, done.stderr)
+
+
+class Kubectl:
+    """Requests to one cluster."""
+
+    def __init__(self, run: Run, options: Sequence[str] = (), namespace: str | None = None) -> None:
+        """Send requests through `run`.
+
+        Args:
+            run: runs kubectl.
+            options: options for each run, such as --context.
+            namespace: the namespace; None for that of the context.
+        """
+        self._run = run
+        self._options = tuple(options)
+        self._namespace = namespace
+
+    @cached_property
+    def namespace(self) -> str:
+        """The chosen namespace, or else that of the context.
+
+        Raises:
+            Problem: kubectl has no such context.
+        """
+        if self._namespace is not None:
+            return self._namespace
+        path = "jsonpath={.contexts[*].name}{'\\n'}{..namespace}"
+        contexts, _, namespace = self.text("config", "view", "--minify", "--output", path).partition("\n")
+        if not contexts:
+            return _namespace_of_pod() or "default"
+        return namespace.strip() or "default"
+
+    def text(self, *arguments: str, stdin: str | None = None) -> str:
+        """Return the standard output of a run.
+
+        Raises:
+            Problem: kubectl failed.
+        """
+        done = self._run([*self._options, *arguments], stdin)
+        if done.code != 0:
+            raise problem_of(done.err or done.out)
+        return done.out
+
+    def get(self, path: str, **query: str) -> Json:
+        """Return an object or a list by its URL path.
+
+        Raises:
+            Problem: the request failed; see its subclasses.
+        """
+        return _parsed(self.text("get", "--raw", path + _query(query)))
+
+    def one(self, kind: Kind, name: str, namespace: str | None = None) -> Json:
+        """Return an object. Raises as `get` does."""
+        return self.get(kind.path(namespace or self.namespace, name))
+
+    def all_of(self, kind: Kind, namespace: str | None = None, *, everywhere: bool = False, **query: str) -> list[Json]:
+        """Return all objects of a kind, page by page. Raises as `get` does."""
+        path = kind.path(None if everywhere else namespace or self.namespace)
+        items: list[Json] = []
+        page = {**query, "limit": str(_PAGE)}
+        while True:
+            answer = self.get(path, **page)
+            items += answer.get("items") or []
+            following = (answer.get("metadata") or {}).get("continue")
+            if not following:
+                return items
+            page["continue"] = following
+
+    def documents(self, file: str, stdin: str | None) -> list[Json]:
+        """Return the objects of a manifest file: kubectl parses the YAML.
+
+        Raises:
+            Problem: the file is missing or not valid.
+        """
+        out = self.text(
+            *("create", "--dry-run=client", "--validate=false", "--output=json", f"--filename={file}"),
+            *(("--namespace", self._namespace) if self._namespace else ()),
+            stdin=stdin,
+        )
+        return _all_parsed(out)
+
+    def apply(self, manifest: Mapping[str, Any], *options: str) -> Json:
+        """Return the object that an apply would store; nothing is stored. Raises as `get` does."""
+        out = self.text(
+            *("apply", "--dry-run=server", "--output=json", *options, "--filename=-"),
+            stdin=json.dumps(manifest),
+        )
+        return _parsed(out)
+
+    def patch(self, resource: str, name: str, namespace: str, patch: Any, *, kind: str, dry_run: bool = False) -> Json:
+        """Patch an object and return it.
+
+        Args:
+            resource: the plural, with its group.
+            name: the name.
+            namespace: the namespace.
+            patch: the patch.
+            kind: its type: merge or json.
+            dry_run: whether nothing is stored.
+
+        Raises:
+            Problem: the request failed; see its subclasses.
+        """
+        out = self.text(
+            *("patch", resource, name, f"--namespace={namespace}", f"--type={kind}", f"--patch={json.dumps(patch)}"),
+            *(f"--field-manager={MANAGER}", "--output=json", *(("--dry-run=server",) if dry_run else ())),
+        )
+        return _parsed(out)
+
+
+def _namespace_of_pod() -> str:
+    """Return the namespace of the pod around this process, as kubectl uses it; empty outside of a pod."""
+    try:
+        with open(_IN_POD, encoding="utf-8") as file:  # noqa: PTH123 - pathlib takes 5 ms at each start
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
+def _query(query: Mapping[str, str]) -> str:
+    if not query:
+        return ""
+    from urllib.parse import urlencode  # noqa: PLC0415 - it takes 10 ms
+
+    return "?" + urlencode(query)
+
+
+def _parsed(text: str) -> Json:
+    return _all_parsed(text)[0]
+
+
+def _all_parsed(text: str) -> list[Json]:
+    """Return the objects of a text with one JSON value after the other; a List counts as its items."""
+    found: list[Json] = []
+    decoder, position = json.JSONDecoder(), 0
+    text = text.strip()
+    while position < len(text):
+        try:
+            value, end = decoder.raw_decode(text, position)
+        except ValueError:
+            raise Problem("kubectl gave an answer that is not JSON", "run kubectl alone to see it") from None
+        found += value["items"] if value.get("kind") == "List" else [value]
+        position = end + len(text[end:]) - len(text[end:].lstrip())
+    return found

@@ -1,0 +1,155 @@
+"""The consequences of a changed spec: rendered by the operator's code, tried by dry-run."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from coxswain.webapp.identity import MANAGED_BY
+from coxswain.webapp.kinds import CONFIG_MAP, DEPLOYMENT, WEBAPP
+from coxswain.webapp.spec import WebApp
+from coxswain.webapp.workload import WORKLOAD
+from kubectl_coxswain.child_plan import ChildPlan, child_plans, concerned, others, running, template_of
+from kubectl_coxswain.fields import LIMIT, child_change, leaves, spec_changes
+from kubectl_coxswain.kubectl import Json, Kubectl
+from kubectl_coxswain.parallel import each_in_parallel
+from kubectl_coxswain.problems import Conflict, Denied, Forbidden, Invalid, NotFound, Problem
+from kubectl_coxswain.reports import ChildChange, FieldChange, PlanReport, Restart
+from kubectl_coxswain.snapshot import Snapshot, snapshot
+
+_TRIED = ("Create", "Change", "Adopt")
+_REASONS = 5
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The answer of the API server to a dry-run; without one, the operator's own comparison counts."""
+
+    stored: Json | None = None
+    refusal: Problem | None = None
+    """Why the API server would refuse the write."""
+    note: str = ""
+    """Why there was no dry-run."""
+
+
+def plan_of(
+    kubectl: Kubectl, proposed: Json, live: Json | None, now: datetime, notes: Sequence[str] = ()
+) -> PlanReport:
+    """Return the plan of a WebApp.
+
+    Args:
+        kubectl: the cluster.
+        proposed: the WebApp as the API server would store it.
+        live: the present WebApp; None for a new one.
+        now: the present time.
+        notes: notes about the proposed WebApp.
+
+    Raises:
+        Problem: the cluster cannot be asked.
+    """
+    metadata = proposed["metadata"]
+    world = snapshot(kubectl, proposed, now)
+    webapp = running(parsed(proposed), world)
+    plans = child_plans(webapp, world)
+    trials = [Trial()] * len(plans) if webapp.paused else trials_of(kubectl, plans, world)
+    changes = [_change(plan, trial, paused=webapp.paused) for plan, trial in zip(plans, trials, strict=True)]
+    fields = [] if live is None else spec_changes(live.get("spec", {}), proposed["spec"])
+    return PlanReport(
+        metadata["namespace"],
+        metadata["name"],
+        "Create" if live is None else "Change" if fields else "None",
+        restart_of(webapp, plans, trials, world),
+        fields,
+        changes,
+        [
+            *notes,
+            *world.notes(concerned(proposed, plans)),
+            *dict.fromkeys(trial.note for trial in trials if trial.note),
+        ],
+    )
+
+
+def _new_defaults(webapp: WebApp, live: Json | None, world: Snapshot) -> list[str]:
+    """Return a note if the changed spec is rendered by another version than the present one."""
+    before = None if live is None else running(parsed(live), world).render
+    if before in (None, webapp.render):
+        return []
+    return [f"a changed spec gets the newest defaults: render version {webapp.render} instead of {before}"]
+
+
+def parsed(manifest: Json) -> WebApp:
+    """Return a WebApp as the operator reads it."""
+    # A WebApp that is only tried has no resourceVersion.
+    metadata = {"resourceVersion": "0", **manifest["metadata"]}
+    whole = {"apiVersion": WEBAPP.api_version, "kind": WEBAPP.kind, **manifest, "metadata": metadata}
+    return WORKLOAD.parse(WORKLOAD.projector.observe(WEBAPP, whole))
+
+
+def trials_of(kubectl: Kubectl, plans: Sequence[ChildPlan], world: Snapshot) -> list[Trial]:
+    """Ask the API server for each write. Raises Problem if it cannot be asked."""
+
+    def tried(found: ChildPlan) -> Trial:
+        if found.action not in _TRIED or found.manifest is None or not found.prepared:
+            return Trial()
+        try:
+            options = ("--validate=false", "--server-side", f"--field-manager={MANAGED_BY}", "--force-conflicts")
+            return Trial(stored=kubectl.apply(found.manifest, *options))
+        except Forbidden as error:
+            return Trial(note=f"{found.object} is compared without a dry-run: {error.message}")
+        except NotFound:
+            return Trial(note=f"namespace {world.namespace} does not exist yet, so nothing is tried by dry-run")
+        except (Invalid, Denied, Conflict) as error:
+            return Trial(refusal=error)
+
+    return each_in_parallel(tried, plans)
+
+
+def _change(found: ChildPlan, trial: Trial, *, paused: bool) -> ChildChange:
+    if trial.refusal is not None:
+        message = f"the API server would refuse it: {trial.refusal.message}"
+        return ChildChange(found.object, "Blocked", message, _fields(found))
+    if paused and found.action not in ("None", "Unknown", "Blocked"):
+        return ChildChange(found.object, "Paused", f"{found.action} when spec.paused is no longer true", _fields(found))
+    return ChildChange(found.object, found.action, found.message, _fields(found))
+
+
+def _fields(found: ChildPlan) -> Sequence[FieldChange]:
+    hashed = found.child_type.kind == CONFIG_MAP
+    changed: Iterable[FieldChange] = (
+        field
+        for difference in found.changes
+        for field in child_change(difference, others(difference, found.live), hashed=hashed)
+    )
+    return list(changed)[:LIMIT]
+
+
+def restart_of(webapp: WebApp, plans: Sequence[ChildPlan], trials: Sequence[Trial], world: Snapshot) -> Restart:
+    """Return whether the pods restart, and why."""
+    found, trial = next(
+        (pair for pair in zip(plans, trials, strict=True) if pair[0].child_type.kind == DEPLOYMENT), (None, Trial())
+    )
+    if webapp.paused:
+        return Restart(False, "spec.paused is true, so nothing is written")
+    if found is None or found.action == "Unknown":
+        return Restart(False, "unknown: the Deployment cannot be read")
+    if found.action == "Blocked" or trial.refusal is not None:
+        return Restart(False, f"{found.object} is not written: {found.message or str(trial.refusal)}")
+    if found.action == "Create":
+        return Restart(False, "there are no pods yet; new ones start")
+    return _by_template(found, trial, world)
+
+
+def _by_template(found: ChildPlan, trial: Trial, world: Snapshot) -> Restart:
+    """Return the verdict by the pod template: the Deployment controller restarts the pods when it changes."""
+    reasons = [change.field for each in found.changes_pods for change in child_change(each, ())]
+    if trial.stored is not None:
+        before = template_of(world.manifests.get((found.child_type.kind, found.name)))
+        after = template_of(trial.stored)
+        stored = [place for place, _, _ in leaves("spec.template", before, after)]
+        if not stored:
+            return Restart(False, "the pod template stays the same")
+        reasons = reasons or [f"{place} (changed by admission)" for place in stored]
+    if not reasons:
+        return Restart(False, "the pod template stays the same")
+    more = len(reasons) - _REASONS
+    named = ", ".join(reasons[:_REASONS]) + (f" and {more} more fields" if more > 0 else "")
+    return Restart(True, f"the pod template changes: {named.replace('spec.template.', '')}", reasons)

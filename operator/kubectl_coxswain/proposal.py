@@ -1,0 +1,94 @@
+"""The WebApp that an apply would store: by dry-run, or merged here if the user may not try it."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kubectl_coxswain.kubectl import Json, Kubectl
+from kubectl_coxswain.names import WEBAPP
+from kubectl_coxswain.problems import Forbidden, NotFound, Problem
+
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_NOBODY = "00000000-0000-0000-0000-000000000000"
+"""The uid of a WebApp that does not exist."""
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A WebApp before and after an apply."""
+
+    proposed: Json
+    live: Json | None
+    notes: tuple[str, ...] = ()
+
+
+def proposal(kubectl: Kubectl, manifest: Json, options: tuple[str, ...] = ()) -> Proposal:
+    """Return the outcome of an apply.
+
+    Args:
+        kubectl: the cluster.
+        manifest: the WebApp of a file, with its namespace.
+        options: the options of that apply: none for an apply by the client.
+
+    Raises:
+        Problem: the API server rejects the WebApp, or cannot be asked.
+    """
+    metadata = manifest["metadata"]
+    try:
+        live = kubectl.one(WEBAPP, metadata["name"], metadata["namespace"])
+    except NotFound:
+        live = None
+    try:
+        return Proposal(kubectl.apply(manifest, *options), live)
+    except Forbidden as error:
+        note = f"the WebApp is merged without the API server, which could reject it or change it: {error.message}"
+        schema, more = _schema(kubectl)
+        return Proposal(merged(manifest, live, schema), live, (note, *more))
+
+
+def merged(manifest: Json, live: Json | None, schema: Mapping[str, Any]) -> Json:
+    """Return a WebApp as `kubectl apply` merges it: fields that neither file nor last apply name stay as they are."""
+    if live is None:
+        metadata = {"uid": _NOBODY, "generation": 1, **manifest["metadata"]}
+        return {**manifest, "metadata": metadata, "spec": defaulted(manifest["spec"], schema)}
+    last = json.loads((live["metadata"].get("annotations") or {}).get(_LAST_APPLIED) or "{}")
+    spec = _three_way(live.get("spec", {}), last.get("spec", {}), manifest["spec"])
+    return {**live, "spec": defaulted(spec, schema)}
+
+
+def _three_way(live: Any, last: Any, wanted: Any) -> Any:
+    """Merge as kubectl does for custom resources: maps by key, lists as a whole."""
+    if not isinstance(wanted, Mapping):
+        return wanted
+    live, last = (each if isinstance(each, Mapping) else {} for each in (live, last))
+    kept = {key: value for key, value in live.items() if key not in last or key in wanted}
+    return {**kept, **{key: _three_way(live.get(key), last.get(key), value) for key, value in wanted.items()}}
+
+
+def defaulted(value: Any, schema: Mapping[str, Any]) -> Any:
+    """Return a value with the defaults of its schema, as the API server fills them in."""
+    if isinstance(value, Mapping):
+        properties = schema.get("properties", {})
+        filled = {name: each["default"] for name, each in properties.items() if "default" in each} | dict(value)
+        more = schema.get("additionalProperties", {})
+        return {name: defaulted(item, properties.get(name, more)) for name, item in filled.items()}
+    if isinstance(value, list):
+        return [defaulted(item, schema.get("items", {})) for item in value]
+    return value
+
+
+def _schema(kubectl: Kubectl) -> tuple[Mapping[str, Any], tuple[str, ...]]:
+    """Return the schema of the spec, which every user may read, and a note if it is missing."""
+    try:
+        served = kubectl.get(f"/openapi/v3{WEBAPP.group_path}")
+        schemas = served["components"]["schemas"].values()
+        found: Mapping[str, Any] = next(each for each in schemas if _is_webapp(each))["properties"]["spec"]
+    except (Problem, KeyError, StopIteration):
+        return {}, ("the defaults of the CRD are unknown, because its schema cannot be read",)
+    return found, ()
+
+
+def _is_webapp(schema: Mapping[str, Any]) -> bool:
+    kinds = schema.get("x-kubernetes-group-version-kind") or []
+    return any((each.get("group"), each.get("kind")) == (WEBAPP.group, WEBAPP.kind) for each in kinds)

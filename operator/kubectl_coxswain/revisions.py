@@ -1,0 +1,116 @@
+"""The kept revisions of a WebApp: ControllerRevisions, whose data is its spec."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from coxswain.kernel.objects.quote import clean
+from kubectl_coxswain.kubectl import Json, Kubectl
+from kubectl_coxswain.names import CONTROLLER_REVISION, GROUP, WEBAPP_LABEL
+from kubectl_coxswain.problems import Problem
+from kubectl_coxswain.reports import RevisionReport
+
+_OF_THE_PRESENT = ("paused", "replicas")
+"""Fields that are no part of a revision: scaling and pausing deploy nothing."""
+
+
+@dataclass(frozen=True)
+class Revision:
+    """A kept spec of a WebApp."""
+
+    number: int
+    spec: dict[str, Any]
+    name: str
+    annotations: dict[str, str]
+
+    def note(self, name: str) -> str:
+        """Return one of the operator's annotations; empty if it is missing."""
+        return clean(self.annotations.get(f"{GROUP}/{name}", ""))
+
+    @property
+    def cause(self) -> str:
+        """The cause of the change, as the user has given it."""
+        return clean(self.annotations.get("kubernetes.io/change-cause", ""))
+
+
+def revisions_of(kubectl: Kubectl, webapp: Json) -> list[Revision]:
+    """Return the kept revisions, the oldest first.
+
+    Raises:
+        Problem: they cannot be read, or the operator keeps none.
+    """
+    metadata = webapp["metadata"]
+    selector = f"{WEBAPP_LABEL}={metadata['name']}"
+    items = kubectl.all_of(CONTROLLER_REVISION, metadata["namespace"], labelSelector=selector)
+    found = [_revision(item) for item in items if _is_of(item, metadata["uid"])]
+    if not found and (webapp.get("status") or {}).get("revision") is None:
+        raise Problem(
+            f"WebApp {metadata['name']} has no revisions: the operator that serves it keeps none, or is not running",
+            "check the version of the operator: kubectl coxswain version",
+        )
+    return sorted(found, key=lambda revision: revision.number)
+
+
+def reports(revisions: Sequence[Revision], webapp: Json) -> list[RevisionReport]:
+    """Return the reports of all revisions."""
+    status = webapp.get("status") or {}
+    current = status.get("revision")
+    running = status.get("runningRevision", current)
+    return [
+        RevisionReport(
+            number=each.number,
+            name=each.name,
+            running=each.number == running,
+            current=each.number == current,
+            image=str(each.spec.get("image", "")),
+            changed_at=each.note("changed-at"),
+            changed_by=each.note("changed-by"),
+            cause=each.cause,
+            ready_at=each.note("ready-at"),
+            failed=each.note("failed"),
+            render=each.note("render"),
+        )
+        for each in revisions
+    ]
+
+
+def numbered(revisions: Sequence[Revision], number: int, webapp: Json) -> Revision:
+    """Return a revision by its number.
+
+    Raises:
+        Problem: it is not kept.
+    """
+    found = next((each for each in revisions if each.number == number), None)
+    if found is None:
+        metadata = webapp["metadata"]
+        kept = ", ".join(str(each.number) for each in revisions)
+        raise Problem(
+            f"revision {number} of WebApp {metadata['name']} is not kept. There are: {kept}",
+            f"kubectl coxswain history {metadata['name']} -n {metadata['namespace']}",
+        )
+    return found
+
+
+def restored(recorded: Mapping[str, Any], present: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the spec of an undo: that of the revision, scaled and paused as the WebApp is at present.
+
+    The API server refuses replicas beside an autoscaler.
+    """
+    spec = {name: value for name, value in recorded.items() if name not in _OF_THE_PRESENT}
+    kept = {name: present[name] for name in _OF_THE_PRESENT if name in present}
+    if "autoscaling" in spec:
+        kept.pop("replicas", None)
+    elif "replicas" in recorded:
+        kept = {"replicas": recorded["replicas"], **kept}
+    return {**spec, **kept}
+
+
+def _revision(item: Json) -> Revision:
+    annotations = item["metadata"].get("annotations") or {}
+    spec = (item.get("data") or {}).get("spec") or {}
+    return Revision(int(item.get("revision", 0)), spec, item["metadata"]["name"], annotations)
+
+
+def _is_of(item: Json, uid: str) -> bool:
+    references = item["metadata"].get("ownerReferences") or []
+    return any(each.get("controller") and each.get("uid") == uid for each in references)

@@ -1,0 +1,234 @@
+"""Text output: glyphs, colour and the width of a terminal; plain ASCII text everywhere else."""
+
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TextIO
+
+from coxswain.kernel.objects.quote import clean
+
+Level = Literal["good", "busy", "bad", "paused", "unknown", "none"]
+"""How a state is to be judged."""
+
+_COLOUR = {
+    "good": "32",
+    "busy": "33",
+    "bad": "31",
+    "paused": "36",
+    "unknown": "90",
+    "none": "",
+    "head": "1",
+    "dim": "90",
+}
+_GLYPH = {"good": "✔", "busy": "◌", "bad": "✖", "paused": "‖", "unknown": "?", "none": ""}
+_BRANCHES = ("├── ", "└── ", "│   ", "    ")
+_PLAIN_BRANCHES = ("|-- ", "`-- ", "|   ", "    ")
+_GAP = 2
+_NARROWEST = 20
+
+
+@dataclass(frozen=True)
+class Span:
+    """A piece of text in a style: a level, `head` or `dim`."""
+
+    text: str
+    style: str = "none"
+
+
+Cell = str | Span
+
+
+def cells(text: str) -> int:
+    """Return the columns of a text in a terminal: East Asian wide characters take two, combining marks none."""
+    return len(text) if text.isascii() else sum(map(_cells_of, text))
+
+
+def _cells_of(character: str) -> int:
+    from unicodedata import combining, east_asian_width  # noqa: PLC0415 - most texts are ASCII
+
+    if combining(character):
+        return 0
+    return 2 if east_asian_width(character) in "WF" else 1
+
+
+def cut(text: str, width: int, ellipsis: str = "…") -> str:
+    """Return a text of at most `width` columns; an ellipsis marks the cut."""
+    if cells(text) <= width:
+        return text
+    kept, room = "", width - cells(ellipsis)
+    for character in text:
+        room -= cells(character)
+        if room < 0:
+            break
+        kept += character
+    return kept + ellipsis if width >= cells(ellipsis) else ""
+
+
+def wrapped(text: str, width: int, first: int | None = None) -> list[str]:
+    """Return a text in lines that are broken at spaces. A longer word has a line of its own.
+
+    Args:
+        text: the text.
+        width: the columns of a line.
+        first: the columns of the first line, if it has fewer.
+    """
+    lines: list[str] = [""]
+    room = width if first is None else first
+    for word in text.split():
+        if cells(lines[-1]) + 1 + cells(word) <= room and lines[-1]:
+            lines[-1] += f" {word}"
+        elif not lines[-1] and (cells(word) <= room or room == width):
+            lines[-1] = word
+        else:
+            lines.append(word)
+            room = width
+    return lines
+
+
+class Screen:
+    """Writes to a stream."""
+
+    def __init__(self, stream: TextIO, *, width: int | None = None, colour: bool = False, glyphs: bool = False) -> None:
+        """Write to `stream`. `width` is in columns; None writes lines of any length."""
+        self._stream = stream
+        self.width = width
+        self._colour = colour
+        self.glyphs = glyphs
+        self.written = 0
+        """Number of lines written."""
+
+    @property
+    def branches(self) -> Sequence[str]:
+        """The drawing of a tree: a branch, the last branch, and what stands below either."""
+        return _BRANCHES if self.glyphs else _PLAIN_BRANCHES
+
+    def mark(self, level: Level) -> str:
+        """Return the glyph of a level with a space; nothing in plain text."""
+        return f"{_GLYPH[level]} " if self.glyphs and _GLYPH[level] else ""
+
+    def line(self, *spans: Cell) -> None:
+        """Write a line, cut to the width."""
+        room = self.width
+        parts = []
+        for span in spans:
+            text, style = _text_and_style(span)
+            if room is not None:
+                text = cut(text, room, "…" if self.glyphs else "...")
+                room -= cells(text)
+            parts.append(self._painted(text, style))
+        self._write("".join(parts).rstrip())
+
+    def paragraph(self, text: str, indent: str = "", *, first: Cell | None = None) -> None:
+        """Write a text in as many lines as it needs, with `indent` or, before the first line, `first`."""
+        lead, style = _text_and_style(Span(indent) if first is None else first)
+        lines = [clean(text)]
+        if self.width is not None:
+            lines = wrapped(clean(text), max(1, self.width - cells(indent)), max(1, self.width - cells(lead)))
+        self._write((self._painted(lead, style) + lines[0]).rstrip())
+        for line in lines[1:]:
+            self._write((indent + line).rstrip())
+
+    def fields(self, pairs: Iterable[tuple[str, str, Level]]) -> None:
+        """Write a block of names and values."""
+        shown = [(name, value, level) for name, value, level in pairs if value]
+        width = max((cells(name) for name, _, _ in shown), default=0) + 1 + _GAP
+        for name, value, level in shown:
+            self.paragraph(
+                self.mark(level) + value, " " * width, first=Span(f"{name}:" + " " * (width - cells(name) - 1), "head")
+            )
+
+    def table(self, header: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
+        """Write aligned columns. In a terminal the last column is cut to the width."""
+        widths = [
+            max(cells(text) for text in column)
+            for column in zip(header, *([_text_and_style(cell)[0] for cell in row] for row in rows), strict=True)
+        ]
+        self.line(*self._padded([Span(title, "head") for title in header], widths))
+        for row in rows:
+            self.line(*self._padded(row, widths))
+
+    def blank(self) -> None:
+        """Write an empty line."""
+        self._write("")
+
+    def back(self, lines: int) -> None:
+        """Move to the beginning of the line `lines` above, and erase everything below."""
+        if lines:
+            self._stream.write(f"\x1b[{lines}A\r\x1b[J")
+
+    def flush(self) -> None:
+        """Pass everything on to the terminal."""
+        self._stream.flush()
+
+    def raw(self, text: str) -> None:
+        """Write a text as it is: the output for programs."""
+        self._stream.write(text)
+
+    @staticmethod
+    def _padded(row: Sequence[Cell], widths: Sequence[int]) -> list[Cell]:
+        padded: list[Cell] = []
+        for number, cell in enumerate(row):
+            text, style = _text_and_style(cell)
+            last = number == len(row) - 1
+            padded.append(Span(text, style))
+            if not last:
+                padded.append(" " * (widths[number] - cells(text) + _GAP))
+        return padded
+
+    def _painted(self, text: str, style: str) -> str:
+        code = _COLOUR.get(style, "")
+        return f"\x1b[{code}m{text}\x1b[0m" if self._colour and code and text else text
+
+    def _write(self, line: str) -> None:
+        self._stream.write(line + "\n")
+        self.written += 1
+
+
+def _text_and_style(cell: Cell) -> tuple[str, str]:
+    return (cell.text, cell.style) if isinstance(cell, Span) else (cell, "none")
+
+
+def screen_of(stream: TextIO, environment: Mapping[str, str], *, colour: bool = True) -> Screen:
+    """Return the screen of a stream.
+
+    Args:
+        stream: the stream.
+        environment: NO_COLOR (https://no-color.org) and TERM=dumb switch colour off; COLUMNS overrides the width.
+        colour: whether the user allows colour.
+    """
+    if not stream.isatty():
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+        return Screen(stream)
+    columns = environment.get("COLUMNS", "")
+    width = int(columns) if columns.isdigit() and int(columns) > 0 else _terminal_width(stream)
+    dumb = environment.get("TERM", "") in ("", "dumb")
+    utf_8 = (stream.encoding or "").lower().replace("-", "") == "utf8"
+    return Screen(
+        stream,
+        width=max(_NARROWEST, width),
+        colour=colour and not dumb and not environment.get("NO_COLOR"),
+        glyphs=utf_8 and not dumb,
+    )
+
+
+def _terminal_width(stream: TextIO) -> int:
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or 80
+    except OSError:
+        return 80
+
+
+def confirmed(question: str) -> bool:
+    """Ask on the terminal; only `y` or `yes` confirms. Without a terminal nobody can be asked.
+
+    Raises:
+        EOFError: the standard input ends.
+    """
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
+    answer = sys.stdin.readline()
+    if not answer:
+        raise EOFError
+    return answer.strip().lower() in ("y", "yes")

@@ -1,0 +1,69 @@
+"""The state of a WebApp in one word, from its conditions. Pure."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from kubectl_coxswain.reports import Verdict
+from kubectl_coxswain.screen import Level
+
+FINAL = ("Healthy", "Stalled", "RolledBack", "Paused", "Terminating")
+"""States that no rollout leaves without a change by a person."""
+
+_FAILURES = ("RolledBack", "Stalled", "Contested")
+"""Conditions that are failures while they are True, the most important first."""
+
+
+def condition(webapp: Mapping[str, Any], type_: str) -> Mapping[str, Any]:
+    """Return a condition; an empty mapping if there is none."""
+    found = (webapp.get("status") or {}).get("conditions") or []
+    return next((each for each in found if each.get("type") == type_), {})
+
+
+def holds(webapp: Mapping[str, Any], type_: str) -> bool:
+    """Tell whether a condition is True."""
+    return bool(condition(webapp, type_).get("status") == "True")
+
+
+def is_reconciled(webapp: Mapping[str, Any]) -> bool:
+    """Tell whether the status describes the present spec."""
+    observed = (webapp.get("status") or {}).get("observedGeneration", 0)
+    return bool(observed >= webapp["metadata"].get("generation", 0) and condition(webapp, "Ready"))
+
+
+def verdict(webapp: Mapping[str, Any]) -> Verdict:
+    """Return the verdict. What only a person can end comes before what may end by itself."""
+    ready = condition(webapp, "Ready")
+    reason, message = str(ready.get("reason", "")), str(ready.get("message", ""))
+    if "deletionTimestamp" in webapp["metadata"]:
+        return Verdict("Terminating", "Terminating", "is being deleted", "busy")
+    if not is_reconciled(webapp):
+        return _unreconciled(webapp)
+    failed = next((type_ for type_ in _FAILURES if holds(webapp, type_)), None)
+    if failed is not None and not (failed == "Stalled" and is_paused(webapp)):
+        found = condition(webapp, failed)
+        return Verdict(failed, str(found.get("reason", "")), str(found.get("message", "")), "bad")
+    if is_paused(webapp):
+        state = "everything matches the spec" if ready.get("status") == "True" else message
+        return Verdict("Paused", "Paused", f"spec.paused is true, so nothing is written. At present: {state}", "paused")
+    state, level = _by_children(webapp)
+    return Verdict(state, reason, message, level)
+
+
+def _by_children(webapp: Mapping[str, Any]) -> tuple[str, Level]:
+    if holds(webapp, "Ready"):
+        return "Healthy", "good"
+    broken = any(child.get("health") in ("Degraded", "Foreign") for child in webapp["status"].get("children", []))
+    return ("Degraded", "bad") if broken else ("Progressing", "busy")
+
+
+def is_paused(webapp: Mapping[str, Any]) -> bool:
+    """Tell whether the operator writes only the status."""
+    return bool((webapp.get("spec") or {}).get("paused"))
+
+
+def _unreconciled(webapp: Mapping[str, Any]) -> Verdict:
+    generation = webapp["metadata"].get("generation", 0)
+    observed = (webapp.get("status") or {}).get("observedGeneration", 0)
+    seen = f"the last one was {observed}" if observed else "it has reconciled none yet"
+    message = f"the operator has not reconciled generation {generation}; {seen}"
+    return Verdict("Pending", "NotReconciled", message, "unknown")
