@@ -1,4 +1,4 @@
--- The health of a WebApp of coxswain.dev, for Argo CD; how to install it: docs/gitops.md.
+-- Argo CD health check for a WebApp of coxswain.dev. See docs/gitops.md for its installation.
 -- Argo CD runs it with the global `obj`, in Lua 5.1 without the string and math libraries.
 
 local function verdict(status, message)
@@ -6,15 +6,15 @@ local function verdict(status, message)
 end
 
 if obj.metadata.deletionTimestamp ~= nil then
-  return verdict("Progressing", "is being deleted")
+  return verdict("Progressing", "being deleted")
 end
 
 local status = obj.status or {}
 local generation = obj.metadata.generation or 0
 
--- What was said of an older generation is no news of this one; a new WebApp has no status yet.
+-- The status is stale if it describes an older generation. A new WebApp has no status yet.
 if (status.observedGeneration or 0) < generation then
-  return verdict("Progressing", "waits for Coxswain to look at it")
+  return verdict("Progressing", "waiting for Coxswain to reconcile this generation")
 end
 
 local function condition(kind)
@@ -32,7 +32,7 @@ end
 
 local ready = condition("Ready")
 
--- Someone wants it so, also where something is wrong: nothing is tried, so nothing can be waited for.
+-- A user has paused the WebApp. The operator writes no children, so waiting does not resolve any problem.
 if obj.spec ~= nil and obj.spec.paused then
   local message = "spec.paused is true"
   if ready.status ~= "True" and ready.message ~= nil then
@@ -45,26 +45,26 @@ if holds("Stalled") then
   return verdict("Degraded", condition("Stalled").message)
 end
 
--- The operator has given way for a while: two managers take the same field from each other, and only people end that.
+-- Write war: another manager keeps overwriting a field. The operator has paused its enforcement. A person must act.
 if holds("Contested") then
   return verdict("Degraded", condition("Contested").message)
 end
 
--- Another manager has a field and the policy lets it (Yield): that is as the spec says. Where it does not (Halt),
--- Stalled has told so above.
+-- Conflicted is healthy here: under the policy Yield the spec leaves the field to the other manager. Under the policy
+-- Halt the WebApp is Stalled, see above.
 if holds("Ready") then
   return verdict("Healthy", (holds("Conflicted") and condition("Conflicted") or ready).message)
 end
 
--- Degraded ends a sync with waves as failed, and calls people; Progressing lets both wait. So Degraded are, beside what
--- is stalled, the failures that waiting does not end:
---   the program: it has ended at least twice in a row, or can't be started at all. What starts to fail after its rollout
---     has no deadline that would stall it, and would be in progress for ever;
---   the image: its name is none, or the node has it not and may not pull it;
---   a right or a quota that the operator lacks to write a child: no pod, so no rollout, so no deadline.
--- What the next try, another object or another node may mend is Progressing: images that can't be pulled just now,
--- a Secret that is not there yet, pods without a node, probes that fail, quotas of pods, an API server that does not
--- answer. In a rollout, spec.rollout.progressDeadlineSeconds ends that: then Stalled is True.
+-- Degraded fails a sync with waves and notifies people. Progressing makes the sync wait. Besides stalled WebApps, these
+-- failures are Degraded, because waiting does not resolve them:
+--   program: it exited at least twice in a row, or cannot be started. After the rollout no deadline would stall it, so
+--     the WebApp would be Progressing forever;
+--   image: its name is invalid, or it is not on the node and imagePullPolicy is Never;
+--   permissions and quotas: the operator cannot write a child. Without a rollout there is no deadline.
+-- A retry, another object or another node may resolve all other failures, so they are Progressing: failing image pulls,
+-- a missing Secret, unschedulable pods, failing probes, quotas of pods, an API server that does not respond. During a
+-- rollout Stalled becomes True after spec.rollout.progressDeadlineSeconds.
 local needs_people = {
   CrashLoopBackOff = true,
   OOMKilled = true,
@@ -78,4 +78,4 @@ local needs_people = {
 if ready.status == "False" and needs_people[ready.reason] then
   return verdict("Degraded", ready.message)
 end
-return verdict("Progressing", ready.message or "waits for Coxswain to say whether it is ready")
+return verdict("Progressing", ready.message or "waiting for Coxswain to report the condition Ready")
