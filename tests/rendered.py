@@ -1,12 +1,14 @@
-"""The WebApp's workload, as tests call it: manifests, projections and health without a cache."""
+"""Shortcuts of tests to the WebApp's workload: manifests, projections and health without a cache."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 from coxswain.kernel.conflicts.immutable import Obstacle
 from coxswain.kernel.conflicts.policy import Policy
 from coxswain.kernel.conflicts.write_plan import Plan, plan
+from coxswain.kernel.objects.event_record import ReportedEvent
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.manifests import Manifest
 from coxswain.kernel.objects.projection import Projection
@@ -15,7 +17,7 @@ from coxswain.kernel.reconciling.ownership import ownership
 from coxswain.kernel.status.conflict_report import Conflict, Repair
 from coxswain.kernel.status.health import Child, Health
 from coxswain.kernel.status.urgency import Urgency
-from coxswain.kernel.workload import ChildReport, ChildType, Desired, Observations, Predecessor
+from coxswain.kernel.workload import ChildReport, ChildType, Desired, Observations, Predecessor, Reference
 from coxswain.webapp.kinds import DEPLOYMENT
 from coxswain.webapp.spec import WebApp
 from coxswain.webapp.workload import WORKLOAD
@@ -23,9 +25,20 @@ from coxswain.webapp.workload import WORKLOAD
 FIELD_MANAGER = WORKLOAD.projector.manager
 KINDS = WORKLOAD.projector.kinds
 CHILDREN = KINDS.children
+MODELLED = tuple(kind for kind in CHILDREN if kind not in KINDS.optional)
+"""Child kinds served by the API server of the simulation."""
 
 
-class Empty:
+class Unnamed:
+    """The part of a world with the objects that parents name: there are none."""
+
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+
+    def reference(self, kind: Kind, name: str) -> Reference:  # noqa: ARG002
+        return Reference(None, 1)
+
+
+class Empty(Unnamed):
     """A world without any object."""
 
     def live(self, kind: Kind, name: str) -> Projection | None:  # noqa: ARG002
@@ -34,17 +47,24 @@ class Empty:
     def related(self, kind: Kind) -> Sequence[Projection]:  # noqa: ARG002
         return ()
 
+    @property
+    def children(self) -> Sequence[Child]:
+        return ()
+
     def is_doubtful(self, kind: Kind) -> bool:  # noqa: ARG002
         return False
 
     def predecessor(self, kind: Kind, name: str) -> Predecessor | None:  # noqa: ARG002
         return None
 
+    def warnings_about(self, subject: Projection) -> Sequence[ReportedEvent]:  # noqa: ARG002
+        return ()
+
 
 def desired(webapp: WebApp) -> list[Manifest]:
-    """Return the manifests of a WebApp's children that do not exist yet, in the order of writing."""
-    found = [child_type.desired(webapp, Empty()) for child_type in WORKLOAD.children]
-    return [each.manifest for each in found if each is not None]
+    """Return the manifests for children that do not exist yet, in write order; without the record of the spec."""
+    rendered = [kind for kind in WORKLOAD.children if kind.history is None]
+    return [each.manifest for kind in rendered for each in kind.all_desired(webapp, Empty())]
 
 
 def observe(kind: Kind, raw: Mapping[str, Any]) -> Projection:
@@ -58,7 +78,7 @@ def kind_of(manifest: Manifest) -> Kind:
 
 
 def webapp_of(observed: Projection) -> WebApp:
-    """Return the WebApp that was observed."""
+    """Return the WebApp of a projection."""
     return WORKLOAD.parse(observed)
 
 
@@ -73,17 +93,17 @@ def comparable(manifest: Manifest) -> Manifest:
 
 
 def health(live: Mapping[str, Any]) -> Health:
-    """Return the health of a child that is as desired."""
+    """Return the health of a child without differences."""
     return type_of(dict(live)).health(live)
 
 
 def obstacle(wanted: Manifest, live: Mapping[str, Any], *, adopting: bool = False) -> Obstacle | None:
-    """Return the field of a live object that cannot become as desired in place."""
+    """Return the obstacle: the field of a live object that cannot be changed in place."""
     return type_of(wanted).obstacle(wanted, live, adopting)
 
 
 def in_place(wanted: Manifest, live: Mapping[str, Any]) -> Manifest:
-    """Return a manifest without a field that cannot be changed while all others can."""
+    """Return the manifest without the immutable field, if all other fields can be changed."""
     return type_of(wanted).in_place(wanted, live)
 
 
@@ -102,7 +122,7 @@ def observations(
     held: Sequence[Conflict] = (),
     repairs: Sequence[Repair] = (),
 ) -> Observations:
-    """Return the state of some children; the first Deployment among them is live with this content."""
+    """Return the state of some children. The first Deployment among them has this live content."""
     live = None if deployment is None else Projection(DEPLOYMENT, "shop", "web", "uid", 1, False, deployment)
     first = next((child for child in children if child.kind == DEPLOYMENT.kind), None)
     reports = [ChildReport(child, live if child is first else None) for child in children]
@@ -115,12 +135,12 @@ def urgency(previous: Status, wanted: Status, replicas: int) -> Urgency:
 
 
 def fingerprint(status: Status) -> str:
-    """Return a digest of what a status of a WebApp says."""
+    """Return the digest of a WebApp's status."""
     return WORKLOAD.status_rules.fingerprint(status)
 
 
 def is_identity(kind: str, field: str) -> bool:
-    """Tell whether a field makes a child of a WebApp what it is."""
+    """Tell whether a field belongs to the identity of a child."""
     child_type = next(each for each in WORKLOAD.children if each.kind.kind == kind)
     app = WebApp("shop", "web", "uid-1", 1, {"image": "web"})
     return ownership(WORKLOAD, child_type, app, Desired({"kind": kind, "metadata": {}})).is_identity(field)
@@ -134,7 +154,7 @@ def plan_of(
     *,
     adopting: bool = False,
 ) -> Plan:
-    """Return the write plan for a child of a WebApp under some policies."""
+    """Return the write plan for a child of a WebApp under these policies."""
     app = WebApp("shop", "web", "uid-1", 1, {"image": "web"})
     rules = replace(ownership(WORKLOAD, type_of(manifest), app, Desired(manifest)), policy_of=policy_of)
     return plan(manifest, observed, rules, contested, adopting=adopting)

@@ -1,4 +1,4 @@
-"""Clients in pods: one that asks once, and one that keeps eight connections busy and counts what fails."""
+"""Clients in pods: one sends single requests, and one keeps eight connections busy and counts failures."""
 
 import contextlib
 import json
@@ -16,13 +16,13 @@ from kind.namespace import Namespace
 NAMESPACE = "clients"
 CONNECTIONS = 8
 FEWEST_REQUESTS = 50
-"""What any load answers in the time that a test takes, on the slowest machine; fewer, and it was none."""
+"""The fewest requests that any real load reaches during a test on the slowest machine."""
 
 
 def client_pod(name: str, *arguments: str) -> dict[str, Any]:
-    """Return a pod on the control plane's node, which no test drains and whose kubelet none stops."""
+    """Return a pod on the control plane's node, which no test drains and whose kubelet no test stops."""
     role = "node-role.kubernetes.io/control-plane"
-    # Without a request it would get next to no CPU on a busy machine, and measure that.
+    # Without a CPU request it would be starved on a busy machine, and measure that.
     resources = {"requests": {"cpu": "100m"}}
     container = {"name": "client", "image": V1, "args": list(arguments), "resources": resources}
     return {
@@ -42,21 +42,21 @@ def client_pod(name: str, *arguments: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Report:
-    """What a load came to."""
+    """The results of a load."""
 
     requests: int
     failed: int
     resent: int
-    """Sent again on a new connection, as the server had closed the reused one before any byte of an answer."""
+    """Requests sent again on a new connection, because the server closed the reused one before any response byte."""
     kinds: Mapping[str, int]
     failures: Sequence[Mapping[str, str]]
     answered: Mapping[str, int]
     silence_seconds: float
-    """The longest time without an answer."""
+    """The longest time without a response."""
 
     @classmethod
     def parse(cls, report: Mapping[str, Any]) -> Self:
-        """Read what the program writes."""
+        """Read the output of the program."""
         sorts = (report["reused"], report["new"])
         assert all(sort["requests"] > FEWEST_REQUESTS for sort in sorts), f"too few requests: {report}"
         return cls(
@@ -70,31 +70,39 @@ class Report:
         )
 
     def unharmed(self) -> Self:
-        """Return the report if no request failed; fail with what happened otherwise."""
+        """Return the report if no request failed; otherwise fail with the errors."""
         assert self.failed == 0, f"requests failed: {self}"
         return self
 
     @property
     def versions(self) -> set[str]:
-        """Which versions answered."""
+        """The versions that answered."""
         return {who.split()[0] for who in self.answered}
+
+    @property
+    def pods(self) -> set[str]:
+        """The names of the pods that answered."""
+        return {who.split()[1] for who in self.answered}
 
 
 @dataclass
 class Load:
-    """A pod that keeps eight connections to a URL busy while the `with` block runs; then `report` is there.
+    """A pod that keeps eight connections to a URL busy during the `with` block; `report` is available afterwards.
 
-    Half of the connections are reused, half are new for each request. The block begins when requests are answered, and
+    Half of the connections are reused, half are new for each request. The block begins after the first responses, and
     the load ends a full second after the block.
     """
 
     clients: Namespace
     url: str
+    connect_to: str = ""
+    """HOST:PORT to connect to instead of the URL's host."""
     name: str = field(default_factory=lambda: f"load-{uuid.uuid4().hex[:6]}")
     _report: Report | None = None
 
     def __enter__(self) -> Self:
-        self.clients.create(client_pod(self.name, "load", f"--connections={CONNECTIONS}", self.url))
+        options = (f"--connections={CONNECTIONS}", f"--connect-to={self.connect_to}")
+        self.clients.create(client_pod(self.name, "load", *options, self.url))
         self.clients.wait("condition=Ready", f"pod/{self.name}")
         self.versions_now()
         return self
@@ -111,14 +119,14 @@ class Load:
 
     @property
     def report(self) -> Report:
-        """The outcome, when the block has ended."""
-        assert self._report is not None, "the load goes on"
+        """The report, available after the end of the block."""
+        assert self._report is not None, "the load still runs"
         return self._report
 
     def versions_now(self) -> set[str]:
-        """Return which versions answer within a full second from now on; wait for it."""
+        """Return the versions that answer within one full second from now on; wait for it."""
         before = len(self._logged("progress"))
-        # The line that comes next may tell of the time before.
+        # The next line may cover time from before the call.
         lines = eventually(
             lambda: self._logged("progress")[before + 1 :], f"{self.name} goes on", timeout=30, pause=0.3
         )
@@ -132,31 +140,45 @@ class Load:
 
 @dataclass(frozen=True)
 class Client:
-    """The namespace of the clients, with a pod that asks once whenever it is told to."""
+    """The namespace of the clients, with a pod that sends single requests on demand."""
 
     namespace: Namespace
+    connect_to: str = ""
+    """HOST:PORT to connect to instead of each URL's host, such as a proxy that serves the host."""
 
     def start(self) -> None:
-        """Make the namespace, unless it is there, and the pod."""
+        """Create the pod, and the namespace unless it exists."""
         namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace.name}}
         self.namespace.create(namespace)
         self.namespace.create(client_pod("client", "serve"))
         self.namespace.wait("condition=Ready", "pod/client")
 
     def get(self, url: str) -> str:
-        """Return what a URL answers, such as "v1 POD"; wait until it does.
+        """Wait until a URL answers; return the response, such as "v1 POD".
 
-        A Service leads to its pods a moment after they are ready, when kube-proxy has heard of them.
+        A Service routes to ready pods with a short delay, until kube-proxy has the endpoints.
         """
 
         def answer() -> str:
             with contextlib.suppress(KubectlError):
-                return self.namespace.kubectl("exec", "client", "--", "/workload", "get", url).strip()
+                return self.namespace.kubectl("exec", "client", "--", *command).strip()
             return ""
 
+        command = ("/workload", "get", f"--connect-to={self.connect_to}", url)
         return eventually(answer, f"{url} answers", pause=0.2)
 
+    def resolve(self, name: str) -> tuple[str, Sequence[str]]:
+        """Return the canonical name of a DNS name and its sorted addresses; wait until it has one."""
+
+        def answer() -> str:
+            with contextlib.suppress(KubectlError):
+                return self.namespace.kubectl("exec", "client", "--", "/workload", "resolve", name)
+            return ""
+
+        canonical, *addresses = eventually(answer, f"{name} resolves", timeout=60, pause=0.5).split()
+        return canonical.rstrip("."), addresses
+
     def load(self, url: str) -> Load:
-        """Return a load on a URL, for a `with` block; wait until that answers at all."""
+        """Return a load on a URL for a `with` block, after waiting for a first response."""
         self.get(url)
-        return Load(self.namespace, url)
+        return Load(self.namespace, url, self.connect_to)

@@ -1,4 +1,4 @@
-"""One kind cluster for the whole suite, with the operator installed as users install it; a namespace for each test."""
+"""One kind cluster for the whole suite, with the operator installed like users do; a namespace for each test."""
 
 import os
 import uuid
@@ -32,12 +32,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--kubeconfig",
         type=Path,
         metavar="FILE",
-        help="use the kind cluster that `make kind-up` made, by its kubeconfig, and leave it running [one of its own]",
+        help="kubeconfig of a running kind cluster of `make kind-up`, which keeps running [a cluster of its own]",
     )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give the first test the time to make the cluster, and each one that of its deadlines together."""
+    """Give the first test the time to create the cluster, and each test the sum of its deadlines."""
     for item in items:
         if item.path.is_relative_to(Path(__file__).parent):
             item.add_marker(pytest.mark.timeout(TEST_SECONDS))
@@ -49,7 +49,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def tell(pytestconfig: pytest.Config) -> Callable[[str], None]:
-    """Print a line at once, although pytest captures what is printed: it takes minutes until the first test."""
+    """Print a line immediately despite pytest's capture, because the first test starts after minutes."""
     capture = pytestconfig.pluginmanager.getplugin("capturemanager")
 
     def tell(line: str) -> None:
@@ -61,22 +61,22 @@ def tell(pytestconfig: pytest.Config) -> Callable[[str], None]:
 
 @pytest.fixture(scope="session")
 def timings(pytestconfig: pytest.Config) -> Timings:
-    """How long things took."""
+    """The durations of operations."""
     return pytestconfig.stash[TIMED]
 
 
 @pytest.fixture(scope="session")
 def cluster(pytestconfig: pytest.Config, tell: Callable[[str], None], timings: Timings) -> Iterator[KindCluster]:
-    """A kind cluster that has all images: one of the suite's own, or the one that --kubeconfig says."""
+    """A kind cluster with all images: created by the suite, or chosen by --kubeconfig."""
     chosen: Path | None = pytestconfig.getoption("--kubeconfig")
     if chosen is not None:
         context = yaml.safe_load(chosen.read_text(encoding="utf-8"))["current-context"]
-        assert context.startswith("kind-"), f"{chosen} is not that of a kind cluster"
+        assert context.startswith("kind-"), f"{chosen} is not a kubeconfig of a kind cluster"
         yield _loaded(KindCluster(find_engine(), context.removeprefix("kind-"), chosen.absolute(), progress=tell), tell)
         return
     kubeconfig = record.RECORD.parent / f"{NAME}.kubeconfig"
     cluster = KindCluster(get_engine_ready(tell), NAME, kubeconfig, progress=tell)
-    cluster.delete()  # what an interrupted run left
+    cluster.delete()  # left by an interrupted run
     with timings.of("a cluster of three nodes, from its image to all nodes Ready"):
         cluster.create()
     yield _loaded(cluster, tell)
@@ -90,7 +90,7 @@ def _loaded(cluster: KindCluster, tell: Callable[[str], None]) -> KindCluster:
 
 @pytest.fixture(scope="session")
 def installed(cluster: KindCluster, timings: Timings, pytestconfig: pytest.Config) -> Installation:
-    """The operator, from the manifests and the image just built."""
+    """The operator, installed from the manifests and the new image."""
     installation = Installation(cluster)
     with timings.of("installation: `kubectl apply -k` to the operator Ready"):
         installation.install()
@@ -101,7 +101,7 @@ def installed(cluster: KindCluster, timings: Timings, pytestconfig: pytest.Confi
 
 @pytest.fixture(scope="session")
 def client(cluster: KindCluster) -> Client:
-    """Clients in pods, in a namespace of their own."""
+    """Clients in pods, in a separate namespace."""
     client = Client(Namespace(cluster, CLIENTS))
     client.start()
     return client
@@ -116,7 +116,7 @@ def operator(installed: Installation) -> Installation:
 
 @pytest.fixture
 def namespace(operator: Installation) -> Iterator[Namespace]:
-    """A namespace of the test's own, with an operator that is Ready."""
+    """A namespace of this test, with the operator Ready."""
     name = f"test-{uuid.uuid4().hex[:6]}"
     cluster = operator.namespace.cluster
     cluster.kubectl("create", "namespace", name)
@@ -126,7 +126,7 @@ def namespace(operator: Installation) -> Iterator[Namespace]:
 
 @pytest.fixture
 def alone(cluster: KindCluster) -> None:
-    """Nothing of earlier tests is left: what the operator writes now is this test's."""
+    """Wait until no object of earlier tests is left, so that all writes of the operator belong to this test."""
 
     def ending() -> str:
         return cluster.kubectl("get", "namespaces", "--field-selector=status.phase=Terminating", "-o", "name")
@@ -136,7 +136,7 @@ def alone(cluster: KindCluster) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Function) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Show what the cluster looks like when a test has failed, before its namespace goes."""
+    """Print the state of the cluster after a failed test, before its namespace is deleted."""
     report = yield
     operator, namespace = item.funcargs.get("operator"), item.funcargs.get("namespace")
     if report.when == "call" and report.failed and isinstance(operator, Installation):
@@ -154,7 +154,7 @@ def _state(cluster: KindCluster, name: str) -> Iterator[str]:
         f"-n {name} get events --sort-by=.lastTimestamp",
         "-n clients logs -l app=load --tail=3 --prefix",
         "-n coxswain-system get pods -o wide",
-        "-n coxswain-system logs deployment/coxswain --tail=60",
+        "-n coxswain-system logs -l app.kubernetes.io/component=operator --prefix --tail=60",
     ):
         yield f"$ kubectl {command}"
         try:

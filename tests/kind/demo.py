@@ -1,6 +1,6 @@
-"""The demo on kind: a cluster with real pods, the operator as users install it, and the WebApps of manifests/samples.
+"""The demo on kind: a cluster with real pods, the operator installed like users do, and WebApps of manifests/samples.
 
-`make kind-demo` runs it. The cluster stays: `make kind-down` ends it.
+`make kind-demo` runs it. The cluster keeps running: `make kind-down` deletes it.
 """
 
 import os
@@ -16,33 +16,33 @@ from cluster.kind.engine import find_engine
 from cluster.kind.kind_cluster import DEFAULT_KUBECONFIG, DEFAULT_NAME, KindCluster
 from cluster.kind.operator_image import build_operator_image
 from cluster.kind.registry import registry_answers
-from cluster.samples import ROOT, apply_samples, say
+from demo.samples import ROOT, apply_samples, say
 from kind.images import V1, build_images
 from kind.installation import Installation
 
 SAMPLES = ROOT / "manifests" / "samples"
 SAMPLES_REGISTRY = "https://registry.k8s.io/v2/"
 TRIALS = (
-    ("kubectl get webapps -o wide", "what the status says, in one line each"),
-    ("kubectl set image deployment/hello app=registry.invalid/hello:v9", "put back before a pod of it starts"),
+    ("kubectl get webapps -o wide", "the status, in one line for each WebApp"),
+    ("kubectl set image deployment/hello app=registry.invalid/hello:v9", "corrected before a new pod starts"),
     (
         """kubectl patch webapp shop --type=merge -p '{"spec":{"image":"registry.invalid/shop:v9"}}'""",
-        "a bad rollout: the old pods go on serving, and the status tells the cause",
+        "a bad rollout: the old pods keep serving, and the status has the cause",
     ),
     ("kubectl get webapp shop -o yaml", "there: conditions and children"),
-    ("kubectl drain coxswain-worker --ignore-daemonsets", "its pods move, and the WebApps get Ready again"),
-    ("kubectl -n coxswain-system logs deployment/coxswain", "what the operator did"),
+    ("kubectl drain coxswain-worker --ignore-daemonsets", "its pods move, and the WebApps become Ready again"),
+    ("kubectl -n coxswain-system logs -l app.kubernetes.io/component=operator --prefix", "the operator's log"),
 )
 
 
 def main() -> int:
-    """Run the demo; returns the exit code."""
+    """Run the demo and return its exit code."""
     try:
         cluster = KindCluster(find_engine(), DEFAULT_NAME, DEFAULT_KUBECONFIG.absolute(), progress=_indented)
-        say("A kind cluster: real nodes, in containers. The first time, minutes.")
+        say("A kind cluster with real nodes in containers. The first time takes minutes.")
         was_up = cluster.exists
         cluster.ensure()
-        say("The operator's image, put into the nodes:")
+        say("The operator's image, loaded into the nodes:")
         cluster.load(build_operator_image(cluster.engine, os.environ, _indented))
         say("The operator, from manifests/overlays/cluster:")
         operator = Installation(cluster)
@@ -63,11 +63,11 @@ def main() -> int:
 
 @contextmanager
 def _samples(cluster: KindCluster) -> Iterator[Path]:
-    """Return the folder of the samples; where their image can't be pulled, with another image in its place."""
+    """Return the directory of the samples; if their image cannot be pulled, with a replacement image."""
     if registry_answers(SAMPLES_REGISTRY):
         yield SAMPLES
         return
-    say(f"The samples' image can't be pulled here: {V1} stands in for it, a small server of the tests.")
+    say(f"The samples' image cannot be pulled here: {V1} replaces it, a small server of the tests.")
     build_images(cluster.engine, _indented)
     cluster.load(V1)
     build = ROOT / "build"
@@ -92,7 +92,7 @@ def _propose(cluster: KindCluster) -> None:
     say(f'  export KUBECONFIG={cluster.kubeconfig} PATH="{cluster.kubectl_program.parent}:$PATH"')
     for command, shows in TRIALS:
         say(f"  {command}\n      {shows}")
-    say("The cluster stays; its end:  make kind-down")
+    say("The cluster keeps running. To delete it:  make kind-down")
 
 
 def _indented(line: str) -> None:

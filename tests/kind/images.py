@@ -1,4 +1,4 @@
-"""The images of the pods: one small static program, workload/, whose images differ in how it behaves."""
+"""The images of the pods: one small static program, workload/; each image has another behaviour."""
 
 import os
 import tarfile
@@ -17,7 +17,7 @@ CRASHING = f"{REPOSITORY}:crashing"
 NEVER_READY = f"{REPOSITORY}:never-ready"
 SLOW = f"{REPOSITORY}:slow"
 MISSING = "registry.invalid/workload:v9"
-"""No image: `.invalid` is a domain that never exists (RFC 6761)."""
+"""A missing image: `.invalid` is a reserved domain that never exists (RFC 6761)."""
 
 EXIT_CODE = 3
 LAST_WORDS = "no answer from the database"
@@ -44,6 +44,6 @@ def build_images(engine: Engine, progress: Progress) -> list[str]:
             files.add(program, "workload")
         for tag, behaviour in BEHAVIOURS.items():
             command = ", ".join(f'"{word}"' for word in ["serve", *behaviour])
-            # Not root: Pod Security `restricted` asks for it, and a WebApp's pods always meet that.
+            # A non-root user, as Pod Security `restricted` demands; all pods of WebApps comply with it.
             engine.import_tree(tree, tag, "USER 65532:65532", 'ENTRYPOINT ["/workload"]', f"CMD [{command}]")
     return list(BEHAVIOURS)

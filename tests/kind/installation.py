@@ -1,4 +1,4 @@
-"""Coxswain in the cluster, as users install and remove it: kubectl and manifests/."""
+"""Coxswain in the cluster, installed and removed like users do: with kubectl and manifests/."""
 
 import re
 from collections import Counter
@@ -36,30 +36,31 @@ class Installation:
         self.ready()
 
     def restart(self) -> None:
-        """Start the operator anew, from an image of the same name that was loaded since."""
+        """Restart the operator with a newly loaded image of the same name."""
         self.namespace.kubectl("rollout", "restart", DEPLOYMENT)
         self.ready()
 
     def ready(self) -> None:
-        """Wait until the operator is Ready, and no pod of it but that one is there."""
+        """Wait until the present replicas are Ready, and those of an earlier version are gone."""
         self.namespace.kubectl("rollout", "status", DEPLOYMENT, f"--timeout={READY_SECONDS}s", timeout_seconds=150)
 
     def pod(self) -> dict[str, Any]:
-        """Return the operator's pod that is not ending."""
-        pods = [pod for pod in self.namespace.list("pods") if "deletionTimestamp" not in pod["metadata"]]
-        assert len(pods) == 1, [pod["metadata"]["name"] for pod in pods]
-        return pods[0]
+        """Return the pod of the leader. The identity in the Lease begins with its name."""
+        holder = self.namespace.get("lease", "coxswain")["spec"]["holderIdentity"].rpartition("_")[0]
+        pods = {pod["metadata"]["name"]: pod for pod in self.namespace.list("pods")}
+        assert holder in pods, (holder, sorted(pods))
+        return pods[holder]
 
     def container(self) -> str:
-        """Return the id of the operator's container."""
+        """Return the id of the leader's container."""
         return str(self.pod()["status"]["containerStatuses"][0]["containerID"])
 
     def remove_all(self) -> None:
-        """Delete what was applied, in one command."""
+        """Delete all applied objects with one command."""
         self._kubectl("delete", "-k", str(OVERLAY), f"--timeout={GONE_SECONDS}s")
 
     def remove_operator(self) -> None:
-        """Delete what was applied but the CRD: the namespace with all that is in it, and the rights."""
+        """Delete all applied objects except the CRD: the namespace with its content, and the rights."""
         things = [
             thing
             for thing in yaml.safe_load_all(self._kubectl("kustomize", str(OVERLAY)))
@@ -69,13 +70,13 @@ class Installation:
         self._kubectl("delete", "-f", "-", f"--timeout={GONE_SECONDS}s", stdin=text)
 
     def remove_crd(self) -> None:
-        """Delete the CRD, and with it all WebApps."""
+        """Delete the CRD and, as a consequence, all WebApps."""
         self._kubectl("delete", "crd", CRD, f"--timeout={GONE_SECONDS}s")
 
     def writes(self) -> Counter[str]:
-        """Return how often each resource was applied on the server, since the API server's start.
+        """Return the number of server-side applies of each resource since the API server's start.
 
-        Of these resources nobody but the operator does that here: kubectl sends other requests, unless told otherwise.
+        Only the operator applies these resources here: by default, kubectl sends other requests.
         """
         counted: Counter[str] = Counter()
         for labels, value in _REQUESTS.findall(self._kubectl("get", "--raw", "/metrics")):

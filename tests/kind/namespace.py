@@ -1,4 +1,4 @@
-"""A namespace with WebApps in it, handled as people do: by kubectl."""
+"""A namespace with WebApps, accessed like people do: with kubectl."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ PORTS: dict[str, Any] = {
 
 
 def spec(image: str = V1, **fields: Any) -> dict[str, Any]:
-    """Return the smallest spec of a WebApp with a Service, and what else is said."""
+    """Return the smallest spec of a WebApp with a Service, plus the given fields."""
     return {"image": image, **PORTS, **fields}
 
 
@@ -48,7 +48,7 @@ class Namespace:
         self.ready(name)
 
     def wait(self, condition: str, *things: str, seconds: float = READY_SECONDS) -> None:
-        """Wait, by kubectl, for a condition; one of an older generation doesn't count. Raises KubectlError."""
+        """Wait with kubectl for a condition of the current generation. Raises KubectlError."""
         arguments = ("wait", *things, f"--for={condition}", f"--timeout={seconds:.0f}s")
         self.kubectl(*arguments, timeout_seconds=seconds + 30)
 
@@ -57,7 +57,7 @@ class Namespace:
         self.wait("condition=Ready", f"webapp/{name}")
 
     def not_ready(self, reason: str, name: str = "web") -> str:
-        """Wait until a WebApp is not Ready for this reason; return the message."""
+        """Wait until a WebApp is not Ready with this reason; return the message."""
         path = '{.status.conditions[?(@.type=="Ready")].reason}'
         self.wait(f"jsonpath={path}={reason}", f"webapp/{name}")
         ready = self.condition("Ready", name)
@@ -65,7 +65,7 @@ class Namespace:
         return str(ready["message"])
 
     def gone(self, *names: str) -> None:
-        """Wait until these pods have ended."""
+        """Wait until these pods are deleted."""
         self.wait("delete", *(f"pod/{name}" for name in names))
 
     def condition(self, kind: str, name: str = "web") -> dict[str, Any]:
@@ -74,17 +74,17 @@ class Namespace:
         return next(found for found in conditions if found["type"] == kind)
 
     def get(self, kind: str, name: str = "web") -> dict[str, Any]:
-        """Return an object. Raises KubectlError if it isn't there."""
+        """Return an object. Raises KubectlError if it does not exist."""
         found: dict[str, Any] = json.loads(self.kubectl("get", kind, name, "-o", "json"))
         return found
 
     def list(self, kinds: str, selector: str = "") -> Sequence[dict[str, Any]]:
-        """Return the objects of these kinds that a label selector selects."""
+        """Return the objects of these kinds that match a label selector."""
         items: list[dict[str, Any]] = json.loads(self.kubectl("get", kinds, "-l", selector, "-o", "json"))["items"]
         return items
 
     def pods(self, name: str = "web") -> dict[str, dict[str, Any]]:
-        """Return a WebApp's pods by their names; those that are ending too."""
+        """Return a WebApp's pods by name, including terminating ones."""
         return {pod["metadata"]["name"]: pod for pod in self.list("pods", f"coxswain.dev/webapp={name}")}
 
     def events(self, name: str = "web") -> Sequence[dict[str, Any]]:
@@ -93,5 +93,5 @@ class Namespace:
         return [item for item in found if item["regarding"]["name"] == name]
 
     def address(self, name: str = "web") -> str:
-        """Return the URL of a WebApp by its Service's full DNS name."""
+        """Return the URL of a WebApp with its Service's full DNS name."""
         return f"http://{name}.{self.name}.svc.cluster.local/"

@@ -1,4 +1,4 @@
-"""The counting client counts: its own tests, in Go, without a cluster."""
+"""Runs the counting client's own tests in Go, without a cluster."""
 
 import os
 import shutil

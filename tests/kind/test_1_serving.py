@@ -1,4 +1,4 @@
-"""A WebApp serves, and goes on serving while it is changed."""
+"""A WebApp serves requests, also during changes."""
 
 from pathlib import Path
 
@@ -44,7 +44,7 @@ def test_a_rolling_update_fails_no_request(
 
 
 def test_without_the_defaults_requests_fail(namespace: Namespace, client: Client, timings: Timings) -> None:
-    """The zeros of the other tests mean something: this is the same client, and a WebApp that opts out."""
+    """Counter-check of the other tests' zeros: the same client, and a WebApp without the defaults."""
     opted_out = {"terminationGracePeriodSeconds": 0, "rollout": {"strategy": "Recreate"}}
     namespace.apply_ready(spec(V1, **opted_out))
     with client.load(namespace.address()) as load:

@@ -1,4 +1,4 @@
-"""A bad rollout: the old pods go on serving, and the status tells the cause."""
+"""A bad rollout: the old pods keep serving, and the status has the cause."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,13 +9,18 @@ import pytest
 from integration.scene import eventually
 from kind.client import Client
 from kind.images import CRASHING, EXIT_CODE, LAST_WORDS, MISSING, NEVER_READY, SLOW, START_SECONDS, V1, V2
-from kind.namespace import Namespace, spec
+from kind.namespace import READY_SECONDS, Namespace, spec
 from kind.timings import Timings
+
+PATIENCE_SECONDS = 120
+"""A volume may take so long before it is a cause."""
+MOUNT_BACKOFF_SECONDS = 122
+"""The longest pause of the kubelet between two tries to mount a volume."""
 
 
 @dataclass(frozen=True)
 class Bad:
-    """A spec that leads nowhere, or a quota; the reason, and words of the message, that the status gives."""
+    """A spec or quota that cannot roll out, and the expected reason and words of the message in the status."""
 
     spec: dict[str, Any]
     reason: str
@@ -34,7 +39,7 @@ BAD = {
     "no node that fits": Bad(
         spec(V2, nodeSelector={"example.com/disk": "fast"}), "Unschedulable", ["node affinity/selector"]
     ),
-    "a quota": Bad(spec(V2), "FailedCreate", ["exceeded quota"], quota={"pods": "2"}),
+    "a quota": Bad(spec(V2), "FailedCreate", ["ResourceQuota few is exceeded: pods 2 of 2 used"], quota={"pods": "2"}),
 }
 
 
@@ -82,3 +87,17 @@ def test_a_slow_start_is_no_crash(namespace: Namespace, client: Client, timings:
     warnings = [event["note"] for event in namespace.events() if event["type"] == "Warning"]
     assert warnings == []
     assert client.get(namespace.address()).startswith("slow ")
+
+
+def test_a_missing_secret_is_reported_with_the_kubelets_message(namespace: Namespace, timings: Timings) -> None:
+    volume = {"name": "tls", "mountPath": "/tls", "secret": {"secretName": "missing"}}
+    reason = 'jsonpath={.status.conditions[?(@.type=="Ready")].reason}=FailedMount'
+    with timings.of("a missing Secret: to its cause in the status"):
+        namespace.apply(spec(V1, volumes=[volume]))
+        namespace.wait(reason, "webapp/web", seconds=PATIENCE_SECONDS + READY_SECONDS)
+    message = namespace.condition("Ready")["message"]
+    command = f"kubectl describe secret missing -n {namespace.name}; message: "
+    assert command in message
+    assert 'secret "missing" not found' in message.partition(command)[2]
+    namespace.kubectl("create", "secret", "generic", "missing", "--from-literal=tls.crt=none")
+    namespace.wait("condition=Ready", "webapp/web", seconds=MOUNT_BACKOFF_SECONDS + READY_SECONDS)

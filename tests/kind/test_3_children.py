@@ -1,4 +1,4 @@
-"""Thirty WebApps at once; and what people do to the children by kubectl."""
+"""Thirty WebApps at once, and changes of children by people with kubectl."""
 
 import pytest
 
@@ -22,33 +22,33 @@ def test_thirty_at_once(namespace: Namespace, operator: Installation, timings: T
     writes = operator.writes() - before
     children = ("serviceaccounts", "services", "deployments")
     assert {kind: writes[kind] for kind in children} == dict.fromkeys(children, MANY)
-    # Not Ready, Ready, and on a slow machine the counts between.
+    # Not Ready, Ready, and intermediate counts on a slow machine.
     assert writes["webapps/status"] <= 3 * MANY
 
 
 def drift_told(namespace: Namespace, *words: str) -> None:
-    """Wait for an Event about drift with all these words in it."""
+    """Wait for an Event about drift that contains all these words."""
 
     def check() -> bool:
         notes = [event["note"] for event in namespace.events() if event["reason"] == "DriftCorrected"]
         return any(all(word in note for word in words) for note in notes)
 
-    eventually(check, f"an Event tells of {', '.join(words)}", pause=0.3)
+    eventually(check, f"an Event contains {', '.join(words)}", pause=0.3)
 
 
 def image(namespace: Namespace) -> str:
     return str(namespace.get("deployment", "web")["spec"]["template"]["spec"]["containers"][0]["image"])
 
 
-def test_what_kubectl_edit_changed_is_put_back(namespace: Namespace, timings: Timings) -> None:
+def test_a_change_by_kubectl_edit_is_corrected(namespace: Namespace, timings: Timings) -> None:
     namespace.apply_ready(spec())
-    # In the node, where an editor can be named: the clean environment of the suite's kubectl has no room for one.
+    # Runs in the node, where an editor can be set: the suite's kubectl has a clean environment.
     control_plane = namespace.cluster.nodes[0]
     editor = "KUBE_EDITOR=sed -i s,workload:v1,workload:v2,"
     kubectl = ("kubectl", "--kubeconfig=/etc/kubernetes/admin.conf", "-n", namespace.name)
     with timings.of("`kubectl edit` of the Deployment's image: to the WebApp Ready again"):
         namespace.cluster.on_node(control_plane, "env", editor, *kubectl, "edit", "deployment", "web")
-        eventually(lambda: image(namespace) == V1, "the image is put back", pause=0.2)
+        eventually(lambda: image(namespace) == V1, "the image is corrected", pause=0.2)
         namespace.ready()
     drift_told(namespace, "image", "workload:v2", "workload:v1", "kubectl-edit")
 
@@ -78,7 +78,7 @@ def test_a_rollout_restart_stays(namespace: Namespace, client: Client, timings: 
 
 
 @pytest.mark.parametrize("kind", CHILDREN)
-def test_a_deleted_child_is_made_anew(namespace: Namespace, client: Client, kind: str) -> None:
+def test_a_deleted_child_is_recreated(namespace: Namespace, client: Client, kind: str) -> None:
     namespace.apply_ready(spec(config={"GREETING": "hello"}))
     old = namespace.list(kind, "coxswain.dev/webapp=web")[0]["metadata"]
     namespace.kubectl("delete", kind, old["name"])

@@ -1,4 +1,4 @@
-"""Other writers on a WebApp's children, with real pods under load: autoscaler, another manager, adoption."""
+"""Other writers of a WebApp's children, with real pods under load: autoscaler, another manager, adoption."""
 
 import json
 from typing import Any
@@ -25,12 +25,12 @@ def test_an_autoscaler_takes_the_replicas_and_they_come_back(
     first = namespace.pods()
     with client.load(namespace.address()) as load:
         with timings.of("an autoscaler with at least 3 for 2 replicas: to 3 ready pods") as row:
-            # Without metrics it still keeps to its bounds.
+            # It enforces its bounds even without metrics.
             namespace.kubectl("autoscale", "deployment", "web", "--min=3", "--max=5", "--cpu=50%")
             namespace.wait("jsonpath={.status.readyReplicas}=3", "webapp/web")
         eventually(
             lambda: namespace.get("deployment", "web")["metadata"]["annotations"].get("coxswain.dev/replicas"),
-            "the hand-over is noted",
+            "the hand-over is recorded",
             pause=0.3,
         )
         namespace.kubectl("delete", "hpa", "web")
@@ -41,9 +41,9 @@ def test_an_autoscaler_takes_the_replicas_and_they_come_back(
         )
         namespace.ready()
         assert replicas(namespace) == 3
-        assert first.keys() <= namespace.pods().keys(), "no pod of the first two had to go"
+        assert first.keys() <= namespace.pods().keys(), "none of the first two pods was deleted"
         namespace.kubectl("scale", "webapp", "web", "--replicas=1")
-        eventually(lambda: replicas(namespace) == 1, "spec.replicas decides again", pause=0.3)
+        eventually(lambda: replicas(namespace) == 1, "spec.replicas applies again", pause=0.3)
         namespace.ready()
     row.load = load.report.unharmed()
 
@@ -71,7 +71,7 @@ def test_a_field_is_left_to_another_manager_that_rolls_it_out(
 
 
 def made_by_hand(namespace: Namespace, wanted: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the objects that a person might have made for this WebApp, before there was one."""
+    """Return objects like those that a person might have created before the WebApp."""
     webapp = WebApp(namespace.name, "web", "none", 1, wanted)  # type: ignore[arg-type]
     objects = [child for child in desired(webapp) if child["kind"] in ("Service", "Deployment")]
     for thing in objects:
@@ -82,7 +82,7 @@ def made_by_hand(namespace: Namespace, wanted: dict[str, Any]) -> list[dict[str,
     return objects
 
 
-def test_what_was_made_by_hand_is_adopted_and_no_pod_restarts(
+def test_hand_made_objects_are_adopted_without_a_pod_restart(
     namespace: Namespace, client: Client, timings: Timings
 ) -> None:
     wanted = {"imagePullPolicy": "IfNotPresent", **spec(replicas=2)}

@@ -1,42 +1,27 @@
-"""Nodes that are drained, and one whose kubelet stops and returns."""
-
-from typing import Any
+"""Drained nodes, a node with a stopped kubelet, and the frozen node of the leader."""
 
 import pytest
 
+from integration.scene import eventually
 from kind.client import Client
+from kind.images import V1, V2
 from kind.installation import Installation
 from kind.namespace import Namespace, spec
+from kind.nodes import drain, nodes_of
 from kind.timings import Timings
 
-DRAIN_SECONDS = 180
 WRITES_OF_AN_OUTAGE = 8
-"""Status writes that a node may cost that goes and returns: some at each turn, however long it is away."""
-
-
-def disruption_budget(namespace: Namespace) -> dict[str, Any]:
-    selector = namespace.get("webapp", "web")["status"]["selector"]
-    label, _, value = selector.partition("=")
-    return {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": {"name": "web"},
-        "spec": {"minAvailable": 1, "selector": {"matchLabels": {label: value}}},
-    }
-
-
-def nodes_of(namespace: Namespace) -> set[str]:
-    return {pod["spec"]["nodeName"] for pod in namespace.pods().values()}
+"""Allowed status writes for a node outage: a few at its start and end, independent of its duration."""
 
 
 def test_drained_nodes_fail_no_request(
     namespace: Namespace, client: Client, operator: Installation, timings: Timings
 ) -> None:
-    """Each worker in turn. The second one has both pods, so the budget has to hold the second eviction back."""
+    """Drain each worker in turn. The second one has both pods, so the default budget must delay the second eviction."""
     workers = namespace.cluster.nodes[1:]
     namespace.apply_ready(spec(replicas=2))
     assert nodes_of(namespace) == set(workers), "pods are spread by default"
-    namespace.create(disruption_budget(namespace))
+    assert namespace.get("poddisruptionbudget")["spec"]["maxUnavailable"] == 1
     with client.load(namespace.address()) as load, timings.of("drain of both workers, one after the other") as row:
         for worker in workers:
             drain(namespace, worker)
@@ -46,21 +31,33 @@ def test_drained_nodes_fail_no_request(
     operator.ready()
 
 
-def drain(namespace: Namespace, node: str) -> None:
-    """Cordon and drain a node, and uncordon it whatever comes."""
-    options = ("--ignore-daemonsets", "--delete-emptydir-data", f"--timeout={DRAIN_SECONDS}s")
-    kubectl = namespace.cluster.kubectl
-    try:
-        kubectl("drain", node, *options, timeout_seconds=DRAIN_SECONDS + 30)
-    finally:
-        kubectl("uncordon", node)
+def test_a_node_leaves_and_joins_again(namespace: Namespace, client: Client, timings: Timings) -> None:
+    """A drained node is deleted from the cluster; its kubelet registers it again, and it gets pods."""
+    cluster, worker = namespace.cluster, namespace.cluster.nodes[2]
+    namespace.apply_ready(spec(replicas=2))
+    with client.load(namespace.address()) as load:
+        with timings.of("a node drained and deleted: to the WebApp Ready on the other one") as row:
+            drain(namespace, worker)
+            cluster.on_node(worker, "systemctl", "stop", "kubelet")
+            cluster.kubectl("delete", "node", worker)
+            namespace.ready()
+        assert nodes_of(namespace) == {cluster.nodes[1]}
+        with timings.of("the node registered again: to pods on it"):
+            cluster.on_node(worker, "systemctl", "start", "kubelet")
+            eventually(lambda: worker in cluster.kubectl("get", "nodes", "-o", "name"), "it is registered", timeout=60)
+            namespace.wait("condition=Ready", f"node/{worker}")
+            namespace.kubectl("scale", "webapp", "web", "--replicas=4")
+            namespace.ready()
+        assert nodes_of(namespace) == set(cluster.nodes[1:])
+        assert load.versions_now() == {"v1"}
+    row.load = load.report.unharmed()
 
 
 @pytest.mark.usefixtures("alone")
 def test_a_kubelet_that_stops_and_returns_fails_no_request(
     namespace: Namespace, client: Client, operator: Installation, timings: Timings
 ) -> None:
-    """Its pods run on. The node's controller notices after 50 s, and takes them out of the Service."""
+    """Its pods keep running. After 50 s, the node controller marks the node and removes them from the Service."""
     cluster, worker = namespace.cluster, namespace.cluster.nodes[1]
     namespace.apply_ready(spec(replicas=2))
     pods, writes = runs(namespace), operator.writes()
@@ -82,8 +79,29 @@ def test_a_kubelet_that_stops_and_returns_fails_no_request(
     assert written.total() <= WRITES_OF_AN_OUTAGE
 
 
+@pytest.mark.usefixtures("alone")
+def test_a_frozen_node_of_the_leader_fails_no_request(
+    namespace: Namespace, client: Client, operator: Installation, timings: Timings
+) -> None:
+    """The standby on the other node takes over and rolls an edit out. The old leader ends when its node continues."""
+    cluster, leader = namespace.cluster, operator.pod()
+    node = leader["spec"]["nodeName"]
+    (other,) = set(cluster.nodes[1:]) - {node}
+    place = {"replicas": 2, "nodeSelector": {"kubernetes.io/hostname": other}}
+    namespace.apply_ready(spec(V1, **place))
+    with client.load(namespace.address()) as load:
+        with timings.of("node of the leader frozen: to an edit rolled out by the standby") as row, cluster.frozen(node):
+            namespace.apply(spec(V2, **place))
+            namespace.ready()
+        assert load.versions_now() == {"v2"}
+        namespace.wait("condition=Ready", f"node/{node}")
+        operator.ready()
+    row.load = load.report.unharmed()
+    assert operator.pod()["metadata"]["name"] != leader["metadata"]["name"]
+
+
 def runs(namespace: Namespace) -> dict[str, str]:
-    """Return since when the container of each pod runs."""
+    """Return the start time of each pod's container."""
     return {
         name: pod["status"]["containerStatuses"][0]["state"]["running"]["startedAt"]
         for name, pod in namespace.pods().items()

@@ -1,4 +1,4 @@
-"""Containers that are killed: the operator's, the API server's, etcd's."""
+"""Killed containers: the operator's, the API server's, etcd's."""
 
 from collections.abc import Callable
 
@@ -17,14 +17,14 @@ RETURN_SECONDS = 120
 
 
 def kill_container(cluster: KindCluster, node: str, *selection: str) -> str:
-    """End a container by SIGKILL; return its id."""
+    """Kill a container with SIGKILL; return its id."""
     container = running(cluster, node, *selection)
     cluster.on_node(node, "crictl", "stop", "--timeout=0", container)
     return container
 
 
 def running(cluster: KindCluster, node: str, *selection: str) -> str:
-    """Return the id of a container that runs in a node; empty if none does."""
+    """Return the id of a running container in a node, or an empty string."""
     return cluster.on_node(node, "crictl", "ps", "--quiet", "--state=running", *selection).strip()
 
 
@@ -55,7 +55,7 @@ def test_the_operator_killed_in_the_middle_of_a_rollout(
             namespace.apply(spec(V2, replicas=3, config={"GREETING": "good day"}))
             namespace.wait("jsonpath={.status.updatedReplicas}=1", "deployment/web")
             kill(operator)
-            # A change of the time without an operator: the next one has to find it.
+            # A change while no operator runs, found by the next one.
             namespace.kubectl("scale", "webapp", "web", "--replicas=2")
             namespace.ready()
         namespace.gone(*old)
@@ -63,7 +63,7 @@ def test_the_operator_killed_in_the_middle_of_a_rollout(
     row.load = load.report.unharmed()
     assert operator.container() != old_operator
     assert len(namespace.pods()) == 2
-    eventually(lambda: config_map not in config_maps(namespace), "the old ConfigMap is gone", pause=0.3)
+    eventually(lambda: config_map not in config_maps(namespace), "the old ConfigMap is deleted", pause=0.3)
     assert len(config_maps(namespace)) == 1
 
 

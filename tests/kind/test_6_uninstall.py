@@ -1,6 +1,6 @@
-"""Operator, CRD and the applications' namespace, removed in any order: nothing is stuck, and all installs again.
+"""Removal of operator, CRD and application namespace in any order: no object is stuck, and a new install works.
 
-It runs last: what it removes, the other tests need.
+Runs last, because it removes objects needed by the other tests.
 """
 
 import itertools
@@ -24,21 +24,21 @@ QUICK = spec(
     terminationGracePeriodSeconds=1,
     readinessProbe={"tcpSocket": {"port": "http"}, "periodSeconds": 1},
 )
-"""A WebApp that comes and goes fast."""
+"""A WebApp that starts and stops quickly."""
 
 
 def collected(namespace: Namespace, selector: str = "coxswain.dev/webapp") -> None:
-    """Wait until nothing is left of WebApps."""
+    """Wait until no child of a WebApp is left."""
     eventually(
         lambda: not namespace.list(LEFT, selector), "all children are gone", timeout=COLLECTED_SECONDS, pause=0.5
     )
 
 
 def see_the_collector_work(namespace: Namespace) -> None:
-    """Wait until Kubernetes' garbage collector watches the kind: it looks for new ones every 30 s.
+    """Wait until the garbage collector watches the kind; it looks for new kinds every 30 s.
 
-    Foreground deletion ends only when it does. Background deletion proves nothing: the collector also asks for an owner
-    that it has not seen, a few times, and no longer once the owner's kind is gone.
+    Foreground deletion completes only with the garbage collector. Background deletion proves nothing: the collector
+    also looks up an owner that it has not seen, a few times, but no longer after the deletion of the owner's kind.
     """
     namespace.apply_ready(QUICK, "first")
     namespace.kubectl("delete", "webapp", "first", "--cascade=foreground", f"--timeout={COLLECTED_SECONDS}s")

@@ -1,4 +1,4 @@
-"""How long things took and what the loads came to: shown at the end of the suite, and kept in build/.
+"""Durations and load results: printed at the end of the suite, and stored in build/.
 
 `python -m kind.timings` writes the table of the last run into docs/kind.md.
 """
@@ -21,7 +21,7 @@ BEGIN, END = "<!-- timings: begin -->\n", "<!-- timings: end -->\n"
 
 @dataclass
 class Row:
-    """One thing that was timed, and the load that ran meanwhile, if one did."""
+    """One timed operation, and the load during it, if any."""
 
     what: str
     seconds: float
@@ -29,21 +29,21 @@ class Row:
 
 
 class Timings:
-    """What was timed, in order."""
+    """The timed operations, in order."""
 
     def __init__(self) -> None:
         self._rows: list[Row] = []
 
     @contextmanager
     def of(self, what: str) -> Iterator[Row]:
-        """Time the `with` block, if it ends well."""
+        """Time the `with` block, unless it raises."""
         row, started = Row(what, 0), time.monotonic()
         yield row
         row.seconds = time.monotonic() - started
         self._rows.append(row)
 
     def keep(self) -> None:
-        """Write them into build/."""
+        """Write the rows into build/."""
         RECORD.parent.mkdir(exist_ok=True)
         RECORD.write_text(json.dumps([asdict(row) for row in self._rows], indent=1), encoding="utf-8")
 
@@ -67,7 +67,7 @@ def _load(load: Mapping[str, Any] | None) -> str:
 
 
 def main() -> None:
-    """Put the last run's table into the page."""
+    """Write the table of the last run into the page."""
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
     after = rest.partition(END)[2]
     PAGE.write_text(f"{before}{BEGIN}\n{table(read())}\n{END}{after}", encoding="utf-8")

@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// An address that nobody has any more is never answered, however long one waits. A machine that is busy with something
-// else answers late, which the longest silence tells.
+// A removed address never answers, so a longer timeout gains nothing. A busy machine answers late, and the longest
+// silence shows it.
 const (
 	connectLimit  = 10 * time.Second
 	exchangeLimit = 10 * time.Second
 )
 
-// sequence sends one request after the other, either all on one connection or each on a new one. It is no http.Client,
-// since that one sends requests again without a word.
+// sequence sends requests one by one, either all on one connection or each on a new one. It does not use http.Client,
+// which silently sends requests again.
 type sequence struct {
 	address    string
 	request    *http.Request
@@ -28,11 +28,11 @@ type sequence struct {
 	reader     *bufio.Reader
 }
 
-// failure is why a request got no good answer: at which step, and what happened.
+// failure is the reason of a failed request: the step, and the error.
 type failure struct {
 	step  string
 	cause error
-	// closed: the other side closed the connection before any byte of an answer.
+	// closed: the server closed the connection before any byte of a response.
 	closed bool
 }
 
@@ -47,11 +47,11 @@ func (f failure) kind() string {
 	return f.step + ": " + cause.Error()
 }
 
-// next sends a request and returns the answer's text.
+// next sends a request and returns the text of the response.
 //
-// A server may close a connection that it keeps alive just when the next request is on its way. A client has to expect
-// that, and sends a request that may be repeated again, on a new connection, if no byte of an answer came
-// (RFC 9112, 9.3.1). All ordinary clients do; `resent` tells of it.
+// A server may close a kept-alive connection while the next request is in flight. So a client repeats an idempotent
+// request on a new connection if it received no byte of a response (RFC 9112, 9.3.1). All common clients do this;
+// `resent` reports it.
 func (s *sequence) next() (text string, resent bool, failed *failure) {
 	reused := s.connection != nil
 	text, failed = s.once()

@@ -17,17 +17,18 @@ const (
 	failuresKept      = 20
 )
 
-// load keeps the connections to the URL busy until the context ends, and then lets what was sent be answered. It
-// writes a line of JSON each second, and at last a report. The URL's name is looked up once: a Service's address does
-// not change, and what is measured is not the name server.
-func load(ctx context.Context, url string, connections int, output io.Writer) error {
+// load keeps the connections to the URL busy until the context ends, and then waits for pending responses. It writes a
+// line of JSON each second, and a final report. It connects to the address, or, without one, to the URL's host. It
+// resolves the host's name once: a Service's address does not change, and the test does not measure DNS.
+func load(ctx context.Context, url, address string, connections int, output io.Writer) error {
 	request, err := http.NewRequest(http.MethodGet, url, nil)
 	if err != nil {
 		return err
 	}
-	address, err := resolve(request)
-	if err != nil {
-		return err
+	if address == "" {
+		if address, err = resolve(request); err != nil {
+			return err
+		}
 	}
 	tally := newTally()
 	var clients sync.WaitGroup
@@ -79,29 +80,29 @@ func resolve(request *http.Request) (string, error) {
 	return address.String(), nil
 }
 
-// counts are those of one sort of connections.
+// counts are the counts of one type of connections.
 type counts struct {
 	Requests int `json:"requests"`
 	Failed   int `json:"failed"`
 	Resent   int `json:"resent"`
 }
 
-// second is what happened since the line before.
+// second has the counts since the previous line.
 type second struct {
 	Requests int            `json:"requests"`
 	Failed   int            `json:"failed"`
 	Versions map[string]int `json:"versions"`
 }
 
-// failedRequest is one of those that failed.
+// failedRequest is one failed request.
 type failedRequest struct {
 	At         time.Time `json:"at"`
 	Connection string    `json:"connection"`
 	Error      string    `json:"error"`
 }
 
-// report is the outcome of a load. Kinds counts all failures, Failures has the first ones, Answered counts answers by
-// version and host; SilenceMilliseconds is the longest time without any answer.
+// report is the result of a load. Kinds counts all failures, Failures has the first ones, and Answered counts responses
+// by version and host. SilenceMilliseconds is the longest time without a response.
 type report struct {
 	Seconds             float64         `json:"seconds"`
 	Reused              counts          `json:"reused"`
@@ -112,7 +113,7 @@ type report struct {
 	SilenceMilliseconds int64           `json:"silenceMilliseconds"`
 }
 
-// tally counts, for several clients at once.
+// tally counts for several concurrent clients.
 type tally struct {
 	lock    sync.Mutex
 	started time.Time

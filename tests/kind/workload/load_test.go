@@ -22,7 +22,7 @@ func underLoad(t *testing.T, url string, change func()) report {
 		time.AfterFunc(300*time.Millisecond, cancel)
 	})
 	var output bytes.Buffer
-	_ = load(ctx, url, 8, &output)
+	_ = load(ctx, url, "", 8, &output)
 	lines := bytes.Split(bytes.TrimSpace(output.Bytes()), []byte("\n"))
 	var last struct{ Report report }
 	if err := json.Unmarshal(lines[len(lines)-1], &last); err != nil {
@@ -42,7 +42,7 @@ func listen(t *testing.T) net.Listener {
 	return listener
 }
 
-// answering answers each connection's requests by writing `answer`, and then does as `after` says.
+// answering responds to each connection's requests with `answer`, and then calls `after`.
 func answering(t *testing.T, answer string, after func(net.Conn) (more bool)) string {
 	listener := listen(t)
 	go func() {

@@ -1,8 +1,11 @@
 // Workload is a small HTTP server that behaves as its flags say, and the client that puts load on it.
 //
-//	workload serve [--version v1] [--never-ready] [--start-after 8s] [--crash-after 1s --exit-code 3 --message TEXT]
-//	workload load [--connections 8] URL     until SIGTERM; progress and a report as lines of JSON
-//	workload get URL                        one request; prints the answer
+//	workload serve [--version v1] [--never-ready] [--start-after 8s] [--crash-after 1s --exit-code 3 --message TEXT] [--unhealthy-after 8s]
+//	workload load [--connections 8] [--connect-to HOST:PORT] URL
+//	                                        until SIGTERM; progress and a report as lines of JSON
+//	workload get [--connect-to HOST:PORT] URL
+//	                                        one request; prints the answer
+//	workload resolve NAME                   DNS: prints the canonical name, and then each address
 //	workload stop                           SIGTERM to process 1 of the same container
 package main
 
@@ -12,9 +15,11 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -52,19 +57,52 @@ func run(arguments []string) error {
 		return serve(ctx, *behaviour)
 	case "load":
 		connections := flags.Int("connections", 8, "kept busy at once: half are reused, half are new for each request")
+		address := connectTo(flags)
 		_ = flags.Parse(arguments[1:])
-		return load(ctx, flags.Arg(0), *connections, os.Stdout)
+		return load(ctx, flags.Arg(0), *address, *connections, os.Stdout)
 	case "get":
+		address := connectTo(flags)
 		_ = flags.Parse(arguments[1:])
-		return get(flags.Arg(0))
+		return get(flags.Arg(0), *address)
+	case "resolve":
+		_ = flags.Parse(arguments[1:])
+		return lookUp(ctx, flags.Arg(0))
 	case "stop":
 		return syscall.Kill(1, syscall.SIGTERM)
 	}
-	return exitError{2, "usage: workload serve|load|get|stop"}
+	return exitError{2, "usage: workload serve|load|get|resolve|stop"}
 }
 
-func get(url string) error {
+func lookUp(ctx context.Context, name string) error {
+	canonical, err := net.DefaultResolver.LookupCNAME(ctx, name)
+	if err != nil {
+		return err
+	}
+	addresses, err := net.DefaultResolver.LookupHost(ctx, name)
+	if err != nil {
+		return err
+	}
+	fmt.Println(canonical)
+	slices.Sort(addresses)
+	for _, address := range addresses {
+		fmt.Println(address)
+	}
+	return nil
+}
+
+func connectTo(flags *flag.FlagSet) *string {
+	return flags.String("connect-to", "", "instead of the URL's host: a proxy that serves this host, say")
+}
+
+// get prints the response of the URL. It connects to the address, or, without one, to the URL's host.
+func get(url, address string) error {
 	client := http.Client{Timeout: 5 * time.Second}
+	if address != "" {
+		dial := func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, network, address)
+		}
+		client.Transport = &http.Transport{DialContext: dial}
+	}
 	response, err := client.Get(url)
 	if err != nil {
 		return err

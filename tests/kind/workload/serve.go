@@ -17,6 +17,7 @@ type behaviour struct {
 	port       int
 	answerTime time.Duration
 	neverReady bool
+	unhealthy  time.Duration
 	startAfter time.Duration
 	crashAfter time.Duration
 	exitCode   int
@@ -30,6 +31,7 @@ func serveFlags(flags *flag.FlagSet) *behaviour {
 	// A server that ended while it answers would show: most of the time all connections wait for an answer.
 	flags.DurationVar(&b.answerTime, "answer-time", 20*time.Millisecond, "how long an answer takes")
 	flags.BoolVar(&b.neverReady, "never-ready", false, "run, but never listen")
+	flags.DurationVar(&b.unhealthy, "unhealthy-after", 0, "answer 500 at /healthz from then on, if it is not 0")
 	flags.DurationVar(&b.startAfter, "start-after", 0, "listen only then")
 	flags.DurationVar(&b.crashAfter, "crash-after", 0, "end with --exit-code then, if it is not 0")
 	flags.IntVar(&b.exitCode, "exit-code", 3, "of the crash")
@@ -67,10 +69,18 @@ func serveOn(ctx context.Context, listener net.Listener, b behaviour) error {
 	if err != nil {
 		return err
 	}
-	server := http.Server{Handler: http.HandlerFunc(func(writer http.ResponseWriter, _ *http.Request) {
+	started := time.Now()
+	handler := http.NewServeMux()
+	handler.HandleFunc("/", func(writer http.ResponseWriter, _ *http.Request) {
 		time.Sleep(b.answerTime)
 		fmt.Fprintln(writer, b.version, host)
-	})}
+	})
+	handler.HandleFunc("/healthz", func(writer http.ResponseWriter, _ *http.Request) {
+		if b.unhealthy > 0 && time.Since(started) > b.unhealthy {
+			http.Error(writer, "unhealthy as told", http.StatusInternalServerError)
+		}
+	})
+	server := http.Server{Handler: handler}
 	ended := make(chan error, 1)
 	go func() {
 		<-ctx.Done()

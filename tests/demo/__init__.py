@@ -1,0 +1,1 @@
+"""The demo, `make dev`, and pages recorded on a throwaway cluster."""

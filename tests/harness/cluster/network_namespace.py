@@ -1,0 +1,53 @@
+"""A network namespace in which every pod of KWOK has an address that can be reached.
+
+    python -m cluster.network_namespace COMMAND [ARGUMENT...]
+
+runs a command in it. All of 10.244.0.0/16 is local there, so a server on 0.0.0.0 has the address of each pod. The
+namespace has no name: it ends with its last process. There is no other network in it.
+"""
+
+import errno
+import os
+import shutil
+import socket
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from cluster.configuration import POD_ADDRESSES
+
+ADDRESS = POD_ADDRESSES.replace(".0/", ".1/")
+_PREPARE = 'ip link set lo up && ip address add "$0" dev lo && exec "$@"'
+_PATH = "/usr/sbin:/sbin"
+"""Distributions keep `ip` there, out of the PATH of ordinary users."""
+
+
+def command_in_namespace(command: Sequence[str]) -> list[str]:
+    """Return the command line that runs a command in a new namespace; without root, in a user namespace as well."""
+    user = [] if os.geteuid() == 0 else ["--map-root-user"]
+    return ["unshare", "--net", *user, "sh", "-c", _PREPARE, ADDRESS, *command]
+
+
+def pods_are_reachable() -> bool:
+    """Tell whether this process is in such a namespace."""
+    with socket.socket() as probe:
+        try:
+            probe.bind((ADDRESS.partition("/")[0], 0))
+        except OSError as error:
+            if error.errno != errno.EADDRNOTAVAIL:
+                raise
+            return False
+    return True
+
+
+def main(arguments: Sequence[str]) -> NoReturn:
+    """Become the command, in a new namespace. Raises SystemExit if a program for that is missing."""
+    os.environ["PATH"] = os.pathsep.join((os.environ.get("PATH", os.defpath), _PATH))
+    missing = [program for program in ("unshare", "ip") if shutil.which(program) is None]
+    if missing:
+        sys.exit(f"error: {' and '.join(missing)} missing: install util-linux and iproute2")
+    os.execvp("unshare", command_in_namespace(arguments))  # noqa: S606 - it becomes the command
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,105 @@
+"""The results of a fault suite as Markdown: the tests, and the broken operators on which they failed."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from fault_engine.proof import Break
+from fault_engine.results import Result
+
+
+def load(file: Path) -> list[Result]:
+    """Return the results in a file; none if it does not exist."""
+    return [Result(**data) for data in json.loads(file.read_text())] if file.exists() else []
+
+
+def current(results: Sequence[Result], known: Mapping[str, str | None], *, proofs: bool = False) -> list[Result]:
+    """Return the results of existing tests. Proofs must also be of the break that the test names now."""
+    return [
+        result for result in results if result.test in known and not (proofs and known[result.test] != result.broken)
+    ]
+
+
+def render(
+    survived: Sequence[Result], proved: Sequence[Result], breaks: Mapping[str, Break], not_tried: Mapping[str, str]
+) -> str:
+    """Return the generated part of a page.
+
+    Args:
+        survived: results of the tests.
+        proved: results of the tests on broken operators.
+        breaks: the known breaks.
+        not_tried: faults without a test, with the reason.
+    """
+    tried = [result for result in survived if result.outcome in ("passed", "failed")]
+    passed = [result for result in tried if result.outcome == "passed"]
+    caught = [result for result in proved if result.outcome == "xfailed"]
+    runs = sum(result.runs for result in tried)
+    scales = ", ".join(sorted({f"{result.scale:g}" for result in tried}))
+    lines = [
+        f"{len(tried)} tests, {runs} runs, at a time scale of {scales}:",
+        f"{len(passed)} passed, {len(tried) - len(passed)} failed.",
+        f"On a deliberately broken operator, {len(caught)} of {len(proved)} tests failed as required.",
+        "",
+        f"Tests measured at {_measured(tried)}; proofs at {_measured(proved)}.",
+        "",
+        "| fault | test | runs | judged by | passed | slowest recovery, s | waits, s (in the table) | measured at |",
+        "|---|---|---|---|---|---|---|---|",
+        *(_row(together) for together in _grouped(tried)),
+        "",
+        "### Not tested",
+        "",
+        *(f"- {fault}: {why}." for fault, why in not_tried.items()),
+        "",
+        "### Proof of failure",
+        "",
+        "Each test ran once more on each operator without the tested mechanism, with one of its parameters. Before,",
+        "this operator survived the script without its faults (or the script named by the break), and its process",
+        "stayed alive. *Named* is the oracle that must reject the run; `test` is an assertion of the test itself.",
+        "",
+        "| fault | test | broken operator | named | caught | found | measured at |",
+        "|---|---|---|---|---|---|---|",
+        *(_proof(result, breaks) for result in sorted(proved, key=_order)),
+    ]
+    return "\n".join(lines)
+
+
+def _order(result: Result) -> tuple[int, str]:
+    number = result.fault.removeprefix("F")
+    return int(number) if number.isdecimal() else 99, result.test
+
+
+def _grouped(results: Sequence[Result]) -> list[list[Result]]:
+    """Return the results, grouped by title."""
+    groups: dict[tuple[str, str], list[Result]] = {}
+    for result in sorted(results, key=_order):
+        groups.setdefault((result.fault, result.title), []).append(result)
+    return list(groups.values())
+
+
+def _row(together: Sequence[Result]) -> str:
+    recoveries = [seconds for result in together for seconds in result.recoveries]
+    slowest = f"{max(recoveries):.1f}" if recoveries else ""
+    found = {(table, took) for result in together for table, took in result.waits}
+    waits = ", ".join(f"{took:g} ({table:g})" for table, took in sorted(found))
+    survived = "yes" if all(result.outcome == "passed" for result in together) else "**no**"
+    judged = " ".join(sorted({oracle for result in together for oracle in result.oracles}))
+    runs, first = sum(result.runs for result in together), together[0]
+    said = (first.fault, first.title, runs, judged, survived, slowest, waits, _measured(together))
+    return f"| {' | '.join(map(str, said))} |"
+
+
+def _measured(results: Sequence[Result]) -> str:
+    """Return the commits and dates of runs."""
+    found = {(result.date, result.commit) for result in results if result.commit}
+    return ", ".join(f"{commit} ({date})" for date, commit in sorted(found)) or "no known commit"
+
+
+def _proof(result: Result, breaks: Mapping[str, Break]) -> str:
+    known = breaks.get(result.broken or "")
+    what = known.what if known else result.broken
+    caught = "yes" if result.outcome == "xfailed" else "**no**"
+    by = result.violations[0].replace("|", "\\|") if result.violations else "an assertion of the test"
+    short = by if len(by) <= 160 else f"{by[:160]}..."
+    said = (result.fault, result.title, what, " or ".join(result.by), caught, short, _measured([result]))
+    return f"| {' | '.join(map(str, said))} |"
