@@ -1,1 +1,1 @@
-"""Mutation check: small changes to lines of the kernel, each of which a named test must notice."""
+"""Mutation check: small changes of kernel lines; a named test must detect each."""

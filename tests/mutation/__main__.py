@@ -1,4 +1,4 @@
-"""`python -m mutation`: change one line of the kernel at a time, and report the test that notices it."""
+"""`python -m mutation`: changes one kernel line at a time, and reports the detecting test."""
 
 import argparse
 import sys
@@ -12,10 +12,10 @@ from mutation.trial import Verdict, run, trial
 
 
 def main() -> int:
-    """Try all mutants, or those that are named; return 1 if one survives without a written reason."""
+    """Try all mutants, or the named ones; return 1 if one survives without a written reason."""
     parser = argparse.ArgumentParser(prog="mutation", description=__doc__)
-    parser.add_argument("words", nargs="*", help="only mutants whose names or files contain one of these words")
-    parser.add_argument("--jobs", type=int, default=2, help="mutants that are tried at a time (default: %(default)s)")
+    parser.add_argument("words", nargs="*", help="only mutants with one of these words in their name or file")
+    parser.add_argument("--jobs", type=int, default=2, help="number of parallel mutants (default: %(default)s)")
     parser.add_argument("--list", action="store_true", help="list the mutants and check that each applies")
     arguments = parser.parse_args()
     mutants = kept(arguments.words)
@@ -41,7 +41,7 @@ def _inapplicable(mutants: Sequence[Mutant]) -> list[str]:
 def _try(mutants: Sequence[Mutant], jobs: int) -> int:
     begun = time.monotonic()
     tests = tuple(dict.fromkeys(test for mutant in mutants for test in mutant.tests))
-    print(f"{len(mutants)} mutants; first their tests ({len(tests)} files or tests) on the source as it is", flush=True)
+    print(f"{len(mutants)} mutants; first their tests ({len(tests)} files or tests) on unchanged source", flush=True)
     sound = run(SOURCE, tests)
     if sound.killed or sound.broken:
         print(f"these must pass: {sound.by}")

@@ -1,4 +1,4 @@
-"""The kept list of mutants: tests/mutation/kept/*.toml, one file an area of the kernel."""
+"""The list of mutants: tests/mutation/kept/*.toml, one file for each area of the kernel."""
 
 import tomllib
 from collections.abc import Sequence
@@ -12,18 +12,18 @@ KEPT = Path(__file__).parent / "kept"
 
 @dataclass(frozen=True)
 class Mutant:
-    """One small change to the operator, and the tests that should notice it."""
+    """One small change of the operator, and the tests expected to detect it."""
 
     name: str
     change: Change
     tests: tuple[str, ...]
-    """Files or node ids, below tests/; the fewer, the faster."""
+    """Files or node ids below tests/; fewer tests are faster."""
     survives: str = ""
-    """Why no test can notice it; empty for a mutant that a test must kill."""
+    """The reason why no test can detect it; empty for a mutant to be killed."""
 
 
 def kept(words: Sequence[str] = ()) -> list[Mutant]:
-    """Return the kept mutants, or those whose names or files have one of these words."""
+    """Return all mutants, or those with one of these words in their name or file."""
     found = [mutant for path in sorted(KEPT.glob("*.toml")) for mutant in _of_file(path)]
     names = [mutant.name for mutant in found]
     doubled = {name for name in names if names.count(name) > 1}

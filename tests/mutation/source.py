@@ -1,4 +1,4 @@
-"""A copy of the operator's source with one change in it."""
+"""A copy of the operator's source with one change."""
 
 import shutil
 import tempfile
@@ -11,15 +11,15 @@ SOURCE = Path(__file__).parents[2] / "operator"
 
 
 class NotApplicable(Exception):
-    """The text that a change replaces is not there exactly once."""
+    """The replaced text does not occur exactly once."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """One place in the source of the operator, and its other text."""
+    """A replacement at one place in the operator's source."""
 
     file: str
-    """Below operator/coxswain."""
+    """Path below operator/coxswain."""
     old: str
     new: str
 
@@ -27,7 +27,7 @@ class Change:
         """Return the text of the file with the change.
 
         Raises:
-            NotApplicable: the old text is not there exactly once.
+            NotApplicable: the old text does not occur exactly once.
         """
         count = text.count(self.old)
         if count != 1:
@@ -39,7 +39,7 @@ def check(change: Change) -> None:
     """Check that a change can be applied to the source.
 
     Raises:
-        NotApplicable: it cannot.
+        NotApplicable: it cannot be applied.
     """
     path = SOURCE / "coxswain" / change.file
     if not path.is_file():
@@ -49,10 +49,10 @@ def check(change: Change) -> None:
 
 @contextmanager
 def changed_source(*changes: Change) -> Iterator[Path]:
-    """Yield a source root, to be put on Python's path, in which these changes are made.
+    """Yield a source root for Python's path with these changes.
 
     Raises:
-        NotApplicable: one of them cannot be made.
+        NotApplicable: a change cannot be applied.
     """
     with tempfile.TemporaryDirectory(prefix="coxswain-mutant-") as folder:
         root = Path(folder) / "operator"

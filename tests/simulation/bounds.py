@@ -1,10 +1,6 @@
-"""Bounds of the invariants, and their failure."""
+"""Bounds of the invariants, and the error for a violation."""
 
 from dataclasses import dataclass
-
-from simulation.cluster import CHILDREN
-
-RESOURCES = ("webapps", *CHILDREN, "replicasets", "pods", "horizontalpodautoscalers")
 
 
 class Violated(Exception):
@@ -17,19 +13,29 @@ class Violated(Exception):
 
 @dataclass
 class Bounds:
-    """Virtual seconds within which things must happen."""
+    """Time limits in virtual seconds, and limits of requests."""
 
     calm: float = 45.0
-    """A child, while nothing goes wrong: network delays and a few conflicts."""
+    """For a child, without faults: network delays and a few conflicts."""
     status: float = 75.0
-    """The status: counts alone may wait for half a minute."""
+    """For the status: updates of counts alone may wait half a minute."""
     after: float = 150.0
-    """After a trouble: the longest backoff, and a watch that is opened anew."""
+    """After a fault: the longest backoff, and the time to reopen a watch."""
     name: float = 90.0
-    """A name that is taken: looked at each minute."""
+    """For a taken name, which is checked every minute."""
     uncovered: float = 150.0
-    """Until all is watched and listed, without a trouble."""
+    """Until all resources are watched and listed, without a fault."""
+    succession: float = 17.0
+    """From the last fault of the election to the next leader, without the delays of the network."""
+    contest: float = 45.0
+    """From three writes of two processes to one object until the status reports their write war."""
+    unseen: float = 75.0
+    """Until an optional kind is watched and listed after it has come: discovery is asked every 30 s."""
+    relist: float = 30.0
+    """From the end of a fault of a kind until its next list: failed lists are repeated every ten seconds."""
     requests: int = 60
-    """Writes to one object within a minute, beyond those that users ask for."""
+    """Writes to one object within a minute, in addition to those caused by users."""
     long_requests: int = 240
     """The same within half an hour."""
+    refusals: int = 20
+    """Terminal refusals of writes to one object within a minute, if nobody else writes it."""

@@ -1,4 +1,4 @@
-"""The command line: seeds for a time, or one seed step by step."""
+"""The command line: many seeds for a time, or one seed with its trace."""
 
 import argparse
 import os
@@ -7,14 +7,15 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from model_cluster.shrink import shrunk
+from simulation.generate import actions_of, generate
 from simulation.many import Batch, many
-from simulation.profiles import generate
 from simulation.run import Outcome, play
 from simulation.script import Script, from_json
-from simulation.shrink import shrunk
+from simulation.workloads import DEFAULT, MODULES, workload
 
 HASH_SEED = "0"
-"""Of the hashes of strings: the order of sets must be the same in each process."""
+"""The seed of string hashes: the order of sets must be the same in each process."""
 
 
 def main() -> None:
@@ -27,33 +28,50 @@ def main() -> None:
             {**os.environ, "PYTHONHASHSEED": HASH_SEED},
         )
     if parsed.seed is not None or parsed.script is not None:
-        script = generate(parsed.seed) if parsed.script is None else from_json(parsed.script.read_text())
+        drawn = generate(parsed.seed or 0, parsed.workload, parsed.replicas)
+        script = drawn if parsed.script is None else from_json(parsed.script.read_text())
         sys.exit(_one(script, shrink=not parsed.whole))
-    batch = many(parsed.first, parsed.seeds, parsed.seconds, parsed.processes, stop=parsed.failures, tell=_tell_shortly)
+    batch = many(
+        parsed.workload,
+        parsed.first,
+        parsed.seeds,
+        parsed.seconds,
+        parsed.processes,
+        stop=parsed.failures,
+        replicas=parsed.replicas,
+        tell=_tell_shortly,
+    )
     print(_summary(batch))
-    short = _below(batch, parsed.floor)
+    short = _below(batch, parsed.workload, parsed.floor)
     if short:
         print("too seldom: " + ", ".join(short))
     for outcome in batch.failed[:1]:
-        _tell(generate(outcome.seed), outcome, seconds=60)
+        _tell(generate(outcome.seed, parsed.workload, parsed.replicas), outcome, seconds=60)
     sys.exit(1 if batch.failed or short else 0)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m simulation",
-        description="Run the operator against a model of the cluster, in virtual time, on scripts made from seeds.",
+        description="Run the operator against a model of the cluster in virtual time, with a script for each seed.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
-    parser.add_argument("--seconds", type=float, help="stop after so many real seconds")
-    parser.add_argument("--seeds", type=int, help="stop after so many seeds")
+    parser.add_argument("--workload", choices=MODULES, default=DEFAULT, help="the operator under test")
+    parser.add_argument("--replicas", type=int, choices=(1, 2, 3), help="number of replicas; default: from the seed")
+    parser.add_argument("--seconds", type=float, help="stop after this many real seconds")
+    parser.add_argument("--seeds", type=int, help="stop after this many seeds")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
-    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="how many run at a time")
-    parser.add_argument("--failures", type=int, default=1, help="stop after so many failures")
-    parser.add_argument("--floor", type=int, default=0, help="fail if an action came about less often")
-    parser.add_argument("--seed", type=int, help="play one seed and show each step")
-    parser.add_argument("--script", type=Path, help="play the script in a file and show each step")
-    parser.add_argument("--whole", action="store_true", help="with --seed or --script: do not shrink a failure")
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="number of parallel processes")
+    parser.add_argument("--failures", type=int, default=1, help="stop after this many failures")
+    parser.add_argument(
+        "--floor",
+        type=int,
+        default=0,
+        help="fail if an action had an effect less often, or an event of children occurred less often",
+    )
+    parser.add_argument("--seed", type=int, help="run one seed and show each step")
+    parser.add_argument("--script", type=Path, help="run the script in a file and show each step")
+    parser.add_argument("--whole", action="store_true", help="with --seed or --script: do not shrink a failing script")
     return parser
 
 
@@ -71,7 +89,7 @@ def _one(script: Script, *, shrink: bool) -> int:
 
 
 def _tell(script: Script, outcome: Outcome, *, seconds: float) -> None:
-    """Print a failure: the seed, the invariant, the script cut down, and the trace of that."""
+    """Print a failure: the seed, the invariant, the shrunk script, and the end of its trace."""
 
     def fails(steps: object) -> bool:
         return play(script.of(tuple(steps))).invariant == outcome.invariant  # type: ignore[arg-type]
@@ -80,7 +98,7 @@ def _tell(script: Script, outcome: Outcome, *, seconds: float) -> None:
     small = script.of(tuple(steps))
     again = play(small, keep=80)
     print(f"\nseed {script.seed}, profile {script.profile}: {outcome.why}")
-    print(f"cut down from {len(script.steps)} steps to {len(steps)}: {again.why}")
+    print(f"shrunk from {len(script.steps)} steps to {len(steps)}: {again.why}")
     print(f"conditions: {script.conditions}")
     print("\n".join(map(str, steps)))
     print("\nthe end of its trace:")
@@ -89,7 +107,9 @@ def _tell(script: Script, outcome: Outcome, *, seconds: float) -> None:
     directory.mkdir(exist_ok=True)
     path = directory / f"seed-{script.seed}.json"
     path.write_text(small.to_json())
-    print(f"\nagain: make simulate SEED={script.seed}, or cut down: make simulate SCRIPT={path}")
+    several = f" REPLICAS={script.conditions.replicas}" if script.conditions.replicas > 1 else ""
+    whole = f"make simulate WORKLOAD={script.workload} SEED={script.seed}{several}"
+    print(f"\nto repeat: {whole}, or shrunk: make simulate SCRIPT={path}")
 
 
 def _summary(batch: Batch) -> str:
@@ -101,8 +121,10 @@ def _summary(batch: Batch) -> str:
         f"failures: {len(batch.failed)}",
     ]
     lines += [f"  seed {found.seed}: {found.why}" for found in batch.failed[:20]]
-    lines += _columns("actions that came about", batch.occurred)
-    lines += _columns("faults that were met", batch.met)
+    lines += [f"longest time without a leader: {batch.leaderless:.1f} s"] if batch.leaderless else []
+    lines += _columns("actions with an effect", batch.occurred)
+    lines += _columns("events of children", batch.happened) if batch.happened else []
+    lines += _columns("faults with an effect", batch.met)
     return "\n".join(lines)
 
 
@@ -110,10 +132,10 @@ def _columns(title: str, counted: Counter[str]) -> list[str]:
     return [f"{title}:", *(f"  {count:8d}  {name}" for name, count in sorted(counted.items()))]
 
 
-def _below(batch: Batch, floor: int) -> list[str]:
-    from simulation.actions import ACTIONS  # noqa: PLC0415
-
-    return [f"{name} ({batch.occurred[name]})" for name in sorted(ACTIONS) if batch.occurred[name] < floor]
+def _below(batch: Batch, name: str, floor: int) -> list[str]:
+    counted = {each: batch.occurred[each] for each in actions_of(name)}
+    counted |= {each: batch.happened[each] for each in workload(name).happenings}
+    return [f"{each} ({count})" for each, count in counted.items() if count < floor]
 
 
 def timed(text: str) -> str:

@@ -1,21 +1,25 @@
-"""The first seed that fails, one after the other in this process; for the proof."""
+"""Finds the first seed that violates one of some invariants, sequentially in this process; for the proof."""
 
 import json
 import sys
 import time
 
-from simulation.profiles import generate
+from simulation.generate import generate
 from simulation.run import play
 
 
 def main() -> None:
-    """Play seeds until one fails, so many were played, or so many seconds have passed."""
-    most, until = int(sys.argv[1]), time.monotonic() + float(sys.argv[2])
-    seeds, outcome = 1, play(generate(0))
-    while not outcome.invariant and seeds < most and time.monotonic() < until:
-        outcome = play(generate(seeds))
+    """Run seeds until one violates one of the invariants, or until the limit of seeds or seconds is reached."""
+    name, most, until, invariants = sys.argv[1], int(sys.argv[2]), time.monotonic() + float(sys.argv[3]), sys.argv[5:]
+    replicas = int(sys.argv[4]) if sys.argv[4] else None
+    seeds, proved, failed, why = 0, False, None, ""
+    while not proved and seeds < most and time.monotonic() < until:
+        outcome = play(generate(seeds, name, replicas))
+        proved = outcome.invariant in invariants
+        if proved or (outcome.invariant and failed is None):
+            failed, why = seeds, outcome.why
         seeds += 1
-    print(json.dumps({"seeds": seeds, "invariant": outcome.invariant, "why": outcome.why}))
+    print(json.dumps({"seeds": seeds, "proved": proved, "failed": failed, "why": why}))
 
 
 if __name__ == "__main__":

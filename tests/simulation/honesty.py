@@ -1,54 +1,61 @@
-"""Honesty: no status is ahead of what the operator was told, nothing of another WebApp is in it."""
+"""Honesty: no status runs ahead of the data delivered to the operator, and none reports events of an earlier object."""
 
-from simulation.bounds import RESOURCES, Violated
-from simulation.cluster import Object, Place, place
-from simulation.judge import autoscaler, condition, gaps, is_complete
+from functools import partial
+
+from model_cluster.objects import Object, Place, place
+from simulation.bounds import Violated
+from simulation.judge import Gap, condition, policy_of
 from simulation.network import Sent
+from simulation.replica import Replica
 from simulation.world import World
 
 
 class Honesty:
-    """No status is ahead of what the operator was told or of another WebApp; no autoscaled count is lost."""
+    """Checks each status written by the operator."""
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._began: dict[Place, dict[str, float]] = {}
-        """When each gap that the operator was told of began."""
-        self._replaced: dict[Place, int] = {}
-        """Counts of Deployments that the operator deleted while an autoscaler had them."""
-        self._blind: dict[str, float] = {}
-        """When the operator last could not know the autoscalers of a namespace: then replicas are left alone (K28)."""
+        self._workload = world.workload
+        self._began: dict[Replica, dict[Place, dict[Gap | str, float]]] = {each: {} for each in world.replicas}
+        """The start of each gap known to each replica."""
+        self._blind: dict[tuple[Replica, str], float] = {}
+        """The last time that decisive objects of a namespace could be unknown: gaps may depend on them (K28)."""
         world.on_sent.append(self.take)
-        world.delivered.tell = self._told
+        for replica in world.replicas:
+            replica.delivered.listeners.append(partial(self._told, replica))
 
     def look(self) -> None:
-        """Note which namespaces' autoscalers may be unknown; call it whenever nothing is left to do at a moment."""
-        for namespace in self._world.conditions.namespaces:
-            if not self._world.covered("horizontalpodautoscalers", namespace):
-                self._blind[namespace] = self._world.clock()
+        """Record the namespaces with unknown decisive objects; call it whenever no callback is ready."""
+        for replica in self._world.replicas:
+            for namespace in self._world.conditions.namespaces:
+                if not all(replica.covered(plural, namespace) for plural in self._workload.decisive):
+                    self._blind[replica, namespace] = self._world.clock()
 
-    def _told(self, plural: str, where: Place) -> None:
-        if plural not in RESOURCES[:5]:
+    def _told(self, replica: Replica, plural: str, where: Place) -> None:
+        if plural not in (self._workload.parent, *self._workload.children):
             return
-        objects, now = self._objects(), self._world.clock()
-        for webapp in list(objects["webapps"].values()):
-            if place(webapp)[0] == where[0]:
-                before = self._began.get(place(webapp), {})
-                self._began[place(webapp)] = {gap: before.get(gap, now) for gap in self._gaps(webapp, objects)}
+        objects, now, began = self._objects(replica), self._world.clock(), self._began[replica]
+        for parent in list(objects[self._workload.parent].values()):
+            if place(parent)[0] == where[0]:
+                before = began.get(place(parent), {})
+                began[place(parent)] = {gap: before.get(gap, now) for gap in self._gaps(parent, objects)}
 
-    def _gaps(self, webapp: Object, objects: dict[str, dict[Place, Object]]) -> list[str]:
-        found = [str(gap) for gap in gaps(webapp, objects) if gap.field != "leftover"]
-        return found if self._rolled_out(webapp, objects) else [*found, "the rollout is not complete"]
+    def _gaps(self, parent: Object, objects: dict[str, dict[Place, Object]]) -> list[Gap | str]:
+        found = [gap for gap in self._workload.gaps(parent, objects) if gap.field != "leftover"]
+        unready = self._workload.unready(parent, objects)
+        return [*found, unready] if unready else [*found]
 
-    def _objects(self) -> dict[str, dict[Place, Object]]:
-        return {plural: self._world.delivered.objects.get(plural, {}) for plural in RESOURCES}
-
-    def _rolled_out(self, webapp: Object, objects: dict[str, dict[Place, Object]]) -> bool:
-        deployment = objects["deployments"].get(place(webapp))
-        return deployment is not None and is_complete(deployment)
+    def _objects(self, replica: Replica) -> dict[str, dict[Place, Object]]:
+        """Return the delivered objects, without those of kinds that are not served as far as the replica knows."""
+        known = [
+            plural
+            for plural in self._workload.resources
+            if plural not in self._workload.optional or plural in replica.watches.running
+        ]
+        return {plural: replica.delivered.objects.get(plural, {}) for plural in known}
 
     def take(self, sent: Sent) -> Violated | None:
-        """Take a request that arrived; return how it breaks the invariant."""
+        """Check a request that arrived; return a violation of the invariant."""
         try:
             self._take(sent)
         except Violated as violated:
@@ -56,46 +63,44 @@ class Honesty:
         return None
 
     def _take(self, sent: Sent) -> None:
-        if sent.plural == "deployments" and sent.name and sent.method != "GET" and sent.status < 300:
-            self._check_count(sent)
-        if sent.plural != "webapps" or sent.subresource != "status" or sent.status >= 300:
+        if sent.plural != self._workload.parent or sent.subresource != "status" or sent.status >= 300:
             return
-        webapp = sent.answer
-        self._check_ready(sent, webapp)
-        self._check_drift(webapp)
+        parent = sent.answer
+        self._check_ready(sent, parent)
+        self._check_drift(parent)
 
-    def _check_ready(self, sent: Sent, webapp: Object) -> None:
-        if condition(webapp, "Ready") != "True" or webapp["spec"].get("paused"):
+    def _check_ready(self, sent: Sent, parent: Object) -> None:
+        if condition(parent, "Ready") != "True" or parent["spec"].get("paused"):
             return
         if self._world.clock() - self._world.restored < 900:
-            return  # the operator may not know of it yet, and what it was told before is still true to it
-        where, objects = place(webapp), self._objects()
-        if condition(webapp, "Conflicted") == "True" or condition(webapp, "Contested") == "True":
+            return  # the operator may not know of it yet, and the status matches the data delivered before
+        where, objects = place(parent), self._objects(sent.replica)
+        if condition(parent, "Conflicted") == "True" or condition(parent, "Contested") == "True":
             return
-        if webapp["spec"].get("conflicts", {}).get("policy", "Enforce") != "Enforce":
+        if policy_of(parent) != "Enforce":
             return
         began = getattr(sent.task, "created", 0.0) - 0.001
-        # A gap that the operator was told of after the beginning of this reconcile it may have looked at before.
-        known = self._began.get(where, {})
-        found = [gap for gap in self._gaps(webapp, objects) if known.get(gap, began) < began]
-        if self._blind.get(where[0], -1.0) >= began:
-            found = [gap for gap in found if not gap.startswith(f"deployments/{where[1]} replicas:")]
+        # This reconcile may have read its input before a gap delivered after its start.
+        known = self._began[sent.replica].get(where, {})
+        found = [gap for gap in self._gaps(parent, objects) if known.get(gap, began) < began]
+        if self._blind.get((sent.replica, where[0]), -1.0) >= began:
+            found = [gap for gap in found if isinstance(gap, str) or not self._workload.depends(gap)]
         if not found:
             return
-        if self._world.weather.met_at.get("changing policy", -1e9) > began - 120 or self._held(webapp):
+        if self._world.faults.met_at.get("changing policy", -1e9) > began - 120 or self._held(parent):
             return
         raise Violated("honesty", f"{where[0]}/{where[1]} is said to be Ready, but the operator was told: {found[0]}")
 
-    def _held(self, webapp: Object) -> bool:
-        """Tell whether a child says that a policy holds a field."""
-        return any("admission policy" in child.get("message", "") for child in webapp["status"].get("children", ()))
+    def _held(self, parent: Object) -> bool:
+        """Return whether a child reports that a policy forces a field."""
+        return any("admission policy" in child.get("message", "") for child in parent["status"].get("children", ()))
 
-    def _check_drift(self, webapp: Object) -> None:
-        """Check that drift in a status happened to children of this very WebApp."""
-        drift = webapp.get("status", {}).get("drift")
-        if not drift or self._world.memory.get("foreign") or self._world.weather.met["changing policy"]:
+    def _check_drift(self, parent: Object) -> None:
+        """Check that drift in a status happened to children of this parent, not of an earlier one."""
+        drift = parent.get("status", {}).get("drift")
+        if not drift or self._world.memory.get("foreign") or self._world.faults.met["changing policy"]:
             return
-        (at, name), made = place(webapp), self._world.made.get(webapp["metadata"]["uid"], 0.0)
+        (at, name), made = place(parent), self._world.made.get(parent["metadata"]["uid"], 0.0)
         wrote = [
             when
             for (_, where, what, _), when in self._world.touched.items()
@@ -103,15 +108,3 @@ class Honesty:
         ]
         if max(wrote, default=0.0) < made:
             raise Violated("honesty", f"{at}/{name} tells of drift from before it was made: {drift[-1]}")
-
-    def _check_count(self, sent: Sent) -> None:
-        """Check that a Deployment which the operator replaces keeps the count of its autoscaler."""
-        where = (sent.namespace or "", sent.name or "")
-        webapp = self._world.cluster.get("webapps", where)
-        if sent.method == "DELETE" and sent.before is not None:
-            if webapp is not None and autoscaler(webapp, self._objects()) is not None:
-                self._replaced[where] = sent.before["spec"].get("replicas", 1)
-        elif sent.before is None and where in self._replaced and isinstance(sent.answer, dict):
-            before, now = self._replaced.pop(where), sent.answer["spec"].get("replicas", 1)
-            if before != now and webapp is not None and autoscaler(webapp, self._objects()) is not None:
-                raise Violated("honesty", f"{where}: an autoscaler had {before} replicas, its successor has {now}")

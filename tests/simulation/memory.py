@@ -1,23 +1,24 @@
-"""Memory: nothing of WebApps that are gone is remembered, and no task is left."""
+"""Memory checks: no table holds an entry of a deleted parent, and no task is left."""
 
 import asyncio
 from collections.abc import Iterator
 
-from simulation.cluster import Place
+from model_cluster.objects import Place
 from simulation.world import World
 
 
 def leftovers(world: World, names: set[Place], uids: set[str]) -> Iterator[str]:
-    """Yield the tables of the operator that still hold something of WebApps that are gone."""
-    for path, count in world.subject.mentions(names, uids).items():
-        yield f"{path} ({count})"
+    """Yield the operator's tables that still hold an entry of a deleted parent."""
+    for replica in world.replicas:
+        for path, count in replica.subject.mentions(names, uids).items():
+            yield f"{path} ({count})"
 
 
 def tasks_left() -> list[str]:
-    """Return the tasks of the operator that have not ended."""
+    """Return the operator's tasks that have not ended."""
     return sorted(task.get_name() for task in asyncio.all_tasks() if getattr(task, "group", 0) > 0 and not task.done())
 
 
 def memory_of(world: World, where: Place, uid: str) -> dict[str, int]:
-    """Return how much each table holds of one WebApp."""
-    return world.subject.mentions({where}, {uid})
+    """Return the number of entries of one parent in each table of the leader."""
+    return world.leader.subject.mentions({where}, {uid})

@@ -1,17 +1,18 @@
-"""The network between the operator and the model API server: the operator's `Transport`, and what goes wrong in it."""
+"""The network between the operator and the model API server: the operator's `Transport`, with faults."""
 
 import asyncio
 import itertools
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from coxswain.kernel.api.errors import Unreachable
-from coxswain.kernel.api.transport import USER_AGENT, Answer
-from simulation.chance import Chance
-from simulation.cluster import Cluster, Object, place_of, plural_of
-from simulation.weather import Trouble, Weather
+from model_cluster.active_faults import ActiveFaults, Fault
+from model_cluster.chance import Chance
+from model_cluster.cluster import Cluster, place_of, plural_of
+from model_cluster.objects import Object
+from model_cluster.virtual import GROUP
+from simulation.subject import USER_AGENT, HttpResponse, Unreachable
 
 _GARBAGE = b"<html><body>502 Bad Gateway</body></html>"
 _MESSAGES = {
@@ -22,6 +23,9 @@ _MESSAGES = {
     422: ("Invalid", "is invalid: spec: Invalid value: this version of the API server does not know it yet"),
     404: ("NotFound", "the server could not find the requested resource"),
 }
+
+
+LEASES = "leases"
 
 
 @dataclass(frozen=True)
@@ -38,41 +42,76 @@ class Sent:
     query: Mapping[str, str]
     body: Any
     before: Object | None
-    """The object as it was, if the request is about one that was there."""
+    """The object before the request, if it existed."""
     status: int
     answer: Any
     task: Any
-    """The task that sent it."""
+    """The task that sent the request."""
+    replica: Any
+    """The replica that sent it."""
+    begun: float
+    """The time at which it was sent."""
+    entitled: bool
+    """Whether its process was entitled to write when it sent the request."""
+
+
+@dataclass(frozen=True)
+class _Sender:
+    number: int
+    begun: float
+    task: Any
+    entitled: bool
 
 
 class ModelTransport:
-    """Carries requests to the model, with the delays and losses that the seed and the weather make."""
+    """Carries requests to the model, with delays and losses from the seed and the faults."""
+
+    host = "http://model"
 
     def __init__(
         self,
         cluster: Cluster,
-        weather: Weather,
+        faults: ActiveFaults,
         chance: Chance,
         *,
         slowest: float,
+        replica: Any,
+        entitled: Callable[[str], bool],
+        detached: bool,
         reached: Callable[[Sent], None],
         answered: Callable[[Sent], None],
     ) -> None:
-        """Delay each answer up to `slowest` seconds; tell of each request that was reached, then answered."""
+        """Carry the requests of one process of a replica.
+
+        Args:
+            cluster: the cluster.
+            faults: the active faults.
+            chance: the random numbers of the run.
+            slowest: the maximum seconds of a response without faults.
+            replica: the replica, for `Sent`.
+            entitled: returns whether the process may write to a namespace now.
+            detached: whether a request arrives even if the process has given it up, is paused, or has ended.
+            reached: called with each request that arrives.
+            answered: called with each request that is answered.
+        """
         self._cluster = cluster
-        self._weather = weather
+        self._faults = faults
         self._chance = chance
         self._slowest = slowest
+        self._replica = replica
+        self._entitled = entitled
+        self._detached = detached
         self._reached = reached
         self._answered = answered
+        self._shown = f"operator {replica.number}" if detached else "operator"
         self._numbers = itertools.count(1)
         self.turned_away: Callable[[str, str, tuple[str, str]], None] = lambda *_: None
-        """Told of each request about an object that met a trouble: the trouble, the resource, namespace and name."""
+        """Called for each request about an object that met a fault: the fault, the resource, namespace and name."""
         self.dead = False
-        """Whether the process that it belongs to was killed: nothing that it sends arrives any more."""
+        """Whether its process was killed: later requests do not arrive."""
 
     def die(self) -> None:
-        """Let nothing arrive any more."""
+        """Stop the delivery of all requests."""
         self.dead = True
 
     async def send(
@@ -84,22 +123,43 @@ class ModelTransport:
         headers: Mapping[str, str],
         body: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None,
         seconds: float,
-    ) -> Answer:
+    ) -> HttpResponse:
         """Send one request.
 
         Raises:
-            Unreachable: the seed or the weather lets no answer come.
+            Unreachable: the seed or a fault prevents a response.
         """
-        number, plural = next(self._numbers), plural_of(path)
+        if self.dead:
+            await asyncio.Future()
+        entitled = self._entitled(place_of(path)[0] or "")
+        sender = _Sender(next(self._numbers), self._cluster.clock(), asyncio.current_task(), entitled)
+        carrying = self._carry(sender, method, path, query=query, headers=headers, body=body, seconds=seconds)
+        return await (_beside(carrying) if self._detached else carrying)
+
+    async def _carry(
+        self,
+        sender: "_Sender",
+        method: str,
+        path: str,
+        *,
+        query: Sequence[tuple[str, str]],
+        headers: Mapping[str, str],
+        body: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None,
+        seconds: float,
+    ) -> HttpResponse:
+        number, plural = sender.number, plural_of(path)
         namespace, name, subresource = place_of(path)
         met = self._met(method, plural, namespace, name, subresource)
         if name and _creates(body) and self._cluster.get(plural, (namespace or "", name)) is not None:
-            # An object that is there is in the way before any field is looked at.
+            # An existing object conflicts before any field is validated.
             met = [each for each in met if each.kind != "invalid"]
         kinds = {each.kind for each in met}
         deadline = self._cluster.clock() + seconds
-        shown = f"operator #{number}: {method} {path}"
-        await self._pass(self._delay("request") + sum(each.seconds for each in met if each.kind == "slow"), deadline)
+        if kinds & _HANGING and plural == LEASES:
+            self._replica.disturbed = max(self._replica.disturbed, deadline)
+        shown = f"{self._shown} #{number}: {method} {path}"
+        delay = self._delay("request", long=plural != LEASES)
+        await self._pass(delay + sum(each.seconds for each in met if each.kind == "slow"), deadline)
         if kinds & {"lost request", "time-out", "unreachable"}:
             self._cluster.trace.add(f"{shown} never arrived")
             await self._fail("time-out" in kinds, deadline, method, path)
@@ -112,7 +172,7 @@ class ModelTransport:
         )
         content_type = headers.get("Content-Type", "application/json")
         response = self._cluster.request(USER_AGENT, method, path, body, query=dict(query), content_type=content_type)
-        if method == "GET":
+        if method == "GET" and plural != LEASES:
             self._cluster.trace.add(f"{shown} -> {response.status}")
         sent = Sent(
             number,
@@ -127,39 +187,46 @@ class ModelTransport:
             before,
             response.status,
             response.body,
-            asyncio.current_task(),
+            sender.task,
+            self._replica,
+            sender.begun,
+            sender.entitled,
         )
         self._reached(sent)
-        await self._pass(self._delay("answer"), deadline)
+        late = sum(each.seconds for each in met if each.kind == "slow answer")
+        await self._pass(self._delay("answer", long=plural != LEASES) + late, deadline)
         if kinds & {"lost answer"}:
             self._cluster.trace.add(f"{shown}: its answer is lost")
             await self._fail(self._chance.happens(0.3, "lost answer"), deadline, method, path)
         if "garbled" in kinds:
             return self._garbage(shown)
         self._answered(sent)
-        return Answer(response.status, json.dumps(response.body).encode(), response.headers.get("Retry-After"))
+        return HttpResponse(response.status, json.dumps(response.body).encode(), response.headers.get("Retry-After"))
 
     def invalidate_credentials(self) -> None:
-        """There are none."""
+        """Do nothing: there are no credentials."""
 
     async def close(self) -> None:
-        """There is no connection."""
+        """Do nothing: there is no connection."""
 
     def _met(
         self, method: str, plural: str, namespace: str | None, name: str | None, subresource: str | None
-    ) -> list[Trouble]:
+    ) -> list[Fault]:
         now = self._cluster.clock()
         met = []
-        for trouble in self._weather.meeting(now, method, plural, namespace, subresource=subresource, name=name):
-            if self._chance.happens(trouble.probability, f"meets {trouble.kind}"):
-                self._weather.meet(trouble, now)
-                met.append(trouble)
-                if name:
-                    self.turned_away(trouble.kind, plural, (namespace or "", name))
+        found = self._faults.matching(
+            now, method, plural, namespace, subresource=subresource, name=name, client=self._replica.number
+        )
+        for fault in found:
+            if self._chance.happens(fault.probability, f"meets {fault.kind}"):
+                self._faults.count(fault, now)
+                met.append(fault)
+                if name and plural != LEASES:
+                    self.turned_away(fault.kind, plural, (namespace or "", name))
         return met
 
-    def _delay(self, name: str) -> float:
-        if self._chance.happens(0.03, f"long {name}"):
+    def _delay(self, name: str, *, long: bool = True) -> float:
+        if long and self._chance.happens(0.03, f"long {name}"):
             return self._chance.delay(0.05, 20 * self._slowest, f"{name} delay")
         return self._chance.delay(0.0005, self._slowest, f"{name} delay")
 
@@ -169,7 +236,7 @@ class ModelTransport:
             await asyncio.sleep(max(0.0, deadline - now))
             raise Unreachable("no answer in time")
         await asyncio.sleep(delay)
-        if self.dead:
+        if self.dead and not self._detached:
             await asyncio.Future()
 
     async def _fail(self, late: bool, deadline: float, method: str, path: str) -> None:
@@ -178,24 +245,38 @@ class ModelTransport:
             raise Unreachable(f"{method} {path}: TimeoutError")
         raise Unreachable(f"{method} {path}: connection reset by peer")
 
-    def _refused(self, shown: str, trouble: Trouble) -> Answer:
-        status = _STATUSES[trouble.kind]
+    def _refused(self, shown: str, fault: Fault) -> HttpResponse:
+        status = _STATUSES[fault.kind]
         reason, message = _MESSAGES[status]
-        self._cluster.trace.add(f"{shown} -> {status} {trouble.kind}")
+        self._cluster.trace.add(f"{shown} -> {status} {fault.kind}")
         told = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": status}
         body = {**told, "reason": reason, "message": message}
-        retry_after = str(int(trouble.seconds)) if status == 429 and trouble.seconds else None
-        return Answer(status, json.dumps(body).encode(), retry_after)
+        retry_after = str(int(fault.seconds)) if status == 429 and fault.seconds else None
+        return HttpResponse(status, json.dumps(body).encode(), retry_after)
 
-    def _garbage(self, shown: str) -> Answer:
+    def _garbage(self, shown: str) -> HttpResponse:
         self._cluster.trace.add(f"{shown} -> 200, no JSON")
-        return Answer(200, _GARBAGE)
+        return HttpResponse(200, _GARBAGE)
+
+
+async def _beside(request: Coroutine[Any, Any, HttpResponse]) -> HttpResponse:
+    """Wait for a request that proceeds without its process."""
+    token = GROUP.set(0)
+    try:
+        task = asyncio.create_task(request, name="request")
+    finally:
+        GROUP.reset(token)
+    task.add_done_callback(lambda done: None if done.cancelled() else done.exception())
+    return await asyncio.shield(task)
 
 
 def _creates(body: Any) -> bool:
-    """Tell whether an apply would create or fail."""
+    """Return whether an apply creates the object or fails."""
     return isinstance(body, dict) and body.get("metadata", {}).get("resourceVersion") == "1"
 
+
+_HANGING = {"slow", "slow answer", "time-out", "unreachable", "lost answer"}
+"""Faults that can keep a client waiting until its timeout."""
 
 _STATUSES = {
     "too many requests": 429,
@@ -206,3 +287,5 @@ _STATUSES = {
     "always a conflict": 409,
     "always not found": 404,
 }
+OF_REQUESTS = {*_STATUSES, *_HANGING, "lost request", "hidden", "garbled"}
+"""The faults that a request can meet."""

@@ -1,4 +1,4 @@
-"""Proof: operators with known defects, and how many seeds pass until the simulation finds each."""
+"""Proof: operators with known defects, and the number of seeds until the simulation finds each."""
 
 import argparse
 import json
@@ -12,79 +12,100 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from simulation.workloads import DEFAULT, MODULES, ROOT
+
 MUTANTS = Path(__file__).parent / "mutants"
 
 
 class Outdated(Exception):
-    """The text that a mutant replaces is not there, or more than once."""
+    """The replaced text of a mutant does not occur exactly once."""
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """A defect: texts of the operator's source, and what to put in their places."""
+    """A defect: replacements in the operator's source."""
 
     name: str
     title: str
     changes: tuple[tuple[str, str, str], ...]
     """File below operator/coxswain, old text, new text."""
+    invariants: tuple[str, ...] = ()
+    """The invariants that the defect violates: a failure of another one, such as a crash, does not prove it."""
+    replicas: int | None = None
+    """The number of replicas in each run; None: from the seed."""
+
+    def changed(self, package: Path) -> dict[str, str]:
+        """Return the changed files of the operator's package with their new text. Write nothing.
+
+        Raises:
+            Outdated: a text does not occur exactly once.
+        """
+        texts: dict[str, str] = {}
+        for file, old, new in self.changes:
+            source = texts[file] if file in texts else (package / file).read_text()
+            if source.count(old) != 1:
+                raise Outdated(f"{self.name}: {source.count(old)} matches in {file} instead of 1: {old.strip()[:80]}")
+            texts[file] = source.replace(old, new)
+        return texts
 
     def apply(self, package: Path) -> None:
         """Change a copy of the operator's package.
 
         Raises:
-            Outdated: a text is not there exactly once.
+            Outdated: a text does not occur exactly once.
         """
-        for file, old, new in self.changes:
-            source = (package / file).read_text()
-            if source.count(old) != 1:
-                raise Outdated(f"{self.name}: {source.count(old)} places in {file} have: {old.strip()[:80]}")
-            (package / file).write_text(source.replace(old, new))
+        for file, text in self.changed(package).items():
+            (package / file).write_text(text)
 
 
 def mutants(names: list[str]) -> list[Mutant]:
-    """Return the mutants of these names, or all."""
+    """Return the mutants with these names, or all."""
     found = []
     for path in sorted(MUTANTS.glob("*.toml"), key=lambda path: (len(path.stem), path.stem)):
         if names and path.stem not in names:
             continue
         read = tomllib.loads(path.read_text())
         changes = tuple((each["file"], each["old"], each["new"]) for each in read["change"])
-        found.append(Mutant(path.stem, read["title"], changes))
+        found.append(Mutant(path.stem, read["title"], changes, tuple(read["invariants"]), read.get("replicas")))
     return found
 
 
-def proof(mutant: Mutant, seeds: int, seconds: float) -> str:
-    """Play seeds on a broken operator until one fails; return a row of the table."""
+def proof(mutant: Mutant, workload: str, seeds: int, seconds: float) -> str:
+    """Run seeds on a broken operator until one fails as the defect should; return a row of the table."""
     with tempfile.TemporaryDirectory() as directory:
         package = Path(directory) / "coxswain"
-        shutil.copytree(ROOT / "operator" / "coxswain", package, ignore=shutil.ignore_patterns("__pycache__"))
+        for name in ("coxswain", "example"):
+            ignored = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(ROOT / "operator" / name, Path(directory) / name, ignore=ignored)
         mutant.apply(package)
-        arguments = [sys.executable, "-m", "simulation.first", str(seeds), str(seconds)]
-        path = os.pathsep.join([directory, str(ROOT / "tests")])
+        limits = [workload, str(seeds), str(seconds), str(mutant.replicas or "")]
+        arguments = [sys.executable, "-m", "simulation.first", *limits, *mutant.invariants]
+        path = os.pathsep.join([directory, str(ROOT / "tests" / "harness"), str(ROOT / "tests")])
         environment = {**os.environ, "PYTHONPATH": path, "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
         done = subprocess.run(arguments, env=environment, capture_output=True, text=True, check=False, cwd=ROOT)
     if done.returncode:
         return f"| {mutant.name} | - | it does not run: {done.stderr.strip().splitlines()[-1][:100]} | {mutant.title} |"
     found = json.loads(done.stdout.splitlines()[-1])
-    if not found["invariant"]:
-        return f"| {mutant.name} | - | NOT FOUND in {found['seeds']} seeds | {mutant.title} |"
-    why = found["why"].replace("|", "/")[:150]
+    why = found["why"].replace("|", "/")[:120]
+    if not found["proved"]:
+        other = f", but seed {found['failed']} failed: {why}" if why else ""
+        return f"| {mutant.name} | - | NOT FOUND in {found['seeds']} seeds{other} | {mutant.title} |"
     return f"| {mutant.name} | {found['seeds']} | {why} | {mutant.title} |"
 
 
 def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(prog="python -m simulation.prove", description=__doc__)
-    parser.add_argument("names", nargs="*", help="mutants; all by default")
-    parser.add_argument("--seeds", type=int, default=3000, help="at most so many for each")
-    parser.add_argument("--seconds", type=float, default=300, help="at most so long for each")
+    parser.add_argument("names", nargs="*", help="mutants; default: all")
+    parser.add_argument("--workload", choices=MODULES, default=DEFAULT, help="the operator under test")
+    parser.add_argument("--seeds", type=int, default=3000, help="maximum number of seeds for each")
+    parser.add_argument("--seconds", type=float, default=300, help="maximum time for each")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parsed = parser.parse_args()
     chosen = mutants(parsed.names)
     print("| mutant | seeds until found | failed | defect |\n|---|---|---|---|", flush=True)
     with ThreadPoolExecutor(parsed.processes) as pool:
-        rows = list(pool.map(lambda each: _shown(proof(each, parsed.seeds, parsed.seconds)), chosen))
+        rows = list(pool.map(lambda each: _shown(proof(each, parsed.workload, parsed.seeds, parsed.seconds)), chosen))
     missed = [row for row in rows if "| - |" in row]
     print(f"{len(rows) - len(missed)} of {len(rows)} found")
     sys.exit(1 if missed else 0)

@@ -1,218 +1,232 @@
-"""Recipes: a few steps that together bring about what single steps rarely do. The seed varies times and values."""
+"""Recipes: combinations of steps that are rare in random scripts. The seed varies times and values."""
 
-from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
 
-from simulation import recipes_of_faults
-from simulation.cook import Cook
-
-Recipe = Callable[[Cook], None]
+from simulation.recipe_builder import RecipeBuilder
 
 
-def names(cook: Cook) -> None:
-    """Two names are taken, found at slightly different times, and given to the WebApp one after the other."""
-    for plural in ("services", "deployments"):
-        cook.do("take name", at=cook.at, name=cook.name, plural=plural, label=None, ours=True, adopt=False)
-    cook.create(1)
-    for plural in ("services", "deployments"):
-        cook.pause(10, 100)
-        cook.to_webapp(cook.chance.pick(("allow adoption", "give name back"), "recipe"), plurals=[plural])
+def names(recipe: RecipeBuilder) -> None:
+    """Two names are taken, detected at slightly different times, and released to the parent one after the other."""
+    for plural in recipe.scripts.named[:2]:
+        recipe.do("take name", at=recipe.at, name=recipe.name, plural=plural, label=None, ours=True, adopt=False)
+    recipe.create(1)
+    for plural in recipe.scripts.named[:2]:
+        recipe.pause(10, 100)
+        recipe.to_parent(recipe.chance.pick(("allow adoption", "give name back"), "recipe"), plurals=[plural])
 
 
-def overdue_names(cook: Cook) -> None:
-    """A name becomes due while a reconcile goes on that came for something else; then the name is given free."""
-    cook.conditions = replace(cook.conditions, slowest=0.3)
-    others = [f"web-{number}" for number in range(6)]
+def overdue_names(recipe: RecipeBuilder) -> None:
+    """The check of a name becomes due during an unrelated reconcile; then the name is released."""
+    recipe.conditions = replace(recipe.conditions, slowest=0.05)
+    others = [recipe.scripts.numbered(number) for number in range(6)]
     for name in others:
-        cook.do("take name", at=cook.at, name=name, plural="deployments", label=None, ours=True, adopt=False)
-        cook.create(0, name=name)
-    begun = cook.now
-    drift = {"field": "account label", "value": "Helm", "manager": "helm"}
+        recipe.do("take name", at=recipe.at, name=name, plural=recipe.workload.main, label=None, ours=True, adopt=False)
+        recipe.create(0, name=name)
+    begun = recipe.now
+    _, field, value = recipe.samples.side
+    recipe.now = begun + 56
+    # The reconcile looks at the name before it is due, and ends with a slow write afterwards.
+    recipe.requests("slow", 10.0, methods="writes", plural="events", pause=3.0)
     for name in others:
-        cook.now = begun + 60 + cook.chance.between(0.2, 2.5, "recipe")
-        cook.do("drift", at=cook.at, name=name, **drift)
-    cook.now = begun + 90
+        recipe.now = begun + recipe.chance.between(57, 60.5, "recipe")
+        recipe.do("drift", at=recipe.at, name=name, field=field, value=value, manager="helm")
+    recipe.now = begun + 90
     for name in others:
-        cook.do("allow adoption", at=cook.at, name=name)
+        recipe.do("allow adoption", at=recipe.at, name=name)
 
 
-def refused_adoption(cook: Cook) -> None:
-    """An adoption is refused; then the object goes."""
-    plural = cook.chance.pick(("services", "deployments", "serviceaccounts"), "recipe")
-    cook.do("take name", at=cook.at, name=cook.name, plural=plural, label=None, ours=True, adopt=True)
-    kind = cook.chance.pick(("invalid", "policy"), "recipe")
+def refused_adoption(recipe: RecipeBuilder) -> None:
+    """An adoption is refused; then the object is deleted."""
+    # The main child may be replaced instead.
+    others = [plural for plural in recipe.scripts.named if plural != recipe.workload.main]
+    plural = recipe.chance.pick((*others, *others, recipe.workload.main), "recipe")
+    recipe.do("take name", at=recipe.at, name=recipe.name, plural=plural, label=None, ours=True, adopt=True)
+    kind = recipe.chance.pick(("invalid", "invalid", "policy"), "recipe")
     if kind == "policy":
-        cook.do("refusing policy", plural=plural, operations=["UPDATE"], seconds=90.0, webhook=False)
+        recipe.do("refusing policy", plural=plural, operations=["UPDATE"], seconds=90.0, webhook=False)
+        recipe.create(1)
+        recipe.pause(40, 200)
     else:
-        cook.requests("invalid", 90.0, methods="writes", plural=plural, subresource="")
-    cook.create(1)
-    cook.pause(40, 200)
-    cook.to_webapp("give name back")
+        # The object is deleted after the end of the refusals, but before the name is read again after a minute.
+        recipe.requests("invalid", 45.0, methods="writes", plural=plural, subresource="")
+        recipe.create(1)
+        recipe.pause(46, 58)
+    recipe.to_parent("give name back")
 
 
-def others_label(cook: Cook) -> None:
-    """A name is taken by an object that is labelled for another WebApp; then it goes."""
-    cook.do("take name", at=cook.at, name=cook.name, plural="services", label="shop", ours=True, adopt=False)
-    cook.create(1)
-    cook.pause(5, 300)
-    cook.to_webapp("give name back")
+def others_label(recipe: RecipeBuilder) -> None:
+    """A name is taken by an object labelled for another parent; then that object is deleted."""
+    recipe.do(
+        "take name",
+        at=recipe.at,
+        name=recipe.name,
+        plural=recipe.scripts.named[0],
+        label="shop",
+        ours=True,
+        adopt=False,
+    )
+    recipe.create(1)
+    recipe.pause(5, 300)
+    recipe.to_parent("give name back")
 
 
-def refused_removal(cook: Cook) -> None:
-    """The old ConfigMap can't be deleted for long."""
-    cook.create(2)
-    cook.pause(10, 30)
-    kind = cook.chance.pick(("policy", "right", "error"), "recipe")
+def refused_removal(recipe: RecipeBuilder) -> None:
+    """The old ConfigMap cannot be deleted for a long time."""
+    recipe.create(2)
+    recipe.pause(10, 30)
+    kind = recipe.chance.pick(("policy", "right", "error"), "recipe")
     if kind == "policy":
-        cook.do("refusing policy", plural="configmaps", operations=["DELETE"], seconds=400.0, webhook=True)
+        recipe.do("refusing policy", plural="configmaps", operations=["DELETE"], seconds=400.0, webhook=True)
     elif kind == "right":
-        cook.do("take right", verb="delete", plural="configmaps", at=None, seconds=400.0)
+        recipe.do("take right", verb="delete", plural="configmaps", at=None, seconds=400.0)
     else:
-        cook.requests("internal error", 400.0, methods="deletes", plural="configmaps")
-    cook.pause(1, 5)
-    cook.change(config={"MODE": "b"})
+        recipe.requests("internal error", 400.0, methods="deletes", plural="configmaps")
+    recipe.pause(1, 5)
+    recipe.change(**recipe.samples.removal)
 
 
-def account(cook: Cook) -> None:
-    """Something is wrong with the ServiceAccount, and the image is changed."""
-    cook.create(1)
-    cook.pause(10, 30)
-    kind = cook.chance.pick(("right", "halt", "fight"), "recipe")
+def account(recipe: RecipeBuilder) -> None:
+    """A child needed by the main child is faulty, and the image changes."""
+    recipe.create(1)
+    recipe.pause(10, 30)
+    kind = recipe.chance.pick(("right", "halt", "fight"), "recipe")
     seconds = 300.0
-    drift: dict[str, Any] = {"field": "account label", "value": "Helm", "manager": "helm"}
+    plural, field, value = recipe.samples.side
     if kind == "fight":
-        cook.to_webapp("fight", **drift, seconds=seconds, pause=0.3)
+        recipe.to_parent("fight", field=field, value=value, manager="helm", seconds=seconds, pause=0.3)
     else:
         if kind == "right":
-            cook.do("take right", verb="patch", plural="serviceaccounts", at=None, seconds=seconds)
+            recipe.do("take right", verb="patch", plural=plural, at=None, seconds=seconds)
         else:
-            cook.change(conflicts={"policy": "Halt"})
-            cook.pause(1, 3)
-        cook.to_webapp("drift", **drift)
-    cook.pause(5, 60)
-    cook.change(image="app:2")
+            recipe.change(conflicts={"policy": "Halt"})
+            recipe.pause(1, 3)
+        recipe.to_parent("drift", field=field, value=value, manager="helm")
+    recipe.pause(5, 60)
+    recipe.change(image="app:2")
 
 
-def always_failing(cook: Cook) -> None:
-    """Writes to one kind fail in a way that is no refusal."""
-    cook.create(2)
-    cook.pause(10, 30)
-    drift = cook.chance.pick((("deployments", "label", "theirs"), ("services", "port", 9090)), "recipe")
-    kind = cook.chance.pick(("garbled", "hidden", "always a conflict", "always not found", "time-out"), "recipe")
-    cook.requests(kind, 500.0, methods="writes", plural=drift[0], subresource="")
-    cook.pause(0.1, 5)
-    cook.to_webapp("drift", field=drift[1], value=drift[2], manager="helm")
+def always_failing(recipe: RecipeBuilder) -> None:
+    """Writes to one kind always fail with an error other than a refusal."""
+    recipe.create(2)
+    recipe.pause(10, 30)
+    drift = recipe.chance.pick(recipe.samples.drifts, "recipe")
+    kind = recipe.chance.pick(("garbled", "hidden", "always a conflict", "always not found", "time-out"), "recipe")
+    recipe.requests(kind, 500.0, methods="writes", plural=drift[0], subresource="")
+    recipe.pause(0.1, 5)
+    recipe.to_parent("drift", field=drift[1], value=drift[2], manager="helm")
 
 
-def another_operator(cook: Cook) -> None:
-    """Two operators with different versions share their manager."""
-    cook.create(1)
-    cook.pause(10, 30)
-    field, value = cook.chance.pick((("image", "other:1"), ("replicas", 5)), "recipe")
-    pause = cook.chance.delay(0.02, 0.3, "recipe")
-    cook.to_webapp("fight", field=field, value=value, manager="coxswain", seconds=120.0, pause=round(pause, 3))
-
-
-def stripped_label(cook: Cook) -> None:
-    """Our label is removed again and again; then the image is changed."""
-    cook.create(1)
-    cook.pause(10, 30)
-    field = cook.chance.pick(("webapp label", "service label"), "recipe")
-    cook.to_webapp("fight", field=field, value=None, manager="helm", seconds=30.0, pause=0.2)
-    cook.pause(2, 40)
-    cook.change(image="app:2", ports=[{"name": "http", "containerPort": 8082}])
-
-
-def replaced_with_count(cook: Cook) -> None:
-    """A Deployment that an autoscaler scales is replaced; the answer of its DELETE is lost."""
-    cook.do("take name", at=cook.at, name=cook.name, plural="deployments", label=None, ours=True, adopt=False)
-    cook.pause(2, 10)
-    cook.to_webapp("autoscale")
-    cook.pause(1, 10)
-    cook.to_webapp("scale by autoscaler", replicas=7)
-    cook.pause(10, 30)
-    cook.create(1)
-    cook.pause(5, 20)
-    if cook.chance.happens(0.7, "recipe"):
-        cook.requests("lost answer", 90.0, methods="deletes", plural="deployments", probability=0.7)
-    cook.to_webapp("allow adoption")
-
-
-def many_changes(cook: Cook) -> None:
-    """One WebApp changes all the time."""
-    cook.create(2)
-    cook.pause(2, 5)
-    cook.do("change config again and again", at=cook.at, name=cook.name, times=80, pause=3.0)
-
-
-def namesake(cook: Cook) -> None:
-    """A WebApp that has been fought over is deleted and made again at once."""
-    cook.create(1)
-    cook.pause(10, 30)
-    cook.to_webapp("fight", field="image", value="other:1", manager="helm", seconds=20.0, pause=0.1)
-    cook.pause(5, 30)
-    if cook.chance.happens(0.7, "recipe"):
-        cook.requests("internal error", 20.0, methods="writes", plural="webapps")
-        cook.to_webapp("drift", field="label", value="theirs", manager="kubectl")
-        cook.pause(2, 8)
-    cook.to_webapp("recreate", size=1, image="app:1", pause=0.002)
-
-
-def new_intent(cook: Cook) -> None:
-    """A field was fought over; the other one stops, and a user changes the field."""
-    cook.create(1)
-    cook.pause(10, 30)
-    wars: tuple[tuple[str, Any, dict[str, Any]], ...] = (
-        ("image", "other:1", {"image": "app:3"}),
-        ("replicas", 5, {"replicas": 3}),
+def another_operator(recipe: RecipeBuilder) -> None:
+    """Two operators of different versions share a field manager."""
+    recipe.create(1)
+    recipe.pause(10, 30)
+    field, value, _ = recipe.chance.pick(recipe.samples.wars, "recipe")
+    pause = recipe.chance.delay(0.02, 0.3, "recipe")
+    recipe.to_parent(
+        "fight", field=field, value=value, manager=recipe.workload.manager, seconds=120.0, pause=round(pause, 3)
     )
-    field, value, what = cook.chance.pick(wars, "recipe")
-    cook.to_webapp("fight", field=field, value=value, manager="helm", seconds=20.0, pause=0.1)
-    cook.pause(21, 50)
-    cook.change(**what)
 
 
-def deletions(cook: Cook) -> None:
-    """A child is deleted whenever it is there."""
-    cook.create(1)
-    cook.pause(10, 30)
-    plural = cook.chance.pick(("services", "serviceaccounts"), "recipe")
-    cook.do(
+def stripped_label(recipe: RecipeBuilder) -> None:
+    """Our label is removed repeatedly; then the image changes."""
+    recipe.create(1)
+    recipe.pause(10, 30)
+    field = recipe.chance.pick(recipe.samples.labels, "recipe")
+    recipe.to_parent("fight", field=field, value=None, manager="helm", seconds=30.0, pause=0.2)
+    recipe.pause(2, 40)
+    recipe.change(**recipe.samples.every_child)
+
+
+def many_changes(recipe: RecipeBuilder) -> None:
+    """One parent changes constantly."""
+    recipe.finale = True
+    recipe.create(2)
+    recipe.pause(2, 5)
+    recipe.do("change config again and again", at=recipe.at, name=recipe.name, times=64, pause=3.0)
+
+
+def namesake(recipe: RecipeBuilder) -> None:
+    """A parent with unreported drift is deleted and immediately recreated, during a slow write of its status."""
+    recipe.create(1)
+    recipe.pause(10, 30)
+    recipe.to_parent("fight", field="image", value="other:1", manager="helm", seconds=6.0, pause=0.1)
+    recipe.pause(7, 30)
+    recipe.requests("slow", 30.0, methods="writes", plural=recipe.workload.parent, pause=3.0)
+    recipe.requests("internal error", 30.0, methods="writes", plural=recipe.workload.parent)
+    _, field, value = recipe.samples.drifts[0]
+    recipe.to_parent("drift", field=field, value=value, manager="kubectl")
+    recipe.pause(0.5, 2)
+    recipe.change(image="app:2")
+    recipe.pause(4, 10)
+    recipe.to_parent("recreate", size=1, image="app:1", pause=0.002)
+
+
+def new_intent(recipe: RecipeBuilder) -> None:
+    """After a fight over a field, the other writer stops, and a user changes the field."""
+    recipe.create(1)
+    recipe.pause(10, 30)
+    field, value, what = recipe.chance.pick(recipe.samples.wars, "recipe")
+    # The second pause of the enforcement begins after a minute, and lasts two.
+    recipe.to_parent("fight", field=field, value=value, manager="helm", seconds=70.0, pause=0.1)
+    recipe.pause(71, 100)
+    recipe.change(**what)
+
+
+def deletions(recipe: RecipeBuilder) -> None:
+    """A child is deleted whenever it exists."""
+    recipe.create(1)
+    recipe.pause(10, 30)
+    plural = recipe.chance.pick(recipe.samples.deleted, "recipe")
+    recipe.do(
         "delete child again and again",
-        at=cook.at,
-        name=cook.name,
+        at=recipe.at,
+        name=recipe.name,
         plural=plural,
         seconds=60.0,
-        pause=round(cook.chance.delay(0.02, 0.3, "recipe"), 3),
+        pause=round(recipe.chance.delay(0.02, 0.3, "recipe"), 3),
     )
 
 
-RECIPES: Mapping[str, Recipe] = {
-    found.__name__: found
-    for found in (
-        names,
-        overdue_names,
-        refused_adoption,
-        others_label,
-        recipes_of_faults.pages,
-        refused_removal,
-        account,
-        always_failing,
-        another_operator,
-        stripped_label,
-        recipes_of_faults.flapping,
-        replaced_with_count,
-        recipes_of_faults.restored,
-        recipes_of_faults.restored_at_a_start,
-        recipes_of_faults.ended_watches,
-        recipes_of_faults.gap,
-        recipes_of_faults.lists_fail,
-        many_changes,
-        recipes_of_faults.outage,
-        namesake,
-        new_intent,
-        deletions,
-        recipes_of_faults.paused_reads,
-    )
-}
+def refused_and_busy(recipe: RecipeBuilder) -> None:
+    """A write is refused for good, and the parent has many events."""
+    recipe.create(2)
+    recipe.pause(10, 30)
+    plural = recipe.chance.pick([drift[0] for drift in recipe.samples.drifts], "recipe")
+    recipe.requests("invalid", 90.0, methods="writes", plural=plural, subresource="")
+    recipe.pause(1, 5)
+    recipe.change(**recipe.samples.every_child)
+    for _ in range(40):
+        recipe.now += 1.01
+        recipe.to_parent("annotate")
+
+
+def deleted_in_the_foreground(recipe: RecipeBuilder) -> None:
+    """A parent stays until its children are gone; a finalizer of another manager holds one of them."""
+    recipe.create(2)
+    recipe.pause(10, 30)
+    plural = recipe.chance.pick(recipe.scripts.named, "recipe")
+    recipe.do("hold child", at=recipe.at, name=recipe.name, plural=plural, seconds=60.0)
+    recipe.pause(1, 5)
+    recipe.to_parent("delete", how="Foreground")
+    recipe.pause(70, 90)
+    recipe.create(1)
+
+
+RECIPES = (
+    names,
+    overdue_names,
+    refused_adoption,
+    others_label,
+    refused_removal,
+    account,
+    always_failing,
+    another_operator,
+    stripped_label,
+    many_changes,
+    namesake,
+    new_intent,
+    deletions,
+    refused_and_busy,
+    deleted_in_the_foreground,
+)
+"""Recipes for any workload."""

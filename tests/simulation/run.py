@@ -1,57 +1,64 @@
-"""One run of one script: deterministic, in virtual time, from the first task to the last."""
+"""One run of one script, deterministic and in virtual time, from the first task to the last."""
 
 import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Protocol
 
+from model_cluster.chance import Chance, seeded
+from model_cluster.objects import place
+from model_cluster.trace import Trace
+from model_cluster.virtual import GROUP, Deadlock, Spinning, VirtualLoop, run
 from simulation import actions
-from simulation.actions import faults, foreign, users, writers  # noqa: F401 - they register themselves
+from simulation.actions import faults, foreign, replicas, users, writers  # noqa: F401 - they register themselves
 from simulation.bounds import Bounds, Violated
-from simulation.chance import Chance, seeded
-from simulation.cluster import place
+from simulation.contest import Contest
+from simulation.environment import InternalErrors, virtual_time
 from simulation.honesty import Honesty
 from simulation.memory import leftovers, memory_of, tasks_left
 from simulation.restraint import Restraint
 from simulation.script import Script, Step
-from simulation.subject import InternalErrors, virtual_time
-from simulation.trace import Trace
-from simulation.virtual import Deadlock, Spinning, VirtualLoop, run
+from simulation.succession import Succession
 from simulation.watchdog import Watchdog
+from simulation.workloads import workload
 from simulation.world import World
 
 _TAIL_SECONDS = 200.0
 _RESYNCS = 3.4
 _MOST_ENTRIES = 60
-"""Entries that one table may hold of one WebApp."""
+"""The maximum number of entries of one parent in one table."""
 
 
 @dataclass
 class Outcome:
-    """How a run went."""
+    """The result of a run."""
 
     seed: int
     invariant: str = ""
-    """The one that did not hold; empty if all did."""
+    """The violated invariant; empty if all hold."""
     why: str = ""
     seconds: float = 0.0
-    """Virtual ones."""
+    """Virtual seconds."""
     spent: float = 0.0
-    """Real ones."""
+    """Real seconds."""
     rounds: int = 0
     digest: str = ""
     occurred: Counter[str] = field(default_factory=Counter)
+    happened: Counter[str] = field(default_factory=Counter)
     met: Counter[str] = field(default_factory=Counter)
+    leaderless: float = 0.0
+    """The longest time without a leader after the last fault of the election, in seconds."""
     lines: list[str] = field(default_factory=list)
 
 
 def play(
     script: Script, *, keep: int = 0, show: Callable[[str], None] | None = None, bounds: Bounds | None = None
 ) -> Outcome:
-    """Play a script."""
+    """Run a script."""
     began = time.process_time()
     outcome = Outcome(script.seed)
     loop = VirtualLoop(Chance(f"loop {script.seed}"), defer=script.conditions.defer)
@@ -73,8 +80,24 @@ def play(
     outcome.seconds, outcome.rounds, outcome.digest = loop.time(), loop.steps, trace.digest
     outcome.spent, outcome.lines = time.process_time() - began, list(trace.lines)
     if play_.world is not None:
-        outcome.occurred, outcome.met = play_.world.occurred, play_.world.weather.met
+        world = play_.world
+        outcome.leaderless = world.leaderless
+        outcome.occurred, outcome.happened, outcome.met = world.occurred, world.happened, world.faults.met
     return outcome
+
+
+class _Looks(Protocol):
+    """Checks an invariant whenever no callback is ready."""
+
+    def look(self) -> None:
+        """Raise `Violated` if it does not hold."""
+
+
+def _of_replicas(world: World, bounds: Bounds) -> "list[_Looks]":
+    """Return the invariants of several replicas."""
+    if len(world.replicas) == 1:
+        return []
+    return [Succession(world, bounds) if world.conditions.elected else Contest(world, bounds)]
 
 
 class _Play:
@@ -87,30 +110,36 @@ class _Play:
     def now(self) -> datetime:
         """Return the virtual time of day."""
         assert self.world is not None
-        return self.world.cluster.now()
+        replica = self.world.replica_of(GROUP.get())
+        return self.world.cluster.now() if replica is None else replica.now()
 
     async def whole(self) -> None:
-        """Play all of it."""
-        self.world = world = World(self.script.seed, self.script.conditions, self.trace)
+        """Run the whole script."""
+        self.world = world = World(workload(self.script.workload), self.script.seed, self.script.conditions, self.trace)
         world.memory["loop"] = self.loop
         watchdog = Watchdog(world, self.bounds)
         Restraint(world, self.bounds)
         honesty = Honesty(world)
+        looks: list[_Looks] = [*_of_replicas(world, self.bounds), honesty, watchdog]
+        for invariant in world.workload.invariants:
+            invariant(world)
         world.on_violation = self._violate
-        self.loop.at_rest = lambda: self._at_rest(watchdog, honesty)
+        self.loop.at_rest = lambda: self._at_rest(looks)
         self.loop.set_exception_handler(self._failed)
-        world.subject.start()
+        for replica in world.replicas:
+            replica.subject.start()
         for step in sorted(self.script.steps, key=lambda each: each.time):
             await self._until(step.time)
             self._act(world, step)
         await self._until(self.script.end + _TAIL_SECONDS)
         if self.script.finale:
             await self._finale(world, watchdog)
-        watchdog.enabled = False
-        while world.memory.get("restarting"):
+        while any(replica.restarting for replica in world.replicas):
             await asyncio.sleep(1.0)
-        if world.subject.running:
-            await world.subject.end()
+        looks.clear()
+        for replica in world.replicas:
+            if replica.subject.running:
+                await replica.subject.end()
         if left := tasks_left():
             raise Violated("no task is left", ", ".join(left))
 
@@ -121,38 +150,38 @@ class _Play:
         await asyncio.sleep(max(0.0, when - self.loop.time()))
 
     async def _finale(self, world: World, watchdog: Watchdog) -> None:
-        """Delete all WebApps; after two resyncs nothing of them is remembered."""
-        while world.memory.get("restarting") or world.weather.active(self.loop.time()):
+        """Delete all parents, and check after two resyncs that the memory has no entry of them."""
+        while any(replica.restarting for replica in world.replicas) or world.faults.active(self.loop.time()):
             await asyncio.sleep(10.0)
-        webapps = world.webapps()
-        for webapp in webapps:
-            held = memory_of(world, place(webapp), webapp["metadata"]["uid"])
+        parents = world.parents()
+        for parent in parents:
+            held = memory_of(world, place(parent), parent["metadata"]["uid"])
             if big := [f"{path}: {count}" for path, count in held.items() if count > _MOST_ENTRIES]:
-                raise Violated("memory is bounded", f"{place(webapp)}: {', '.join(big)}")
-            sizes = world.subject.sizes(place(webapp))
+                raise Violated("memory is bounded", f"{place(parent)}: {', '.join(big)}")
+            sizes = world.leader.subject.sizes(place(parent))
             if big := [f"{path}: {count}" for path, count in sizes.items() if count > _MOST_ENTRIES]:
-                raise Violated("memory is bounded", f"{place(webapp)}: {', '.join(big)}")
+                raise Violated("memory is bounded", f"{place(parent)}: {', '.join(big)}")
         watchdog.enabled = False
-        for at, name in list(world.cluster.objects["webapps"]):
+        for at, name in list(world.cluster.objects[world.workload.parent]):
             users.delete(world, at=at, name=name)
         foreign.clear(world)
         await asyncio.sleep(_RESYNCS * self.script.conditions.resync_interval)
-        if world.cluster.objects["webapps"]:
+        if world.cluster.objects[world.workload.parent]:
             return
-        names = {place(webapp) for webapp in webapps}
-        if found := list(leftovers(world, names, {webapp["metadata"]["uid"] for webapp in webapps})):
+        names = {place(parent) for parent in parents}
+        if found := list(leftovers(world, names, {parent["metadata"]["uid"] for parent in parents})):
             raise Violated("memory is empty", ", ".join(found))
 
     def _violate(self, violated: Violated) -> None:
         self.violated = self.violated or violated
 
-    def _at_rest(self, watchdog: Watchdog, honesty: Honesty) -> None:
+    def _at_rest(self, looks: "Sequence[_Looks]") -> None:
         if self.violated is not None:
             raise self.violated
         if self.errors is not None and self.errors.found:
             raise Violated("no internal error", self.errors.found[0])
-        honesty.look()
-        watchdog.look()
+        for each in looks:
+            each.look()
 
     def _failed(self, _: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
         error = context.get("exception")

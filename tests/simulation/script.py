@@ -1,11 +1,12 @@
-"""Scripts: timed steps as data, made from a seed, written as JSON, and cut down when they fail."""
+"""Scripts: timed steps as data, generated from a seed, stored as JSON, and shrunk after a failure."""
 
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from simulation.world import Conditions
+from simulation.conditions import Conditions
+from simulation.workloads import DEFAULT
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,7 @@ class Step:
 
     @property
     def end(self) -> float:
-        """When it is over, as far as that is known."""
+        """The end of its known effects."""
         known = self.parameters
         times = known.get("times", 0) * known.get("every", known.get("pause", 0.0))
         return self.time + float(max(known.get("seconds", 0.0), times))
@@ -30,14 +31,15 @@ class Step:
 
 @dataclass(frozen=True)
 class Script:
-    """What happens in one run."""
+    """The steps and conditions of one run."""
 
     seed: int
     profile: str
     conditions: Conditions
     steps: tuple[Step, ...]
     finale: bool = False
-    """Whether all WebApps are deleted in the end, and the operator's memory is looked at."""
+    """Whether the run ends with the deletion of all parents and a check of the operator's memory."""
+    workload: str = DEFAULT
 
     def of(self, steps: tuple[Step, ...]) -> "Script":
         """Return a script with other steps."""
@@ -45,7 +47,7 @@ class Script:
 
     @property
     def end(self) -> float:
-        """When its last step is over."""
+        """The end of its last step."""
         return max((step.end for step in self.steps), default=0.0)
 
     def to_json(self) -> str:
@@ -58,4 +60,4 @@ def from_json(text: str) -> Script:
     read = json.loads(text)
     conditions = Conditions(**{**read["conditions"], "namespaces": tuple(read["conditions"]["namespaces"])})
     steps = tuple(Step(each["time"], each["do"], each["parameters"]) for each in read["steps"])
-    return Script(read["seed"], read["profile"], conditions, steps, read["finale"])
+    return Script(read["seed"], read["profile"], conditions, steps, read["finale"], read.get("workload", DEFAULT))

@@ -1,33 +1,50 @@
-"""The operator under simulation: its life, and the few private parts of it that invariants need.
+"""The operator under simulation: its lifecycle, and the few private parts of it that the invariants read.
 
-Nothing else in this package knows the operator from inside; all else speaks HTTP and `EventSink`.
+No other module of this package uses the operator's internals; the others use HTTP and `EventSink`.
 """
 
 import asyncio
 import dataclasses
-import logging
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
 from coxswain.kernel.api.client import Client
+from coxswain.kernel.api.errors import Unreachable
 from coxswain.kernel.api.throttle import Throttle
+from coxswain.kernel.api.transport import USER_AGENT, HttpResponse
 from coxswain.kernel.cache.store import Key
+from coxswain.kernel.election.election import LeaseElection, Unelected
+from coxswain.kernel.election.elector import LeadershipLost
 from coxswain.kernel.manager import Manager
+from coxswain.kernel.objects.kinds import Kind
+from coxswain.kernel.watching.event_bridge import Activity, EventSink
+from coxswain.kernel.workload import Workload
 from coxswain.settings import Settings
-from coxswain.webapp.spec import WebApp
-from coxswain.webapp.workload import WORKLOAD
-from simulation.cluster import Place
-from simulation.virtual import GROUP, SimulatedTask
+from model_cluster.objects import Place
+from model_cluster.virtual import GROUP, SimulatedTask, VirtualLoop
+from simulation.environment import PACKAGES
+
+__all__ = [
+    "LEASE_NAME",
+    "LEASE_NAMESPACE",
+    "USER_AGENT",
+    "Activity",
+    "EventSink",
+    "HttpResponse",
+    "Kind",
+    "Subject",
+    "Unreachable",
+    "settings",
+]
 
 Watches = Callable[..., Any]
 
-LOGGERS = ("coxswain", "asyncio")
+LEASE_NAMESPACE, LEASE_NAME = "coxswain-system", "coxswain"
 
 
 def settings(parts: Mapping[str, Any]) -> Settings:
-    """Return the operator's settings with what a script asks for."""
+    """Return the operator's settings with the overrides of a script."""
     usual = Settings(
         namespaces=tuple(parts.get("namespaces", ())),
         resync_interval=parts["resync_interval"],
@@ -37,20 +54,44 @@ def settings(parts: Mapping[str, Any]) -> Settings:
 
 
 class Subject:
-    """The operator: one process at a time, started again as often as the script says."""
+    """The operator: one process at a time, restarted as the script says."""
 
     def __init__(
-        self, made: Settings, new_transport: Callable[[], Any], watches: Watches, now: Callable[[], datetime]
+        self,
+        workload: Workload[Any],
+        made: Settings,
+        new_transport: Callable[[], Any],
+        watches: Watches,
+        now: Callable[[], datetime],
+        *,
+        groups: Iterator[int],
+        elected: bool,
     ) -> None:
+        """Prepare an operator.
+
+        Args:
+            workload: the workload.
+            made: the settings.
+            new_transport: returns the transport of a new process.
+            watches: runs the watches.
+            now: returns the time of day.
+            groups: numbers for the tasks of processes.
+            elected: whether it competes for the Lease.
+        """
+        self._workload = workload
         self.settings = made
         self._new_transport = new_transport
         self._watches = watches
         self._now = now
-        self._number = 0
+        self._groups, self._elected = groups, elected
+        self._number = self._elector_number = 0
+        self.numbers: tuple[int, ...] = ()
+        """The numbers of the current process: of its main loop and of its elector."""
+        self._election: LeaseElection | Unelected = Unelected()
         self._transport: Any = None
         self._task: asyncio.Task[None] | None = None
         self._stop = asyncio.Event()
-        self.loop: Manager[WebApp] | None = None
+        self.loop: Manager[Any] | None = None
 
     @property
     def running(self) -> bool:
@@ -59,9 +100,11 @@ class Subject:
 
     def start(self) -> None:
         """Start a process."""
-        self._number += 1
+        self._number = next(self._groups)
         self._stop = asyncio.Event()
         self._transport = self._new_transport()
+        self._election = self._new_election() if self._elected else Unelected()
+        self.numbers = (self._number, self._elector_number)
         token = GROUP.set(self._number)
         try:
             self._task = asyncio.get_running_loop().create_task(self._process(), name=f"operator {self._number}")
@@ -69,19 +112,72 @@ class Subject:
             GROUP.reset(token)
 
     async def _process(self) -> None:
-        # Each process seeds its own connection pool, queue and memory: nothing of the one before is left.
+        # Each process seeds its own connection pool, queue and memory: no state of the previous process survives.
         throttle = Throttle(in_flight=self.settings.requests_in_flight)
         client = Client(
-            self._transport, throttle, timeout=self.settings.request_timeout, page_size=self.settings.watch.page_size
+            self._transport,
+            throttle,
+            timeout=self.settings.request_timeout,
+            page_size=self.settings.watch.page_size,
+            leads=self._election.leads,
         )
-        self.loop = Manager(WORKLOAD, self.settings, client, self._watches, now=self._now)
+        self.loop = Manager(
+            self._workload, self.settings, client, self._watches, election=self._election, now=self._now
+        )
         try:
-            await self.loop.run(self._stop)
+            # As in main.py: the election releases the Lease after the last write.
+            async with self._election:
+                await self.loop.run(self._stop)
         finally:
             await client.close()
+            # The thread of the election ends with the process.
+            for task in self.tasks(self._elector_number):
+                task.cancel()
+
+    def _new_election(self) -> LeaseElection:
+        self._elector_number = next(self._groups)
+
+        async def connect() -> Any:
+            return self._transport
+
+        return LeaseElection(
+            connect,
+            LEASE_NAMESPACE,
+            LEASE_NAME,
+            self.settings.election,
+            clock=asyncio.get_running_loop().time,
+            run=self._run_elector,
+        )
+
+    async def _run_elector(self, name: str, body: Callable[[asyncio.Event], Any], stop: asyncio.Event) -> None:
+        """Run the elector in the main loop, but in a group of its own: the simulation has no threads."""
+        token = GROUP.set(self._elector_number)
+        try:
+            task = asyncio.create_task(body(stop), name=name)
+        finally:
+            GROUP.reset(token)
+        await asyncio.shield(task)
+
+    def leads(self, namespace: str = "") -> bool:
+        """Return whether the process may write to a namespace now."""
+        return self._alive and self._election.leads(namespace)
+
+    @property
+    def _alive(self) -> bool:
+        return self.running and not self._transport.dead
+
+    def pause(self, *, elector: bool = True) -> None:
+        """Stop the process like SIGSTOP; without `elector` only its main loop, as by code that blocks it."""
+        for number in (self._number, *([self._elector_number] if elector else [])):
+            _loop().pause(number)
+
+    def resume(self, *, suspended: bool = False) -> None:
+        """Continue the process."""
+        for number in (self._elector_number, self._number):
+            _loop().resume(number, suspended=suspended)
 
     async def end(self) -> None:
-        """End the process as SIGTERM does."""
+        """Stop the process like SIGTERM."""
         self._stop.set()
         if self._task is not None:
             await asyncio.wait([self._task])
@@ -89,39 +185,53 @@ class Subject:
         self.loop = None
 
     async def kill(self) -> None:
-        """Kill the process as SIGKILL does: at once, wherever it is."""
+        """Kill the process like SIGKILL: immediately, at any point."""
         self._transport.die()
-        while alive := self.tasks():
+        self.resume()
+        while alive := [*self.tasks(self._number), *self.tasks(self._elector_number)]:
             for task in alive:
                 task.cancel()
             await asyncio.sleep(0)
         self.loop = None
 
-    def tasks(self) -> list[SimulatedTask]:
-        """Return the tasks of the present process that have not ended."""
+    def tasks(self, group: int) -> list[SimulatedTask]:
+        """Return the unfinished tasks of a group."""
         found = [
             task
             for task in asyncio.all_tasks()
-            if isinstance(task, SimulatedTask) and task.group == self._number and not task.done()
+            if isinstance(task, SimulatedTask) and task.group == group > 0 and not task.done()
         ]
         return sorted(found, key=hash)
 
     def failed(self) -> BaseException | None:
-        """Return what ended the process, if it should not have."""
+        """Return the exception of an unexpected end of the process."""
         if self._task is None or not self._task.done() or self._stop.is_set() or self._transport.dead:
             return None
-        return self._task.exception() or RuntimeError("the operator's loop ended by itself")
+        error = self._task.exception()
+        return None if self.lost else error or RuntimeError("the operator's loop ended by itself")
+
+    @property
+    def lost(self) -> bool:
+        """Whether the process ended because it lost the leadership."""
+        if self._task is None or not self._task.done() or self._task.cancelled():
+            return False
+        return isinstance(self._task.exception(), LeadershipLost)
 
     def _check(self) -> None:
-        if self._task is not None and not self._task.cancelled() and self._task.exception() is not None:
-            raise self._task.exception()  # type: ignore[misc]
+        if (
+            self._task is not None
+            and not self._task.cancelled()
+            and not self.lost
+            and (error := self._task.exception())
+        ):
+            raise error
 
     def attends(self, place: Place) -> str | None:
-        """Return how the operator attends to a WebApp: queued, processing, or by a timer; None if it does not."""
+        """Return how the operator handles a parent: queued, processing, or by a timer; None if not at all."""
         if self.loop is None:
             return "the operator is not running"
         key, queue = Key(*place), self.loop._queue
-        if not hasattr(self.loop, "_waiting"):  # before K5 was mended
+        if not hasattr(self.loop, "_waiting"):  # before the fix of K5
             if not self.loop._resync.complete.is_set():
                 return "nothing is reconciled before the first sweep"
         elif key in self.loop._waiting._keys:
@@ -133,33 +243,20 @@ class Subject:
         return "has a timer" if key in queue._delayed else None
 
     def tables(self) -> Iterator[tuple[str, Any]]:
-        """Yield each table of the operator, with the way to it: walked by the attributes of the operator's objects."""
-        seen: set[int] = set()
-        waiting: list[tuple[str, Any]] = [("Manager", self.loop)]
-        while waiting:
-            path, thing = waiting.pop()
-            if id(thing) in seen or thing is None:
-                continue
-            seen.add(id(thing))
-            if isinstance(thing, (dict, set, frozenset, list, tuple)) or type(thing).__name__ == "deque":
-                yield path, thing
-                values = list(thing.values()) if isinstance(thing, dict) else list(thing)
-                waiting += [(f"{path}[]", value) for value in values]
-            elif type(thing).__module__.split(".")[0] == "coxswain":
-                waiting += [(f"{path}.{name}", value) for name, value in _attributes(thing)]
+        """Yield each table of the operator with its path, found through the attributes of the operator's objects."""
+        return _tables("Manager", self.loop)
 
     def sizes(self, place: Place) -> dict[str, int]:
-        """Return the sizes of the tables inside of the entries of one WebApp."""
+        """Return the sizes of the tables inside one parent's entries."""
         found: dict[str, int] = {}
         for path, table in self.tables():
             if isinstance(table, dict) and Key(*place) in table:
-                inside = table[Key(*place)]
-                if isinstance(inside, (dict, list, set, tuple)):
-                    found[path] = len(inside)
+                for inside, each in _tables(f"{path}[]", table[Key(*place)]):
+                    found[inside] = max(len(each), found.get(inside, 0))
         return found
 
     def mentions(self, names: set[Place], uids: set[str]) -> dict[str, int]:
-        """Return the tables that hold something of these WebApps, and how many entries."""
+        """Return the tables with entries of these parents, and the number of entries."""
         found: dict[str, int] = {}
         for path, table in self.tables():
             count = sum(_mentions(entry, names, uids) for entry in table)
@@ -168,57 +265,27 @@ class Subject:
         return found
 
 
-def virtual_time(now: Callable[[], datetime]) -> Callable[[], None]:
-    """Let the operator's modules read the virtual time of day where they read the real one; return how to undo that."""
-
-    class Virtual(datetime):
-        @classmethod
-        def now(cls, tz: Any = None) -> Any:  # noqa: ARG003
-            return now()
-
-    replaced = [
-        module
-        for name, module in sys.modules.copy().items()
-        if name.startswith("coxswain.") and getattr(module, "datetime", None) is datetime
-    ]
-    for module in replaced:
-        module.datetime = Virtual  # type: ignore[attr-defined]
-
-    def undo() -> None:
-        for module in replaced:
-            module.datetime = datetime  # type: ignore[attr-defined]
-
-    return undo
+def _loop() -> VirtualLoop:
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, VirtualLoop)
+    return loop
 
 
-class InternalErrors(logging.Handler):
-    """Keeps the internal errors that the operator logs: with a traceback, or from asyncio."""
-
-    def __init__(self, tell: Callable[[str], None]) -> None:
-        super().__init__(logging.DEBUG)
-        self.tell = tell
-        self.found: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Take a record."""
-        message = record.getMessage()
-        self.tell(f"log {record.levelname}: {message}")
-        if record.levelno >= logging.ERROR and (record.exc_info or record.name.startswith("asyncio")):
-            error = record.exc_info[1] if record.exc_info else None
-            self.found.append(f"{message}: {error!r}" if error is not None else message)
-
-    def __enter__(self) -> "InternalErrors":
-        for name in LOGGERS:
-            logger = logging.getLogger(name)
-            logger.addHandler(self)
-            logger.propagate = False
-        logging.getLogger("coxswain").setLevel(logging.INFO)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for name in LOGGERS:
-            logging.getLogger(name).removeHandler(self)
-            logging.getLogger(name).propagate = True
+def _tables(path: str, thing: Any) -> Iterator[tuple[str, Any]]:
+    """Yield each table that an object of the operator holds, with its path."""
+    seen: set[int] = set()
+    waiting: list[tuple[str, Any]] = [(path, thing)]
+    while waiting:
+        path, thing = waiting.pop()
+        if id(thing) in seen or thing is None:
+            continue
+        seen.add(id(thing))
+        if isinstance(thing, (dict, set, frozenset, list, tuple)) or type(thing).__name__ == "deque":
+            yield path, thing
+            values = list(thing.values()) if isinstance(thing, dict) else list(thing)
+            waiting += [(f"{path}[]", value) for value in values]
+        elif type(thing).__module__.split(".")[0] in PACKAGES:
+            waiting += [(f"{path}.{name}", value) for name, value in _attributes(thing)]
 
 
 def _attributes(thing: Any) -> Iterator[tuple[str, Any]]:

@@ -1,22 +1,22 @@
-"""Watches over the model in the place of Kopf: the same signs in the same order, and all that befalls a watch.
+"""Watches of the model that replace Kopf: the same signals in the same order, and the faults of a watch.
 
-What Kopf and `kernel/watching/session.py` do: LIST, then WATCH from its version; the sign OPENED before
-`started_over`; a watch that ends is opened again from the last version that came; 410 lists again; any other error
-ends all watches.
+They behave like Kopf with `kernel/watching/session.py`: LIST, then WATCH from its version; the signal OPENED before
+`started_over`; a closed watch is reopened from the last delivered version; 410 causes a new list; any other error,
+such as 404 for a kind that is not served, ends all watches.
 """
 
 import asyncio
+import contextvars
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from coxswain.kernel.objects.kinds import Kind
-from coxswain.kernel.watching.event_bridge import Activity, EventSink
-from rendered import KINDS
-from simulation.chance import Chance
-from simulation.cluster import Cluster, Object, path
-from simulation.model import Expired
-from simulation.weather import Weather
+from model_cluster.active_faults import ActiveFaults
+from model_cluster.api_server import Expired
+from model_cluster.chance import Chance
+from model_cluster.cluster import Cluster
+from model_cluster.objects import Object
+from simulation.subject import Activity, EventSink, Kind
 
 Scope = tuple[str, str | None]
 """Resource and namespace."""
@@ -26,11 +26,11 @@ _BOOKMARK_SECONDS = 60.0
 
 
 class WatchFailed(Exception):
-    """An error event that Kopf ends with."""
+    """An error event or a 404 that ends Kopf."""
 
 
 class Connection:
-    """One open watch: what it has not delivered yet, and whether it still delivers."""
+    """One open watch: its undelivered events, and whether it still delivers."""
 
     def __init__(self, watches: "Watches", kind: Kind, namespace: str | None, since: int, sink: EventSink) -> None:
         self._watches = watches
@@ -38,19 +38,21 @@ class Connection:
         self._chance = watches.chance
         self.kind, self.namespace, self._sink = kind, namespace, sink
         self.since = since
-        """The version from which a next connection goes on: that of the last event that was delivered."""
+        """The version for the next connection: that of the last delivered event."""
         self._read = since
-        self._path = path(kind.plural, namespace)
+        self._path = self._cluster.path(kind.plural, namespace)
         self.pending: deque[tuple[float, str, Object | None, int]] = deque()
         self.silent = False
         self.ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._timer: asyncio.TimerHandle | None = None
+        self._context = contextvars.copy_context()
+        """That of the process, which receives nothing while it is paused."""
         self._last = self._cluster.clock()
         self.heard = self._last
 
     def read(self) -> None:
-        """Take in what the server has that is newer."""
-        if self._read > self._cluster.api.version:
+        """Fetch newer events from the server."""
+        if self.ended.done() or self._read > self._cluster.api.version:
             return
         try:
             events = self._cluster.api.watch_events(
@@ -69,7 +71,7 @@ class Connection:
 
     @property
     def from_future(self) -> bool:
-        """Whether it was opened at a version that the server has not reached."""
+        """Whether it was opened at a version above the server's."""
         return self._read > self._cluster.api.version
 
     def end(self, why: str) -> None:
@@ -87,7 +89,7 @@ class Connection:
 
     def _arm(self) -> None:
         if self._timer is None and self.pending and not self.ended.done():
-            self._timer = asyncio.get_running_loop().call_at(self.pending[0][0], self._deliver)
+            self._timer = asyncio.get_running_loop().call_at(self.pending[0][0], self._deliver, context=self._context)
 
     def _deliver(self) -> None:
         self._timer = None
@@ -112,29 +114,32 @@ class Watches:
     def __init__(
         self,
         cluster: Cluster,
-        weather: Weather,
+        faults: ActiveFaults,
         chance: Chance,
+        kinds: Sequence[Kind],
         scopes: Sequence[str | None],
         *,
         slowest: float,
         server_timeout: float,
         inactivity_timeout: float,
         handed_over: Callable[[Kind, str, Object], None],
+        started_over: Callable[[Scope], None],
     ) -> None:
         self.cluster = cluster
         self.chance = chance
-        self.handed_over = handed_over
-        self._weather = weather
-        self._scopes = [(kind, scope) for kind in KINDS.watched for scope in scopes]
+        self.handed_over, self.started_over = handed_over, started_over
+        self._faults = faults
+        self._scopes = [(kind, scope) for kind in kinds for scope in scopes]
         self._slowest = slowest
         self._server_timeout = server_timeout
         self._inactivity_timeout = inactivity_timeout
         self.connections: dict[tuple[str, str | None], Connection] = {}
         self.ended_at: dict[Scope, float] = {}
-        """When the last watch of a resource ended."""
+        """The end of the last watch of each resource."""
+        self.running: frozenset[str] = frozenset()
+        """The resources of the current run, or of the last one."""
         self.lag: dict[str, float] = {}
-        """Seconds by which the watch of a resource is behind, beyond its usual delay."""
-        self.started_over: Callable[[Scope], None] = lambda _: None
+        """Seconds of additional delay of a resource's watch."""
         cluster.after_commit.append(self._committed)
 
     def delay(self, plural: str) -> float:
@@ -142,21 +147,23 @@ class Watches:
         usual = self.chance.delay(0.001, self._slowest, f"watch {plural}")
         return usual + self.lag.get(plural, 0.0)
 
-    async def run(self, sink: EventSink, stop: asyncio.Event) -> None:
-        """Run all watches until the event is set.
+    async def run(self, kinds: Sequence[Kind], sink: EventSink, stop: asyncio.Event) -> None:
+        """Run the watches of some kinds until the event is set.
 
         Raises:
-            WatchFailed: what ended one of them.
+            WatchFailed: the error that ended one of them.
         """
+        self.running = frozenset(kind.plural for kind in kinds)
         tasks = [
             asyncio.create_task(self._watch(kind, scope, sink), name=f"watch {kind.plural} {scope or ''}")
             for kind, scope in self._scopes
+            if kind in kinds
         ]
         stopping = asyncio.create_task(stop.wait(), name="stop of the watches")
         try:
             done, _ = await asyncio.wait([stopping, *tasks], return_when=asyncio.FIRST_COMPLETED)
             if stopping in done:
-                # Kopf takes a moment to end, and goes on delivering meanwhile.
+                # Kopf takes a moment to stop, and delivers events meanwhile.
                 await asyncio.sleep(self.chance.delay(0.01, 2.0, "end of the watches"))
             for watch in tasks:
                 if watch.done():
@@ -172,7 +179,7 @@ class Watches:
             await asyncio.gather(stopping, *tasks, return_exceptions=True)
 
     def close(self, why: str, plural: str | None = None, namespace: str | None = None) -> int:
-        """End the open watches of a resource, or all; return how many."""
+        """Close the open watches of a resource, or all; return their number."""
         chosen = [
             found
             for (of, scope), found in self.connections.items()
@@ -183,12 +190,12 @@ class Watches:
         return len(chosen)
 
     def live(self, plural: str, namespace: str) -> bool:
-        """Tell whether changes of a resource in a namespace will be delivered soon."""
+        """Return whether changes of a resource in a namespace will be delivered soon."""
         found = self.connection(plural, namespace)
         return found is not None and not (found.silent or found.from_future or found.ended.done())
 
     def connection(self, plural: str, namespace: str) -> Connection | None:
-        """Return the open watch that covers a resource in a namespace."""
+        """Return the open watch for a resource in a namespace."""
         return self.connections.get((plural, namespace)) or self.connections.get((plural, None))
 
     def _committed(self, plural: str) -> None:
@@ -231,6 +238,7 @@ class Watches:
                 sink.watch_activity(kind, namespace, Activity.FAILED)
                 await asyncio.sleep(next(delays))
                 continue
+            self._check_served(kind)
             version: int = self.cluster.api.version
             await asyncio.sleep(self.chance.delay(0.001, self._slowest, f"listed {kind.plural}"))
             sink.watch_activity(kind, namespace, Activity.LISTED)
@@ -244,6 +252,7 @@ class Watches:
                 await asyncio.sleep(self._inactivity_timeout)
                 return False
             if not self._refuses(kind, namespace, "watch"):
+                self._check_served(kind)
                 return True
             sink.watch_activity(kind, namespace, Activity.FAILED)
             await asyncio.sleep(next(delays))
@@ -285,16 +294,20 @@ class Watches:
         while True:
             yield 5.0 * self.chance.between(0.75, 1, "watch backoff")
 
+    def _check_served(self, kind: Kind) -> None:
+        if kind.plural not in self.cluster.objects:
+            raise WatchFailed(f"404 for {kind.plural}")
+
     def _refuses(self, kind: Kind, namespace: str | None, verb: str) -> bool:
         forbidden = self.cluster.api.forbidden
         if {(verb, kind.plural, namespace), (verb, kind.plural, None)} & forbidden:
             return True
-        return any(self._meets(trouble, kind, namespace) for trouble in ("unreachable", "watch refused"))
+        return any(self._meets(fault, kind, namespace) for fault in ("unreachable", "watch refused"))
 
-    def _meets(self, trouble: str, kind: Kind, namespace: str | None) -> bool:
+    def _meets(self, fault: str, kind: Kind, namespace: str | None) -> bool:
         now = self.cluster.clock()
-        for found in self._weather.meeting(now, "GET", kind.plural, namespace):
-            if found.kind == trouble:
-                self._weather.meet(found, now)
+        for found in self._faults.matching(now, "GET", kind.plural, namespace):
+            if found.kind == fault:
+                self._faults.count(found, now)
                 return True
         return False

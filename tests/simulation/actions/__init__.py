@@ -1,4 +1,4 @@
-"""The actions of a script: one function each, by the name that a step says."""
+"""The actions of a script: one function for each action name."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from simulation.world import World
 Action = Callable[..., bool]
 
 ACTIONS: dict[str, Action] = {}
-"""By name. Each tells whether it came about: there may be nothing to act on."""
+"""By name. Each returns whether it had an effect: there may be nothing to act on."""
 
 
 def action(name: str) -> Callable[[Action], Action]:
@@ -22,7 +22,7 @@ def action(name: str) -> Callable[[Action], Action]:
 
 
 def act(world: World, name: str, parameters: Mapping[str, Any]) -> None:
-    """Do what a step says, and count it if it came about."""
+    """Run the action of a step, and count it if it had an effect."""
     shown = ", ".join(f"{key}={value}" for key, value in parameters.items())
     world.trace.add(f"step: {name} {shown}")
     world.last_step = world.clock()

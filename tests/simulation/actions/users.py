@@ -1,43 +1,31 @@
-"""What users do to WebApps."""
+"""Actions of users on parents."""
 
 from collections.abc import Mapping
 from typing import Any
 
+from model_cluster.cluster import MERGE
 from simulation.actions import action
-from simulation.cluster import MERGE, path
 from simulation.world import World
 
 
-def spec(size: int, image: str, replicas: int) -> dict[str, Any]:
-    """Return the spec of a WebApp: the bigger, the more fields."""
-    found: dict[str, Any] = {"image": image, "replicas": replicas}
-    if size >= 1:
-        found["ports"] = [{"name": "http", "containerPort": 8080}]
-    if size >= 2:
-        found["config"] = {"MODE": "production"}
-    if size >= 3:
-        found["service"] = {"ports": [{"name": "http", "port": 80, "targetPort": "http"}]}
-        found["labels"] = {"team": "blue"}
-    return found
-
-
 @action("create")
-def create(world: World, *, at: str, name: str, size: int, image: str, replicas: int) -> bool:
-    """Create a WebApp."""
+def create(world: World, *, at: str, name: str, **parameters: Any) -> bool:
+    """Create a parent; the workload defines the other parameters."""
+    kind = world.cluster.kinds[world.workload.parent]
     body = {
-        "apiVersion": "coxswain.dev/v1",
-        "kind": "WebApp",
+        "apiVersion": kind.api_version,
+        "kind": kind.name,
         "metadata": {"name": name, "namespace": at},
-        "spec": spec(size, image, replicas),
+        "spec": world.workload.scripts.spec(**parameters),
     }
-    response = world.cluster.request("kubectl", "POST", path("webapps", at), body, query={"fieldManager": "kubectl"})
-    return bool(response.status == 201)
+    path = world.cluster.path(kind.plural, at)
+    return bool(world.cluster.request("kubectl", "POST", path, body, query={"fieldManager": "kubectl"}).status == 201)
 
 
 @action("change")
 def change(world: World, *, at: str, name: str, what: Mapping[str, Any]) -> bool:
-    """Change the spec of a WebApp."""
-    changed = world.patch("kubectl-edit", "webapps", (at, name), {"spec": what}, MERGE)
+    """Change the spec of a parent."""
+    changed = world.patch("kubectl-edit", world.workload.parent, (at, name), {"spec": what}, MERGE)
     if changed:
         world.changes.append((world.clock(), at, name))
         world.asked |= {(at, name, part): world.clock() for part in what}
@@ -46,37 +34,33 @@ def change(world: World, *, at: str, name: str, what: Mapping[str, Any]) -> bool
 
 @action("change config again and again")
 def change_often(world: World, *, at: str, name: str, times: int, pause: float) -> bool:
-    """Change the config of a WebApp many times."""
+    """Change the spec of a parent many times."""
     loop = world.memory["loop"]
     for number in range(times):
-        what = {"config": {"MODE": f"mode-{number}"}, "ports": [{"name": "http", "containerPort": 8000 + number}]}
+        what = world.workload.scripts.often(number)
         loop.call_later(number * pause, lambda what=what: change(world, at=at, name=name, what=what))
-    return (at, name) in world.cluster.objects["webapps"]
+    return (at, name) in world.cluster.objects[world.workload.parent]
 
 
 @action("delete")
 def delete(world: World, *, at: str, name: str, how: str = "Background") -> bool:
-    """Delete a WebApp."""
+    """Delete a parent."""
     body = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": how}
-    response = world.cluster.request("kubectl", "DELETE", path("webapps", at, name), body)
+    response = world.cluster.request("kubectl", "DELETE", world.cluster.path(world.workload.parent, at, name), body)
     world.controllers.collect_soon()
     return bool(response.status == 200)
 
 
 @action("recreate")
-def recreate(
-    world: World, *, at: str, name: str, size: int, image: str, replicas: int, pause: float, how: str = "Background"
-) -> bool:
-    """Delete a WebApp, and make another one of the same name."""
+def recreate(world: World, *, at: str, name: str, pause: float, how: str = "Background", **parameters: Any) -> bool:
+    """Delete a parent, and create another one with its name."""
     found = delete(world, at=at, name=name, how=how)
-    world.memory["loop"].call_later(
-        pause, lambda: create(world, at=at, name=name, size=size, image=image, replicas=replicas)
-    )
+    world.memory["loop"].call_later(pause, lambda: create(world, at=at, name=name, **parameters))
     return found
 
 
 @action("annotate")
 def annotate(world: World, *, at: str, name: str) -> bool:
-    """Annotate a WebApp: nothing of its spec changes."""
+    """Annotate a parent, without a change of its spec."""
     body = {"metadata": {"annotations": {"example.com/seen": f"{world.clock():.0f}"}}}
-    return world.patch("kubectl-annotate", "webapps", (at, name), body, MERGE)
+    return world.patch("kubectl-annotate", world.workload.parent, (at, name), body, MERGE)

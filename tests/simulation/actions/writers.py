@@ -1,133 +1,63 @@
-"""Who else writes to children: people once, controllers again and again, an older operator, tools that delete."""
+"""Other writers of children: people, competing controllers, an older operator, deleting tools."""
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from model_cluster.cluster import APPLY, MERGE
+from model_cluster.objects import Object, Place, is_terminating, place
 from simulation.actions import action
-from simulation.cluster import APPLY, MERGE, Object, path, place
-from simulation.judge import LABEL, is_going
 from simulation.world import World
-
-JSON_PATCH = "application/json-patch+json"
-
-
-@dataclass(frozen=True)
-class Field:
-    """A field of children that others write."""
-
-    plural: str
-    read: Callable[[Object], Any]
-    patch: Callable[[Any], Any]
-    values: tuple[Any, ...]
-    content_type: str = MERGE
-
-
-def _label(key: str) -> Callable[[Object], Any]:
-    return lambda thing: (thing["metadata"].get("labels") or {}).get(key)
-
-
-def _replace(where: str) -> Callable[[Any], Any]:
-    return lambda value: [{"op": "replace", "path": where, "value": value}]
-
-
-_IMAGE = "/spec/template/spec/containers/0/image"
-
-FIELDS: Mapping[str, Field] = {
-    "image": Field(
-        "deployments",
-        lambda thing: thing["spec"]["template"]["spec"]["containers"][0]["image"],
-        _replace(_IMAGE),
-        ("other:1", "other:2"),
-        JSON_PATCH,
-    ),
-    "replicas": Field(
-        "deployments",
-        lambda thing: thing["spec"].get("replicas", 1),
-        lambda value: {"spec": {"replicas": value}},
-        (4, 5),
-    ),
-    "label": Field(
-        "deployments",
-        _label("app.kubernetes.io/name"),
-        lambda value: {"metadata": {"labels": {"app.kubernetes.io/name": value}}},
-        ("theirs",),
-    ),
-    "webapp label": Field(
-        "deployments", _label(LABEL), lambda value: {"metadata": {"labels": {LABEL: value}}}, (None,)
-    ),
-    "service label": Field(
-        "services", _label(LABEL), lambda value: {"metadata": {"labels": {LABEL: value}}}, (None, "web-0")
-    ),
-    "port": Field(
-        "services",
-        lambda thing: thing["spec"]["ports"][0]["port"],
-        _replace("/spec/ports/0/port"),
-        (9090,),
-        JSON_PATCH,
-    ),
-    "account label": Field(
-        "serviceaccounts",
-        _label("app.kubernetes.io/managed-by"),
-        lambda value: {"metadata": {"labels": {"app.kubernetes.io/managed-by": value}}},
-        ("Helm",),
-    ),
-    "config label": Field(
-        "configmaps",
-        _label("app.kubernetes.io/instance"),
-        lambda value: {"metadata": {"labels": {"app.kubernetes.io/instance": value}}},
-        ("theirs",),
-    ),
-}
 
 
 def children(world: World, plural: str, at: str, name: str) -> list[Object]:
-    """Return the children of a kind that are controlled by a WebApp."""
-    webapp = world.cluster.get("webapps", (at, name))
-    if webapp is None:
+    """Return the children of a kind controlled by a parent."""
+    parent = world.cluster.get(world.workload.parent, (at, name))
+    if parent is None:
         return []
-    uid = webapp["metadata"]["uid"]
+    uid = parent["metadata"]["uid"]
     return [
         thing
-        for thing in world.cluster.objects[plural].values()
-        if any(owner["uid"] == uid for owner in thing["metadata"].get("ownerReferences") or ()) and not is_going(thing)
+        for thing in world.cluster.objects.get(plural, {}).values()
+        if any(owner["uid"] == uid for owner in thing["metadata"].get("ownerReferences") or ())
+        and not is_terminating(thing)
     ]
 
 
 def write(world: World, thing: Object, field: str, value: Any, manager: str) -> bool:
     """Write a field of a child."""
-    known = FIELDS[field]
+    known = world.workload.scripts.fields[field]
     where = place(thing)
     world.touched[known.plural, *where, field] = world.clock()
     return world.patch(manager, known.plural, where, known.patch(value), known.content_type)
 
 
+def _plural(world: World, field: str) -> str:
+    return world.workload.scripts.fields[field].plural
+
+
 @action("drift")
 def drift(world: World, *, at: str, name: str, field: str, value: Any, manager: str) -> bool:
     """Change a field of a child once."""
-    things = children(world, FIELDS[field].plural, at, name)
+    things = children(world, _plural(world, field), at, name)
     return bool(things) and write(world, things[0], field, value, manager)
 
 
 @action("apply")
 def apply(world: World, *, at: str, name: str, image: str, manager: str) -> bool:
-    """Apply the image of a Deployment by force, as a GitOps tool does."""
-    if children(world, "deployments", at, name):
-        container = {"name": "app", "image": image}
-        body = {
-            "apiVersion": "apps/v1",
-            "kind": "Deployment",
-            "metadata": {"name": name, "namespace": at},
-            "spec": {"template": {"spec": {"containers": [container]}}},
-        }
-        world.touched["deployments", at, name, "image"] = world.clock()
-        return world.patch(manager, "deployments", (at, name), body, APPLY, force="true")
-    return False
+    """Force-apply the image of the main child, as a GitOps tool does."""
+    kind = world.cluster.kinds[world.workload.main]
+    if not children(world, kind.plural, at, name):
+        return False
+    field, spec = world.workload.scripts.applied(name, image)
+    metadata = {"name": name, "namespace": at}
+    body = {"apiVersion": kind.api_version, "kind": kind.name, "metadata": metadata, **spec}
+    world.touched[kind.plural, at, name, field] = world.clock()
+    return world.patch(manager, kind.plural, (at, name), body, APPLY, force="true")
 
 
 @dataclass
 class Fight:
-    """Somebody who sets a field again whenever it is changed."""
+    """A writer that restores its value after each change of a field."""
 
     at: str
     name: str
@@ -144,19 +74,19 @@ class Fight:
 def fight(
     world: World, *, at: str, name: str, field: str, value: Any, manager: str, seconds: float, pause: float
 ) -> bool:
-    """Set a field again and again for a while."""
+    """Set a field repeatedly for a time."""
     fights: list[Fight] = world.memory.setdefault("fights", [])
     if not fights:
         world.cluster.listeners.append(lambda plural, change, thing: _seen(world, plural, change, thing))
     begun = Fight(at, name, field, value, manager, world.clock() + seconds, pause)
     fights.append(begun)
     _strike_soon(world, begun)
-    return bool(children(world, FIELDS[field].plural, at, name))
+    return bool(children(world, _plural(world, field), at, name))
 
 
 def _seen(world: World, plural: str, change: str, thing: Object) -> None:
     for each in world.memory["fights"]:
-        if plural == FIELDS[each.field].plural and change != "DELETED" and world.clock() < each.until:
+        if plural == _plural(world, each.field) and change != "DELETED" and world.clock() < each.until:
             owners = {owner["name"] for owner in thing["metadata"].get("ownerReferences") or ()}
             if place(thing)[0] == each.at and each.name in owners:
                 _strike_soon(world, each)
@@ -173,36 +103,27 @@ def _strike(world: World, each: Fight) -> None:
     each.waiting = False
     if world.clock() >= each.until:
         return
-    for thing in children(world, FIELDS[each.field].plural, each.at, each.name)[:1]:
-        if FIELDS[each.field].read(thing) == each.value:
+    for thing in children(world, _plural(world, each.field), each.at, each.name)[:1]:
+        if world.workload.scripts.fields[each.field].read(thing) == each.value:
             continue
-        if each.manager == "coxswain":
+        if each.manager == world.workload.manager:
             each.wrote += _as_another_operator(world, thing, each)
         else:
             each.wrote += write(world, thing, each.field, each.value, each.manager)
 
 
 def _as_another_operator(world: World, thing: Object, each: Fight) -> bool:
-    """Apply what the operator applied last, with another value: an operator of another version does so."""
-    applied = world.memory.get("applied", {}).get((FIELDS[each.field].plural, *place(thing)))
+    """Apply the operator's last manifest with another value, as an operator of another version does."""
+    applied = world.memory.get("applied", {}).get((_plural(world, each.field), *place(thing)))
     if applied is None:
         return False
-    metadata = {key: value for key, value in applied["metadata"].items() if key not in ("uid", "resourceVersion")}
-    body = {**applied, "metadata": metadata}
-    if each.field == "replicas":
-        body["spec"] = {**body["spec"], "replicas": each.value}
-    elif each.field == "image":
-        template = body["spec"]["template"]
-        containers = [{**found, "image": each.value} for found in template["spec"]["containers"]]
-        body["spec"] = {
-            **body["spec"],
-            "template": {**template, "spec": {**template["spec"], "containers": containers}},
-        }
-    else:
+    known = world.workload.scripts.fields[each.field]
+    if known.in_manifest is None:
         return False
-    plural = FIELDS[each.field].plural
-    world.touched[plural, *place(thing), each.field] = world.clock()
-    return world.patch("coxswain", plural, place(thing), body, APPLY, force="true")
+    metadata = {key: value for key, value in applied["metadata"].items() if key not in ("uid", "resourceVersion")}
+    body = known.in_manifest({**applied, "metadata": metadata}, each.value)
+    world.touched[known.plural, *place(thing), each.field] = world.clock()
+    return world.patch(world.workload.manager, known.plural, place(thing), body, APPLY, force="true")
 
 
 @action("delete child")
@@ -211,13 +132,15 @@ def delete_child(world: World, *, at: str, name: str, plural: str, how: str = "B
     things = children(world, plural, at, name)
     for thing in things:
         world.touched[plural, *place(thing), "existence"] = world.clock()
-        world.cluster.request("kubectl", "DELETE", path(plural, *place(thing)), {"propagationPolicy": how})
+        world.cluster.request(
+            "kubectl", "DELETE", world.cluster.path(plural, *place(thing)), {"propagationPolicy": how}
+        )
     return bool(things)
 
 
 @action("delete child again and again")
 def delete_often(world: World, *, at: str, name: str, plural: str, seconds: float, pause: float) -> bool:
-    """Delete a child for a while whenever it is there, as a cleanup job does that knows it not."""
+    """Delete a child for a time whenever it exists, as a cleanup job does."""
     until = world.clock() + seconds
 
     def strike() -> None:
@@ -226,5 +149,36 @@ def delete_often(world: World, *, at: str, name: str, plural: str, seconds: floa
             world.memory["loop"].call_later(pause * world.chance.between(0.5, 1.5, "deletes"), strike)
 
     found = bool(children(world, plural, at, name))
+    strike()
+    return found
+
+
+@action("hold child")
+def hold(world: World, *, at: str, name: str, plural: str, seconds: float) -> bool:
+    """Give a child a finalizer for a time, as a controller of load balancers does."""
+    things = children(world, plural, at, name)
+
+    def set_finalizers(where: Place, finalizers: list[str] | None) -> None:
+        world.patch("cloud-controller-manager", plural, where, {"metadata": {"finalizers": finalizers}}, MERGE)
+        world.controllers.collect_soon()
+
+    for thing in things:
+        set_finalizers(place(thing), ["example.com/hold"])
+        world.memory["loop"].call_later(seconds, set_finalizers, place(thing), None)
+    return bool(things)
+
+
+@action("write again and again")
+def write_often(world: World, *, at: str, name: str, field: str, manager: str, seconds: float, pause: float) -> bool:
+    """Write a field of a child for a while, each time another value, as a controller writes a status."""
+    until = world.clock() + seconds
+
+    def strike() -> None:
+        if world.clock() < until:
+            for thing in children(world, _plural(world, field), at, name):
+                write(world, thing, field, f"at-{world.clock():.3f}", manager)
+            world.memory["loop"].call_later(pause * world.chance.between(0.5, 1.5, "writes"), strike)
+
+    found = bool(children(world, _plural(world, field), at, name))
     strike()
     return found

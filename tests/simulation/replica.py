@@ -1,0 +1,317 @@
+"""One replica of the operator: its processes, its watches, and the data delivered to it."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from typing import Any
+
+from model_cluster.active_faults import ActiveFaults
+from model_cluster.chance import Chance
+from model_cluster.cluster import BEGINNING, Cluster
+from model_cluster.objects import Object, Place, place, version
+from simulation.conditions import Conditions
+from simulation.network import ModelTransport, Sent
+from simulation.subject import Kind, Subject, settings
+from simulation.watcher import Scope, Watches
+from simulation.workloads import Workload
+
+
+class Delivered:
+    """The data delivered to a replica: the newest version of each object, from watches, lists and responses."""
+
+    def __init__(self) -> None:
+        self.objects: dict[str, dict[Place, Object]] = {}
+        self.listeners: list[Callable[[str, Place], None]] = []
+        """Called with resource, namespace and name of each delivered change."""
+
+    def tell(self, plural: str, where: Place) -> None:
+        """Call the listeners."""
+        for listener in self.listeners:
+            listener(plural, where)
+
+    def take(self, plural: str, thing: Object, *, gone: bool = False) -> None:
+        """Record an object."""
+        known = self.objects.setdefault(plural, {})
+        where = place(thing)
+        before = known.get(where)
+        if before is not None and version(before) >= version(thing):
+            return
+        if gone:
+            known.pop(where, None)
+        else:
+            known[where] = thing
+        self.tell(plural, where)
+
+    def forget(self) -> None:
+        """Forget everything, after a restart or a reset of the history."""
+        self.objects.clear()
+
+
+class Replica:
+    """One replica. Its process starts again after each end, with the same watches and an empty memory."""
+
+    def __init__(
+        self,
+        number: int,
+        workload: Workload,
+        conditions: Conditions,
+        *,
+        cluster: Cluster,
+        faults: ActiveFaults,
+        chance: Chance,
+        groups: Iterator[int],
+        reached: Callable[[Sent], None],
+        answered: Callable[[Sent], None],
+        turned_away: Callable[[str, str, Place], None],
+    ) -> None:
+        """Prepare a replica; `start` of its subject starts a process.
+
+        Args:
+            number: its number, from 1.
+            workload: the operator under test.
+            conditions: the setup of the run.
+            cluster: the cluster.
+            faults: the active faults.
+            chance: the random numbers of the run.
+            groups: numbers for the tasks of processes.
+            reached: called with each request that arrives.
+            answered: called with each request that is answered.
+            turned_away: called with each request about an object that meets a fault.
+        """
+        self.number = number
+        self._workload, self._conditions, self._cluster = workload, conditions, cluster
+        self._faults, self._chance = faults, chance
+        self._reached, self._answered, self._turned_away = reached, answered, turned_away
+        made = settings(conditions.settings())
+        self.delivered = Delivered()
+        self.watches = Watches(
+            cluster,
+            faults,
+            chance,
+            workload.operator.projector.kinds.watched,
+            made.scopes,
+            slowest=conditions.slowest * 4,
+            server_timeout=made.watch.server_timeout,
+            inactivity_timeout=made.watch.inactivity_timeout,
+            handed_over=self._handed_over,
+            started_over=self._started_over,
+        )
+        other = number > 1 and not conditions.elected
+        self.subject = Subject(
+            workload.other_version or workload.operator if other else workload.operator,
+            made,
+            self._new_transport,
+            self.watches.run,
+            self.now,
+            groups=groups,
+            elected=conditions.elected and conditions.replicas > 1,
+        )
+        self.clock_error = 0.0
+        """Seconds by which its wall clock is ahead."""
+        self.clock_stands: float | None = None
+        """The time at which its wall clock stands still, if it does."""
+        self.disturbed = 0.0
+        """The end of the last disturbance: its start, a pause of its elector, or a hanging request for the Lease."""
+        self.continued = -1e9
+        """The end of its last pause, also of a pause of its main loop alone."""
+        self._continue: asyncio.TimerHandle | None = None
+        self.restarting = False
+        """Whether a restart of its process is pending."""
+        self.restart: asyncio.Task[None] | None = None
+        """The last restart."""
+        self.last_start = -1e9
+        """The last start of a watch."""
+        self.unswept: dict[Scope, int] = {}
+        """Scopes whose watch has started over, and the number of the last request before that."""
+        self._unswept_at: dict[Scope, float] = {}
+        self._started = 0.0
+        """The start of this process."""
+        self.watched: set[Scope] = set()
+        """Scopes with a watch that has started in this process."""
+        self.swept: set[Scope] = set()
+        """Scopes listed by this process."""
+        self._last_number = 0
+        """The number of the last request that arrived."""
+        self._lists: dict[Scope, tuple[int, set[Place]]] = {}
+        """The lists in progress: the number of the first request, and the objects so far."""
+
+    @property
+    def paused(self) -> bool:
+        """Whether its process or its main loop is paused."""
+        return self._continue is not None
+
+    @property
+    def is_warm(self) -> bool:
+        """Whether all resources are watched and listed."""
+        return all(
+            self.covered(plural, namespace)
+            for plural in self._workload.resources
+            for namespace in self._conditions.namespaces
+        )
+
+    def now(self) -> datetime:
+        """Return the time of its wall clock."""
+        if self.clock_stands is not None:
+            return BEGINNING + timedelta(seconds=self.clock_stands + self.clock_error)
+        return self._cluster.now() + timedelta(seconds=self.clock_error)
+
+    @property
+    def running(self) -> bool:
+        """Whether its process runs, and no restart is pending."""
+        return self.subject.running and not self.restarting
+
+    @property
+    def leads(self) -> bool:
+        """Whether its process runs and may write."""
+        return self.running and self.subject.leads()
+
+    def _new_transport(self) -> ModelTransport:
+        self.delivered.forget()
+        self.unswept.clear()
+        self._unswept_at.clear()
+        self._started = self.disturbed = self._cluster.clock()
+        self.swept.clear()
+        self.watched.clear()
+        transport = ModelTransport(
+            self._cluster,
+            self._faults,
+            self._chance,
+            slowest=self._conditions.slowest,
+            replica=self,
+            entitled=self.subject.leads,
+            detached=self._conditions.replicas > 1,
+            reached=self._take_reached,
+            answered=self._take_answered,
+        )
+        transport.turned_away = self._turned_away
+        return transport
+
+    def _handed_over(self, kind: Kind, change: str, thing: Object) -> None:
+        self.delivered.take(kind.plural, thing, gone=change == "DELETED")
+
+    def _take_reached(self, sent: Sent) -> None:
+        self._last_number = sent.number
+        self._reached(sent)
+
+    def _take_answered(self, sent: Sent) -> None:
+        if sent.status < 300 and sent.plural in self._cluster.objects:
+            if sent.method == "GET" and sent.name is None:
+                self._listed(sent)
+            elif isinstance(sent.answer, dict) and "metadata" in sent.answer and sent.method != "DELETE":
+                self.delivered.take(sent.plural, sent.answer)
+        self._answered(sent)
+
+    def _listed(self, sent: Sent) -> None:
+        scope = (sent.plural, sent.namespace)
+        if scope not in self.watched:
+            return  # the operator asked why the watch does not open, and ignores the result
+        for item in sent.answer["items"]:
+            self.delivered.take(sent.plural, item)
+        first, present = self._lists.setdefault(scope, (sent.number, set()))
+        if "continue" not in sent.query:
+            first, present = self._lists[scope] = (sent.number, set())
+        present |= {place(item) for item in sent.answer["items"]}
+        if sent.answer["metadata"].get("continue"):
+            return
+        del self._lists[scope]
+        listed_at = int(sent.answer["metadata"]["resourceVersion"])
+        known = self.delivered.objects.get(sent.plural, {})
+        for where, thing in list(known.items()):
+            inside = sent.namespace in (None, where[0])
+            if inside and where not in present and version(thing) <= listed_at:
+                del known[where]
+                self.delivered.tell(sent.plural, where)
+        self.swept.add(scope)
+        if scope in self.unswept and first > self.unswept[scope]:
+            del self.unswept[scope], self._unswept_at[scope]
+
+    def _started_over(self, scope: Scope) -> None:
+        self.watched.add(scope)
+        self.last_start = self._cluster.clock()
+        self.unswept[scope] = self._last_number
+        self._unswept_at.setdefault(scope, self._cluster.clock())
+
+    def _scope(self, plural: str, namespace: str) -> Scope:
+        return plural, namespace if self._conditions.scoped else None
+
+    def covered(self, plural: str, namespace: str) -> bool:
+        """Return whether the watch of a resource is live and its list is complete."""
+        return self.watches.live(plural, namespace) and self._scope(plural, namespace) not in self.unswept
+
+    def uncovered_since(self, plural: str, namespace: str) -> float:
+        """Return since when a resource is not covered, at least since this process started.
+
+        It lacks a live watch, or the list after the watch's start.
+        """
+        scope = self._scope(plural, namespace)
+        if self.watches.live(plural, namespace):
+            return self._unswept_at.get(scope, self._cluster.clock())
+        connection = self.watches.connection(plural, namespace)
+        heard = self.watches.ended_at.get(scope, 0.0) if connection is None else connection.heard
+        return max(heard, self._started)
+
+    def told_all(self, where: Place) -> bool:
+        """Return whether it covers all resources and knows the current state of a parent's objects.
+
+        A later list has no news for it then.
+        """
+        for plural, objects in self._cluster.objects.items():
+            if self._scope(plural, where[0]) not in self.swept or not self.watches.live(plural, where[0]):
+                return False
+            told = self.delivered.objects.get(plural, {})
+            for each in {*objects, *told}:
+                thing = objects.get(each) or told[each]
+                if self._workload.concerns(thing, where) and objects.get(each) != told.get(each):
+                    return False
+        return True
+
+    def on_the_way(self, where: Place) -> bool:
+        """Return whether an event about a parent is still undelivered."""
+        for plural in self._workload.resources:
+            connection = self.watches.connection(plural, where[0])
+            for _, _, thing, _ in () if connection is None else connection.pending:
+                if thing is not None and self._workload.concerns(thing, where):
+                    return True
+        return False
+
+    def start_again(self, *, hard: bool, pause: float) -> None:
+        """End the process by SIGTERM or SIGKILL, and start another one after `pause` seconds."""
+        if hard and self._continue is not None:
+            self._continue.cancel()
+            self._continue = None
+        self._restart(self.subject.kill if hard else self.subject.end, pause)
+
+    def start_later(self, pause: float) -> None:
+        """Start another process after the end of the last one."""
+        self._restart(self.subject.end, pause)
+
+    def pause(self, seconds: float, *, elector: bool, suspended: bool) -> None:
+        """Stop the process like SIGSTOP, and continue it later.
+
+        Args:
+            seconds: the duration.
+            elector: whether the thread of the election stops as well.
+            suspended: whether the machine is suspended: timers are late by the pause.
+        """
+        loop = asyncio.get_running_loop()
+        self.subject.pause(elector=elector)
+        self._continue = loop.call_later(seconds, self._resume, suspended)
+        if elector:
+            self.disturbed = loop.time() + seconds
+
+    def _resume(self, suspended: bool) -> None:
+        self._continue = None
+        self.continued = self._cluster.clock()
+        self.subject.resume(suspended=suspended)
+
+    def _restart(self, end: Any, pause: float) -> None:
+        async def body() -> None:
+            try:
+                await end()
+                await asyncio.sleep(pause)
+                self.subject.start()
+            finally:
+                self.restarting = False
+
+        self.restarting = True
+        self.restart = asyncio.create_task(body(), name="restart")
