@@ -1,13 +1,15 @@
-"""A reconciler with a store that the test fills and a writer that it scripts."""
+"""A reconciler with a store filled by the test and a writer scripted by it."""
 
 import asyncio
 import dataclasses
 from datetime import UTC, datetime
 from typing import Any
 
+from coxswain.kernel.api.errors import RequestFailed
 from coxswain.kernel.api.events import RecentEvents
 from coxswain.kernel.cache.store import Key, Store
-from coxswain.kernel.objects.event_record import EventRecord
+from coxswain.kernel.objects.event_record import EventRecord, ReportedEvent
+from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.reconciling.memory import Memory
 from coxswain.kernel.reconciling.reconciler import Outcome, Reconciler
@@ -29,7 +31,7 @@ COMPLETE = {"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1, "ready
 
 
 class Recorded:
-    """Keeps the Events."""
+    """Records the Events."""
 
     def __init__(self) -> None:
         self.told: list[EventRecord] = []
@@ -38,22 +40,40 @@ class Recorded:
         self.told.append(record)
 
 
+class Reported:
+    """Answers with the Warning Events that the test gives, and counts."""
+
+    def __init__(self) -> None:
+        self.warnings: dict[str, list[ReportedEvent]] = {}
+        """By the name of the object, the newest first."""
+        self.read: list[str] = []
+        self.error: RequestFailed | None = None
+
+    async def warnings_about(self, subject: Projection) -> tuple[ReportedEvent, ...]:
+        self.read.append(subject.name)
+        if self.error is not None:
+            raise self.error
+        return tuple(self.warnings.get(subject.name, ()))
+
+
 class Bench:
-    """A reconciler with a store that the test fills and a writer that it scripts."""
+    """A reconciler with a store filled by the test and a writer scripted by it."""
 
     def __init__(self) -> None:
         self.store = Store(WEBAPP)
         self.writer = RecordingWriter()
         self.events = Recorded()
+        self.reported = Reported()
         self.now = 0.0
         self.time = datetime(2026, 1, 1, tzinfo=UTC)
         self.relisted: list[str] = []
         self.replicas_unknown = False
         self.unlisted: dict[str, str] = {}
+        self.unavailable: dict[Kind, str | None] = {}
         self.restart()
 
     def restart(self) -> None:
-        """Make another reconciler, which remembers nothing."""
+        """Create a new reconciler with empty memory."""
         status_writer = StatusWriter(
             self.store,
             self.writer,
@@ -67,16 +87,18 @@ class Bench:
             self.store,
             self.writer,
             recorder=self.events,  # type: ignore[arg-type]
+            event_reader=self.reported,  # type: ignore[arg-type]
             status_writer=status_writer,
             settings=Settings(),
             clock=lambda: self.now,
             now=lambda: self.time,
             doubtful=lambda *_: self.replicas_unknown,
             unlisted=lambda _: self.unlisted,
+            unavailable=lambda _: self.unavailable,
         )
 
     def webapp(self, *, version: int = 10, generation: int = 1, uid: str = "uid-1", **spec: Any) -> Projection:
-        """Put the WebApp into the store; what is written later gets later versions."""
+        """Put the WebApp into the store. Later writes get later versions."""
         self.writer.version = max(self.writer.version, version)
         status = (found.content["status"] if (found := self.store.parent(WEB)) else None) or {}
         metadata = {"generation": generation}
@@ -88,6 +110,7 @@ class Bench:
     def run(self, *, failures: int = 0) -> Outcome:
         """Reconcile once."""
         self.writer.sent.clear()
+        self.writer.recorded.clear()
         return asyncio.run(self.reconciler.reconcile(WEB, failures=failures))
 
     def converge(self) -> None:
@@ -100,7 +123,7 @@ class Bench:
         assert self.conditions()["Ready"] == ("True", "Ready")
 
     def roll_out(self) -> None:
-        """Let the Deployment's status say that all is rolled out."""
+        """Write a complete rollout to the Deployment's status."""
         live = self.store.get(DEPLOYMENT, WEB)
         assert live is not None
         self.writer.version += 1
@@ -109,29 +132,29 @@ class Bench:
         self.store.observe(dataclasses.replace(live, version=self.writer.version, content=content))
 
     def conditions(self) -> dict[str, tuple[str, str]]:
-        """Status and reason of each condition."""
+        """Return status and reason of each condition."""
         webapp = self.store.parent(WEB)
         assert webapp is not None
         return {found["type"]: (found["status"], found["reason"]) for found in webapp.content["status"]["conditions"]}
 
     def message_of(self, condition: str) -> str:
-        """The message of a condition."""
+        """Return the message of a condition."""
         webapp = self.store.parent(WEB)
         assert webapp is not None
         conditions = webapp.content["status"]["conditions"]
         return next(str(found["message"]) for found in conditions if found["type"] == condition)
 
     def children(self) -> list[Projection]:
-        """The children in the store."""
+        """Return the children in the store."""
         return self.store.objects_of(WEB, *CHILDREN)
 
     @property
     def memory(self) -> Memory:
-        """What the reconciler remembers of the WebApp."""
+        """The reconciler's memory of the WebApp."""
         return self.reconciler._memories.of(WEB, self.webapp_now().uid)
 
     def webapp_now(self) -> Projection:
-        """The WebApp in the store."""
+        """Return the WebApp in the store."""
         webapp = self.store.parent(WEB)
         assert webapp is not None
         return webapp

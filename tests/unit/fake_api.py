@@ -1,4 +1,4 @@
-"""A small API server for unit tests with real clients: it lists, it streams, and it misbehaves as the test says."""
+"""A small API server for unit tests with real clients: lists, watches, and faults on request of the test."""
 
 import asyncio
 import json
@@ -21,7 +21,7 @@ SERVED = {kind.path(): kind for kind in KINDS.watched}
 
 
 class FakeApi:
-    """Serves all kinds of ours over plain HTTP, from one history."""
+    """Serves all kinds of the operator over plain HTTP, from one history."""
 
     def __init__(self) -> None:
         self.version = 100
@@ -30,22 +30,22 @@ class FakeApi:
         self.requests: list[tuple[str, Kind]] = []
         self.lists: dict[Kind, Handler] = {}
         self.watches: dict[Kind, Handler] = {}
-        """What answers instead, while the test wants it."""
+        """Handlers that replace the normal answer to a watch."""
         self.news = asyncio.Condition()
         self.token: str | None = None
-        """The token that is asked for."""
+        """The required token; None means that no token is required."""
         self.frozen = False
-        """Whether nothing is answered any more, discovery included."""
+        """If set, the server answers no request, not even discovery."""
         self.instead: Handler | None = None
-        """What answers in the place of all of it."""
+        """A handler for all requests, in place of the normal ones."""
         self.host = ""
 
     def connection(self) -> Connection:
-        """A connection to it, without credentials."""
+        """Return a connection to this server, without credentials."""
         return plain(self.host)
 
     async def change(self, kind: Kind, change: str, name: str) -> None:
-        """Let an object be ADDED, MODIFIED or DELETED."""
+        """Add, modify or delete an object; `change` is ADDED, MODIFIED or DELETED."""
         self.version += 1
         raw = raw_webapp(name, version=self.version, uid=f"{kind.plural}-{name}")
         if change == "DELETED":
@@ -55,7 +55,7 @@ class FakeApi:
         await self.send(kind, {"type": change, "object": raw})
 
     async def send(self, kind: Kind, line: dict[str, Any]) -> None:
-        """Send a line to all who watch a kind from an older version."""
+        """Send a line to all watches of a kind that started at an older version."""
         self.version += 1
         self.history.append((self.version, kind, line))
         async with self.news:
@@ -83,12 +83,12 @@ class FakeApi:
         return await self.lists.get(kind, self.list)(request)
 
     async def list(self, request: web.Request) -> web.Response:
-        """Answer a LIST; the field selector that there may be matches nothing."""
+        """Answer a LIST. A field selector matches no object."""
         items = [] if "fieldSelector" in request.query else list(self.objects[SERVED[request.path]].values())
         return web.json_response({"metadata": {"resourceVersion": str(self.version)}, "items": items})
 
     async def watch(self, request: web.Request) -> web.StreamResponse:
-        """Answer a WATCH, and stream."""
+        """Answer a WATCH, and stream its events."""
         seen = int(request.query["resourceVersion"])
         response = await opened(request)
         while True:
@@ -100,22 +100,22 @@ class FakeApi:
                 await self.news.wait()
 
     async def silent(self, request: web.Request) -> web.StreamResponse:
-        """Open a watch, and say nothing."""
+        """Open a watch, but send nothing."""
         await opened(request)
         return await self.hanging(request)
 
     async def hanging(self, _: web.Request) -> web.StreamResponse:
-        """Answer nothing at all."""
+        """Never answer."""
         await asyncio.Event().wait()
         raise AssertionError
 
     async def closing(self, request: web.Request) -> web.StreamResponse:
-        """Open a watch, and close it."""
+        """Open a watch, and close it at once."""
         return await opened(request)
 
 
 async def opened(request: web.Request) -> web.StreamResponse:
-    """Return the opened answer to a watch."""
+    """Send the headers of a watch, and return the open response."""
     response = web.StreamResponse(headers={"Content-Type": "application/json"})
     await response.prepare(request)
     return response
@@ -123,7 +123,7 @@ async def opened(request: web.Request) -> web.StreamResponse:
 
 @asynccontextmanager
 async def serving() -> AsyncIterator[FakeApi]:
-    """Serve for as long as the block lasts."""
+    """Serve until the block ends."""
     api = FakeApi()
     application = web.Application()
     application.router.add_route("*", "/{path:.*}", api.answer)
@@ -145,7 +145,7 @@ async def until(condition: Callable[[], Any], seconds: float = 20) -> None:
 
 
 def written_kubeconfig(directory: Path, host: str) -> Path:
-    """A kubeconfig with a token file beside it."""
+    """Write a kubeconfig with a token file beside it."""
     path = directory / "kubeconfig"
     path.write_text(
         f"""

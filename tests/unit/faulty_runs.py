@@ -1,4 +1,4 @@
-"""A small run of the fault suite, made up: one WebApp created and changed once, and how it might have gone wrong."""
+"""A small made-up run of the fault suite: one WebApp created and changed once, and faults to add to it."""
 
 import copy
 import dataclasses
@@ -7,17 +7,18 @@ from datetime import UTC, datetime
 from typing import Any
 
 from cluster.audit import AuditEvent
-from faults.evidence import Evidence
-from faults.history import History, Line, Mark, Request
-from faults.witness import Change
+from fault_engine.evidence import Evidence
+from fault_engine.history import History, Line, Mark, Request
+from fault_engine.witness import Change
+from faults.workloads.webapp import WEBAPP
 
-OPERATOR = "system:serviceaccount:coxswain-system:coxswain"
+OPERATOR = WEBAPP.user
 Thing = dict[str, Any]
 _MANAGER = {"manager": "coxswain", "operation": "Apply", "apiVersion": "v1", "time": "2026-01-02T03:04:05Z"}
 
 
 class Run:
-    """Collects what happens; one second passes between two happenings."""
+    """Collects the history of a run, with one second between two entries."""
 
     def __init__(self, namespace: str = "run-1", number: int = 1) -> None:
         self.namespace = namespace
@@ -30,7 +31,7 @@ class Run:
         self.there: dict[tuple[str, str], Thing] = {}
 
     def thing(self, resource: str, name: str, **parts: Any) -> Thing:
-        """Return an object that was just made, a child of WebApp web if it is no WebApp."""
+        """Return a new object. Any object except a WebApp is a child of WebApp web."""
         metadata: Thing = {
             "name": name,
             "namespace": self.namespace,
@@ -46,7 +47,7 @@ class Run:
         return {"metadata": metadata, **copy.deepcopy(parts)}
 
     def store(self, resource: str, thing: Thing, kind: str = "") -> Thing:
-        """Store a version: the witness and the operator's watch see it. Return it as it is then."""
+        """Store a version, as seen by the witness and by the operator's watch. Return that version."""
         self.now += 1
         self.version += 1
         thing = copy.deepcopy(thing)
@@ -71,7 +72,7 @@ class Run:
         self.history.lines.append(Line(self.now, number, kind, copy.deepcopy(thing)))
 
     def ask(self, verb: str, resource: str, name: str = "web", *, status: int | None = 200, **more: Any) -> Request:
-        """Send a request of the operator, which is answered at once."""
+        """Send a request of the operator, answered at once."""
         number = len(self.history.requests) + 1
         values = {"namespace": self.namespace, "query": {}, "agent": "coxswain", "path": "", **more}
         request = Request(number, self.now, verb, resource, name=name, status=status, ended=self.now + 0.001, **values)
@@ -79,7 +80,7 @@ class Run:
         return request
 
     def write(self, verb: str, resource: str, name: str = "web", *, status: int = 200, **more: Any) -> Request:
-        """Send a write that reaches the server: it is in the audit log."""
+        """Send a write that reaches the server and enters the audit log."""
         plural, _, subresource = resource.partition("/")
         time = datetime.fromtimestamp(self.now, tz=UTC).isoformat()
         where = (plural, subresource, more.get("namespace", self.namespace), name)
@@ -87,7 +88,7 @@ class Run:
         return self.ask(verb, resource, name, status=status, forwarded=True, **more)
 
     def mark(self, what: str) -> None:
-        """Mark what the test does."""
+        """Mark a step of the test."""
         self.history.marks.append(Mark(self.now, what))
 
     def tell(self, ready: str, generation: int = 1, reason: str = "Ready") -> Thing:
@@ -101,7 +102,7 @@ class Run:
         return self.store("webapps", {**webapp, "status": status})
 
     def evidence(self, **more: Any) -> Evidence:
-        """Return what is known of the run."""
+        """Return the evidence of the run."""
         end: dict[str, list[Thing]] = {}
         for (resource, _name), thing in self.there.items():
             end.setdefault(resource, []).append(copy.deepcopy(thing))
@@ -113,7 +114,7 @@ class Run:
             "secrets": ("hush",),
             **more,
         }
-        return Evidence(self.namespace, OPERATOR, self.history, self.changes, self.audit, **values)
+        return Evidence(WEBAPP, self.namespace, self.history, self.changes, self.audit, **values)
 
 
 def complete(deployment: Thing) -> Thing:
@@ -124,7 +125,7 @@ def complete(deployment: Thing) -> Thing:
 
 
 def good(namespace: str = "run-1", number: int = 1) -> Run:
-    """Return a run in which all went well: WebApp web with two pods was created and became Ready."""
+    """Return a run without faults: WebApp web with two pods was created and became Ready."""
     run = Run(namespace, number)
     run.mark("operator started")
     spec = {"image": "web:1", "replicas": 2, "ports": [{"name": "http", "containerPort": 80}], "config": {"A": "a"}}
@@ -154,14 +155,14 @@ def pods(run: Run) -> Thing:
 
 
 def changed(run: Run, resource: str, name: str, change: Callable[[Thing], object]) -> Thing:
-    """Store another version of an object, changed."""
+    """Store a changed version of an object."""
     thing = copy.deepcopy(run.there[resource, name])
     change(thing)
     return run.store(resource, thing)
 
 
 def removed(run: Run, resource: str, name: str) -> None:
-    """Have an object deleted."""
+    """Delete an object."""
     run.store(resource, run.there[resource, name], kind="DELETED")
 
 

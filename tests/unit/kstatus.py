@@ -1,8 +1,8 @@
-"""What kstatus says of a custom resource: its generic rules, for tests without Go.
+"""kstatus's status of a custom resource: its generic rules, for tests without Go.
 
-Flux waits by them, and so does kpt. The source is Compute in status.go and checkGenericProperties in generic.go of
+Flux and kpt wait by these rules. The source is Compute in status.go and checkGenericProperties in generic.go of
 https://github.com/kubernetes-sigs/cli-utils/tree/v0.37.2/pkg/kstatus/status; Flux's fork, github.com/fluxcd/cli-utils
-v1.4.0, has the same text. What is left out here is the rules for built-in kinds. tests/integration/test_kstatus.py
+v1.4.0, has the same text. The rules for built-in kinds are omitted here. tests/integration/test_kstatus.py
 compares this reader with kstatus itself.
 """
 
@@ -13,12 +13,12 @@ CURRENT, IN_PROGRESS, FAILED, TERMINATING = "Current", "InProgress", "Failed", "
 
 
 def read(thing: Mapping[str, Any]) -> str:
-    """Return the verdict; the first rule that decides does."""
+    """Return the status, from the first rule that applies."""
     if thing["metadata"].get("deletionTimestamp"):
         return TERMINATING
     status = thing.get("status", {})
     generation = thing["metadata"].get("generation")
-    # Any difference counts. Where one of the two is missing there is nothing to compare.
+    # Any difference counts. If one of the two is missing, there is nothing to compare.
     if None not in (generation, status.get("observedGeneration")) and status["observedGeneration"] != generation:
         return IN_PROGRESS
     conditions = status.get("conditions", [])

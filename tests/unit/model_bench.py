@@ -5,11 +5,12 @@ import itertools
 import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from coxswain.kernel.api.client import Client
 from coxswain.kernel.api.throttle import Throttle
-from coxswain.kernel.api.transport import Answer
+from coxswain.kernel.api.transport import HttpResponse
 from coxswain.kernel.api.writer import Writer
 from coxswain.kernel.cache.store import Key, Store
 from coxswain.kernel.objects.kinds import Kind
@@ -26,9 +27,10 @@ from coxswain.settings import Settings
 from coxswain.webapp.kinds import WEBAPP
 from coxswain.webapp.spec import WebApp
 from coxswain.webapp.workload import WORKLOAD
-from rendered import CHILDREN, observe
-from simulation.model import APPLY, MERGE_PATCH, ApiServer, Response
+from model_cluster.api_server import APPLY, MERGE_PATCH, ApiServer, Response
+from rendered import MODELLED, observe
 
+CRD = Path(__file__).parents[2] / "crds" / "webapps.yaml"
 KEY = Key("shop", "web")
 SPEC: dict[str, Any] = {
     "image": "registry.example/web:1",
@@ -42,6 +44,8 @@ SPEC: dict[str, Any] = {
 class ModelTransport:
     """Sends each request to the model."""
 
+    host = "http://model"
+
     def __init__(self, api: ApiServer) -> None:
         self._api = api
 
@@ -54,26 +58,26 @@ class ModelTransport:
         headers: Mapping[str, str],
         body: Any,
         seconds: float,  # noqa: ARG002
-    ) -> Answer:
+    ) -> HttpResponse:
         content_type = headers.get("Content-Type", "")
         answer = self._api.request(method, path, query=dict(query), body=body, content_type=content_type)
-        return Answer(answer.status, json.dumps(answer.body).encode())
+        return HttpResponse(answer.status, json.dumps(answer.body).encode())
 
     def invalidate_credentials(self) -> None:
-        """Have none."""
+        """Do nothing: there are no credentials."""
 
     async def close(self) -> None:
-        """Have no connection."""
+        """Do nothing: there is no connection."""
 
 
 class ModelBench:
-    """One WebApp on the model; the cache sees each change before the next decision."""
+    """One WebApp on the model. The cache sees each change before the next decision."""
 
     def __init__(self, **spec: Any) -> None:
         numbers = itertools.count(1)
         self.now = 1000.0
         time = datetime(2026, 1, 1, tzinfo=UTC)
-        self.api = ApiServer(now=lambda: time, new_uid=lambda: f"uid-{next(numbers)}")
+        self.api = ApiServer([CRD], now=lambda: time, new_uid=lambda: f"uid-{next(numbers)}")
         self.post("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}})
         metadata = {"name": "web", "namespace": "shop"}
         made = {"apiVersion": "coxswain.dev/v1", "kind": "WebApp", "metadata": metadata, "spec": {**SPEC, **spec}}
@@ -86,20 +90,23 @@ class ModelBench:
         executor = Executor(self.store, writer, guard, name_interval=60, clock=lambda: self.now)
         self.children = Children(WORKLOAD, self.store, executor, Settings().status, clock=lambda: self.now)
         self._memories = Memories(Settings().contest)
+        self._observed = 0
         self.observe_all()
 
     @property
     def webapp(self) -> WebApp:
-        """The WebApp as desired."""
+        """The desired WebApp."""
         observed = self.store.parent(KEY)
         assert observed is not None
         return WORKLOAD.parse(observed)
 
     @property
     def world(self) -> CacheView:
-        """The cache as seen from the WebApp."""
+        """The cache, seen from the WebApp."""
         webapp = self.webapp
-        return CacheView(self.store, webapp, self._memories.of(KEY, webapp.uid), lambda *_: False)
+        return CacheView(
+            self.store, webapp, self._memories.of(KEY, webapp.uid), lambda *_: False, lambda *_: None, datetime.now(UTC)
+        )
 
     def request(self, method: str, path: str, body: Any, content_type: str, **query: str) -> Response:
         """Send a request of another client."""
@@ -126,42 +133,51 @@ class ModelBench:
         return self.request("DELETE", path, {}, "application/json")
 
     def observe_all(self) -> None:
-        """Bring the cache up to date, as watches do: with objects that have our label."""
-        for kind in (WEBAPP, *CHILDREN):
+        """Bring the cache up to date like watches, with all objects of a kind or only those with our label."""
+        if self._observed == self.api.version:
+            return
+        self._observed = self.api.version
+        for kind in (WEBAPP, *MODELLED):
             present = self.request("GET", kind.path("shop"), None, "").body["items"]
             listed = [observe(kind, item) for item in present]
-            watched = [each for each in listed if kind is WEBAPP or each.label is not None]
+            watched = [each for each in listed if not kind.label_selector or each.label is not None]
             for each in watched:
                 self.store.observe(each)
             relist = self.store.begin_relist(kind, None)
             self.store.end_relist(relist, self.api.version, [Key(each.namespace, each.name) for each in watched])
 
     def objects(self) -> dict[str, Any]:
-        """Every object on the server, without those of the cluster itself."""
+        """Return every object on the server except those of the cluster itself."""
         return {
             f"{kind}/{item['metadata']['name']}": item
-            for kind in CHILDREN
+            for kind in MODELLED
             for item in self.request("GET", kind.path("shop"), None, "").body["items"]
         }
 
     def reconcile(self) -> list[Result]:
         """Reconcile each child once, in order."""
         self.observe_all()
-        results = []
-        for child_type in WORKLOAD.children:
-            found = asyncio.run(self.children.reconcile(child_type, self.webapp, self.world, patient=True))
-            if found is not None:
-                results.append(found[1])
+        results = asyncio.run(self._reconcile())
         self.observe_all()
         return results
 
+    async def _reconcile(self) -> list[Result]:
+        return [
+            (await self.children.reconcile(child_type, wanted, self.webapp, self.world, patient=True))[1]
+            for child_type in WORKLOAD.children
+            for wanted in child_type.all_desired(self.webapp, self.world)
+        ]
+
     def targets(self) -> list[Target[WebApp]]:
-        """Each child as the next reconcile would decide on it."""
-        found = [self.children._target(child_type, self.webapp, self.world) for child_type in WORKLOAD.children]
-        return [target for target in found if target is not None]
+        """Return the targets of the next reconcile, one for each child."""
+        return [
+            self.children._target(child_type, wanted, self.webapp, self.world)
+            for child_type in WORKLOAD.children
+            for wanted in child_type.all_desired(self.webapp, self.world)
+        ]
 
     def decisions(self) -> list[tuple[Target[WebApp], Action]]:
-        """The actions of the next reconcile."""
+        """Return the actions of the next reconcile."""
         return [(target, decide(target)) for target in self.targets()]
 
     @staticmethod

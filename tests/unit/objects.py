@@ -1,4 +1,4 @@
-"""Objects as the API server would send them, for unit tests."""
+"""Objects in the form sent by the API server, for unit tests."""
 
 import copy
 import json
@@ -13,40 +13,40 @@ from rendered import observe
 
 
 def webapp(name: str = "web", namespace: str = "shop", uid: str = "uid-1", generation: int = 1, **spec: Any) -> WebApp:
-    """A WebApp with this spec."""
+    """Return a WebApp with this spec."""
     full: Any = {"image": "registry.example/web:1", **spec}
     return WebApp(namespace=namespace, name=name, uid=uid, generation=generation, spec=full)
 
 
 def raw_webapp(name: str = "web", *, version: int = 10, uid: str = "uid-1", **more: Any) -> dict[str, Any]:
-    """A WebApp as JSON."""
+    """Return a WebApp as JSON."""
     metadata = {"name": name, "namespace": "shop", "uid": uid, "resourceVersion": str(version), "generation": 1}
     return {"metadata": {**metadata, **more.pop("metadata", {})}, "spec": {"image": "registry.example/web:1"}, **more}
 
 
 def observed_webapp(name: str = "web", *, version: int = 10, uid: str = "uid-1", **more: Any) -> Projection:
-    """A WebApp as observed."""
+    """Return the projection of a WebApp."""
     return observe(WEBAPP, raw_webapp(name, version=version, uid=uid, **more))
 
 
 def observed_child(
     kind: Kind = DEPLOYMENT, name: str = "web", *, version: int = 10, uid: str = "child-1", label: str | None = "web"
 ) -> Projection:
-    """A child as observed."""
+    """Return the projection of a child."""
     labels = {"coxswain.dev/webapp": label} if label else {}
     metadata = {"name": name, "namespace": "shop", "uid": uid, "resourceVersion": str(version), "labels": labels}
     return observe(kind, {"metadata": metadata})
 
 
 def observed_autoscaler(target: str = "web", *, version: int = 10, name: str = "scaler") -> Projection:
-    """A HorizontalPodAutoscaler of a Deployment as observed."""
+    """Return the projection of a HorizontalPodAutoscaler of a Deployment."""
     metadata = {"name": name, "namespace": "shop", "uid": f"autoscaler-{name}", "resourceVersion": str(version)}
     reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": target}
     return observe(HORIZONTAL_POD_AUTOSCALER, {"metadata": metadata, "spec": {"scaleTargetRef": reference}})
 
 
 def stored(manifest: Manifest, *, version: int = 10, uid: str = "child-1", **more: Any) -> dict[str, Any]:
-    """A manifest as the API server would store it after our apply, defaults apart."""
+    """Return a manifest as stored by the API server after our apply, without defaults."""
     identity = {"uid": uid, "resourceVersion": str(version), "generation": 1}
     entry = {"manager": "coxswain", "operation": "Apply", "fieldsV1": fields_of(manifest)}
     metadata = {**manifest["metadata"], **identity, "managedFields": [entry]}
@@ -54,10 +54,12 @@ def stored(manifest: Manifest, *, version: int = 10, uid: str = "child-1", **mor
 
 
 def fields_of(manifest: Manifest) -> dict[str, Any]:
-    """The fieldsV1 that an apply of the manifest leaves, for the merge keys that our manifests use."""
+    """Return the fieldsV1 of an apply of the manifest. Only the merge keys of our manifests are supported."""
     metadata = {key: value for key, value in manifest["metadata"].items() if key not in ("name", "namespace")}
     body = {key: value for key, value in manifest.items() if key not in ("apiVersion", "kind", "metadata")}
-    fields: dict[str, Any] = _fields({"metadata": metadata, **body}, ())
+    atomic = ("data",) if manifest["kind"] == "ControllerRevision" else ()
+    granular = {key: value for key, value in body.items() if key not in atomic}
+    fields: dict[str, Any] = _fields({"metadata": metadata, **granular}, ()) | {f"f:{key}": {} for key in atomic}
     return fields
 
 

@@ -1,7 +1,7 @@
-"""A model of Server-Side Apply, for rules that hold for every history: an object as its leaves, and who owns which.
+"""A model of Server-Side Apply for property tests: an object as its leaves, each with its owners.
 
-A leaf is a place without a place in it: a value, an atomic part, or that an item of a list is there. Unions and
-validation are not in it.
+A leaf is a path without a path below it: a value, an atomic part, or the existence of a list item. The model has no
+unions and no validation.
 """
 
 import json
@@ -17,14 +17,14 @@ from unit.objects import fields_of
 
 Leaves = Mapping[Path, Any]
 Owner = tuple[str, str]
-"""Manager and operation."""
+"""Field manager and operation."""
 
 OURS: Owner = (FIELD_MANAGER, "Apply")
 _IS_THERE = "."
 
 
 class ConflictError(Exception):
-    """409: an apply without force names leaves that others own at another value."""
+    """409: without force, an apply names leaves owned by others with another value."""
 
 
 def leaves(manifest: Manifest) -> dict[Path, Any]:
@@ -46,7 +46,7 @@ def _leaves(fields: Fields, path: Path, value: Any) -> Iterator[tuple[Path, Any]
 
 @dataclass
 class Model:
-    """One object that several managers write."""
+    """One object with several writers."""
 
     kind: str
     api_version: str
@@ -55,7 +55,7 @@ class Model:
     writes: int = 0
 
     def apply(self, owner: Owner, wanted: Leaves, *, force: bool) -> None:
-        """Apply: what others own at another value is taken, or refused; what is named no longer goes."""
+        """Apply. Take leaves owned by others with another value, or refuse. Remove leaves no longer in the manifest."""
         others = {place for name, places in self.owners.items() if name != owner for place in places}
         contrary = {place for place in others & wanted.keys() if self.live[place] != wanted[place]}
         if contrary and not force:
@@ -68,7 +68,7 @@ class Model:
         self.writes += 1
 
     def update(self, owner: Owner, changes: Leaves) -> None:
-        """Write values, or None for what goes: what is changed is this manager's alone."""
+        """Set values, or remove them by None. This manager becomes the only owner of the changed leaves."""
         changed = {place for place, value in changes.items() if self.live.get(place) != value}
         self._take(changed)
         for place in changed:
@@ -79,7 +79,7 @@ class Model:
                 self.owners.setdefault(owner, set()).add(place)
 
     def observed(self) -> Projection:
-        """Return what the watch would bring."""
+        """Return the projection of the object, as from a watch."""
         raw = {
             "apiVersion": self.api_version,
             "kind": self.kind,
@@ -109,7 +109,7 @@ def _fields(places: Iterable[Path]) -> dict[str, Any]:
 
 
 def _object(live: Leaves) -> Any:
-    """Return an object, or a part of it, with these leaves."""
+    """Return an object, or a part of one, with these leaves."""
     if list(live) == [()]:
         return live[()]
     parts: dict[str, dict[Path, Any]] = {}

@@ -1,4 +1,4 @@
-"""A Deployment that others write too, and what is planned about it."""
+"""A Deployment with several writers, and its write plans."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -33,7 +33,7 @@ IMAGE_TEXT = "spec.template.spec.containers[name=app].image"
 
 
 def applied(manifest: Manifest = DEPLOYMENT) -> Model:
-    """Return a child as it is after our first apply."""
+    """Return a child in its state after our first apply."""
     model = Model(manifest["kind"], manifest["apiVersion"])
     model.apply(OURS, leaves(manifest), force=False)
     return model
@@ -50,7 +50,7 @@ def planned(
 
 
 def carried_out(model: Model, made: Plan) -> None:
-    """Apply what was planned; 409 raises."""
+    """Apply the plan; raise on a 409."""
     model.apply(OURS, leaves(made.manifest), force=made.force)
 
 

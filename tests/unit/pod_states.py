@@ -1,39 +1,43 @@
-"""Pods as the kubelet and the scheduler leave them, for unit tests."""
+"""Pods in states produced by the kubelet and the scheduler, for unit tests."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+PODS = "-l coxswain.dev/webapp=web -n shop"
+"""The options of kubectl that select the pods."""
 NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 IMAGE = "registry.example/web:2"
-READINESS = {"readinessProbe": {"tcpSocket": {"port": "http"}, "timeoutSeconds": 1, "periodSeconds": 10}}
-"""Passed or failed for sure 31 s after the start, and a second more for times that are cut to seconds."""
+READINESS: dict[str, Any] = {
+    "readinessProbe": {"tcpSocket": {"port": "http"}, "timeoutSeconds": 1, "periodSeconds": 10}
+}
+"""Long enough to fail 31 s after the start for certain: one second is added for times truncated to seconds."""
 
 
 def ago(seconds: float) -> str:
-    """A time before now, as the API server writes it."""
+    """Return a time before now, in the API server's format."""
     return (NOW - timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def waiting(reason: str | None = None, message: str | None = None) -> dict[str, Any]:
-    """The state of a container that waits."""
+    """Return the state of a waiting container."""
     given = {"reason": reason, "message": message}
     return {"waiting": {key: value for key, value in given.items() if value is not None}}
 
 
 def running(seconds: float) -> dict[str, Any]:
-    """The state of a container that has run so long."""
+    """Return the state of a container that has run for some seconds."""
     return {"running": {"startedAt": ago(seconds)}}
 
 
 def ended(code: int = 1, reason: str = "Error", message: str | None = None, *, ran: float = 2, since: float = 5) -> Any:
-    """The state of a container that ended after `ran` seconds, `since` seconds ago."""
+    """Return the state of a container that ended after `ran` seconds, `since` seconds ago."""
     said = {"message": message} if message else {}
     times = {"startedAt": ago(since + ran), "finishedAt": ago(since)}
     return {"terminated": {"exitCode": code, "reason": reason, "containerID": "containerd://1", **said, **times}}
 
 
 def container(state: Any, last: Any = None, *, restarts: int = 0, name: str = "app", **more: Any) -> dict[str, Any]:
-    """The status of a container that is not ready."""
+    """Return the status of a container that is not ready."""
     return {
         "name": name,
         "image": f"docker.io/library/{IMAGE}",
@@ -48,25 +52,25 @@ def container(state: Any, last: Any = None, *, restarts: int = 0, name: str = "a
 
 
 def pod(*containers: dict[str, Any], name: str = "web-new-1", revision: str = "new", **status: Any) -> dict[str, Any]:
-    """A pod with these containers."""
+    """Return a pod with these containers."""
     labels = {"coxswain.dev/webapp": "web", "pod-template-hash": revision}
     metadata = {"name": name, "labels": labels, "creationTimestamp": ago(60)}
     return {"metadata": metadata, "status": {"phase": "Pending", "containerStatuses": list(containers), **status}}
 
 
 def unscheduled(message: str, reason: str = "Unschedulable") -> dict[str, Any]:
-    """A pod that no node takes."""
+    """Return a pod that fits on no node."""
     return pod(conditions=[{"type": "PodScheduled", "status": "False", "reason": reason, "message": message}])
 
 
 def replica_set(revision: str = "new", number: int = 2) -> dict[str, Any]:
-    """A ReplicaSet of a revision."""
+    """Return a ReplicaSet of a revision."""
     annotations = {"deployment.kubernetes.io/revision": str(number)}
     return {"metadata": {"labels": {"pod-template-hash": revision}, "annotations": annotations}}
 
 
 def deployment(*, replicas: int = 2, status: Any = None, **spec: Any) -> dict[str, Any]:
-    """A Deployment at its second revision, whose container has these fields."""
+    """Return a Deployment at its second revision, with these fields in its container."""
     template = {"spec": {"containers": [{"name": "app", "image": IMAGE, **spec}]}}
     return {
         "kind": "Deployment",
@@ -99,7 +103,7 @@ CRASH_LOOP = [
         restarts=9,
     ),
 ]
-"""One container on its way round a crash loop, from the second end on."""
+"""The states of a container in a crash loop, from its second exit on."""
 
 NOT_FOUND = (
     'rpc error: code = NotFound desc = failed to pull and unpack image "registry.example/web:2": failed to resolve '
@@ -109,7 +113,7 @@ PULL_LOOP = [
     container(waiting("ErrImagePull", NOT_FOUND)),
     container(waiting("ImagePullBackOff", f'Back-off pulling image "{IMAGE}": ErrImagePull: {NOT_FOUND}')),
 ]
-"""One container whose image can't be pulled."""
+"""The states of a container whose image cannot be pulled."""
 
 STARTS = [
     container(waiting("ContainerCreating")),
@@ -128,4 +132,4 @@ STARTS = [
         restarts=4,
     ),
 ]
-"""Containers that start in the usual way: the first time, after one end, after a reboot."""
+"""Containers in a usual start: the first one, one after an exit, and one after a reboot."""

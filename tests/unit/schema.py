@@ -1,26 +1,22 @@
-"""What of the CRD's schema the API server checks in a status, as a list of violations."""
+"""The API server's validation of a status against the CRD's schema, as a list of violations."""
 
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
-import yaml
+from yaml_files import webapp_schema
 
 _TYPES: Mapping[Any, tuple[type, ...]] = {"object": (dict,), "array": (list,), "string": (str,), "integer": (int,)}
 
 
-_CRD = yaml.safe_load((Path(__file__).parents[2] / "crds" / "webapps.yaml").read_text(encoding="utf-8"))
-
-
 def schema(part: str) -> dict[str, Any]:
     """Return the schema of `spec` or `status`."""
-    found: dict[str, Any] = _CRD["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"][part]
+    found: dict[str, Any] = webapp_schema()[part]
     return found
 
 
 def violations(value: Any, rules: Mapping[str, Any], place: str = "") -> Iterator[str]:
-    """Yield what is not as the schema says, with its place."""
+    """Yield each violation of the schema, with its path."""
     kind = rules.get("type")
     if kind in _TYPES and not isinstance(value, _TYPES[kind]):
         yield f"{place} is no {kind}: {value!r}"

@@ -1,4 +1,4 @@
-"""A stand-in for the writer, for what the real API server can't be made to answer at will."""
+"""A stand-in for the writer, with responses that a real API server does not give on demand."""
 
 import dataclasses
 from collections.abc import Callable
@@ -19,22 +19,25 @@ _REPLICAS = ("f:spec", "f:replicas")
 
 
 def refusal(status: int, message: str = "no", **details: Any) -> Refused:
-    """A refusal as the API server words it."""
+    """Return a refusal in the API server's wording."""
     return Refused(status, {"reason": "Refused", "message": message, "details": details})
 
 
 class RecordingWriter(Writer):
-    """Answers as if all went well, unless told otherwise; and counts."""
+    """Responds with success unless scripted otherwise, and records the requests."""
 
     def __init__(self) -> None:
         self.sent: list[str] = []
+        """The requests, without those for revisions."""
+        self.recorded: list[str] = []
+        """The requests for revisions: each change of the spec causes a create and, when it is Ready, an update."""
         self.version = 100
         self.answers: dict[str, Callable[[], Projection]] = {}
         self.manifests: dict[str, Manifest] = {}
-        """What was applied last, by kind."""
+        """The last applied manifest, by kind."""
 
     def fail(self, request: str, error: Exception) -> None:
-        """Let a request such as `create Service` fail from now on."""
+        """Fail a request such as `create Service` from now on."""
 
         def raising() -> Projection:
             raise error
@@ -42,7 +45,7 @@ class RecordingWriter(Writer):
         self.answers[request] = raising
 
     def answer(self, request: str, observed: Projection) -> None:
-        """Let a request be answered with an object."""
+        """Answer a request with this object."""
         self.answers[request] = lambda: observed
 
     async def create(self, manifest: Manifest) -> Projection:
@@ -107,7 +110,7 @@ class RecordingWriter(Writer):
         return observe(kind_of(manifest), stored(manifest, version=self.version, uid=uid))
 
     def _with_replicas(self, manifest: Manifest, before: Projection) -> Projection:
-        """Apply a manifest; replicas that it leaves out go if we alone owned them, and then there is one."""
+        """Apply a manifest. Omitted replicas are reset to 1 if we were their only owner."""
         answer = self._stored(manifest, before.uid)
         if before.kind is not DEPLOYMENT or "replicas" in manifest["spec"]:
             return answer
@@ -117,5 +120,5 @@ class RecordingWriter(Writer):
         return dataclasses.replace(answer, content={**answer.content, "spec": spec}, others=before.others)
 
     def _answer(self, request: str, usual: Callable[[], Projection]) -> Projection:
-        self.sent.append(request)
+        (self.recorded if request.endswith(" ControllerRevision") else self.sent).append(request)
         return self.answers.get(request, usual)()

@@ -1,4 +1,4 @@
-"""manifests/argocd: what Argo CD shows of a WebApp, computed by a Lua 5.1 with no more in it than Argo CD's has."""
+"""manifests/argocd: the health of a WebApp in Argo CD, computed by a Lua 5.1 restricted like the one of Argo CD."""
 
 import re
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from lupa.lua51 import LuaError, LuaRuntime  # type: ignore[import-untyped]
 
 from coxswain.kernel.conflicts.policy import Policy
 from coxswain.webapp.spec import GROUP, KIND
-from unit.reported import HEALTHS, deleted, held_field, reported, saying, unreported
+from unit.webapp_states import HEALTHS, deleted, held_field, reported, saying, unreported
 
 ROOT = Path(__file__).parents[2]
 DIRECTORY = ROOT / "manifests" / "argocd"
@@ -24,14 +24,14 @@ ALLOWED = {
     *("rawequal", "rawget", "rawset", "select", "setmetatable", "table", "tonumber", "tostring", "type", "unpack"),
     "xpcall",
 }
-"""Globals of Lua 5.1 that Argo CD opens for a check in argocd-cm and that touch nothing outside: base and table, and
-neither string nor math (runLua in https://github.com/argoproj/argo-cd/blob/master/util/lua/lua.go)."""
+"""Globals of Lua 5.1 opened by Argo CD for a check in argocd-cm, without side effects: base and table.
+string and math are missing (runLua in https://github.com/argoproj/argo-cd/blob/master/util/lua/lua.go)."""
 
 Verdict = tuple[str, str]
 
 
 def sandbox() -> LuaRuntime:
-    """A Lua with what Argo CD's has. Strings have no methods either, as those are the string library's."""
+    """Return a Lua restricted like Argo CD's. Strings have no methods either: these belong to the string library."""
     lua = LuaRuntime(register_eval=False, register_builtins=False)
     lua.execute("getmetatable('').__index = nil")
     names = lua.globals()
@@ -41,7 +41,7 @@ def sandbox() -> LuaRuntime:
 
 
 def run(script: str, webapp: Mapping[str, Any]) -> Verdict:
-    """The verdict of a check."""
+    """Return the result of a check."""
     lua = sandbox()
     lua.globals()["obj"] = lua.table_from(webapp, recursive=True)
     result = dict(lua.execute(script))
@@ -51,12 +51,17 @@ def run(script: str, webapp: Mapping[str, Any]) -> Verdict:
 
 
 def health(webapp: Mapping[str, Any]) -> Verdict:
-    """What Argo CD shows of a WebApp."""
+    """Return Argo CD's health of a WebApp."""
     return run(SCRIPT, webapp)
 
 
+def healths(webapps: Mapping[str, Mapping[str, Any]]) -> dict[str, Verdict]:
+    """Return Argo CD's health of several WebApps, by the name of the case."""
+    return {name: health(webapp) for name, webapp in webapps.items()}
+
+
 def message(webapp: Mapping[str, Any], kind: str) -> str:
-    """What a condition says."""
+    """Return the message of a condition."""
     return next(str(found["message"]) for found in webapp["status"]["conditions"] if found["type"] == kind)
 
 
@@ -90,6 +95,7 @@ EXPECTED: Mapping[str, str] = {
     "CrashLoopBackOff": "Degraded",
     "OOMKilled": "Degraded",
     "Unschedulable": "Progressing",
+    "ContainerCreating": "Progressing",
     "ReadinessProbeFailing": "Progressing",
     "StartupProbeFailing": "Progressing",
     "Evicted": "Progressing",
@@ -103,50 +109,55 @@ def test_each_state_has_a_verdict() -> None:
     assert EXPECTED.keys() == HEALTHS.keys()
 
 
-@pytest.mark.parametrize("name", HEALTHS)
-def test_each_state(name: str) -> None:
-    webapp = reported(HEALTHS["healthy"], HEALTHS[name])
-    assert health(webapp) == (EXPECTED[name], message(webapp, "Contested" if name == "contested" else "Ready"))
+def test_each_state() -> None:
+    webapps = {name: reported(HEALTHS["healthy"], state) for name, state in HEALTHS.items()}
+    assert healths(webapps) == {
+        name: (EXPECTED[name], message(webapp, "Contested" if name == "contested" else "Ready"))
+        for name, webapp in webapps.items()
+    }
 
 
-@pytest.mark.parametrize("name", HEALTHS)
-def test_paused_is_suspended_and_says_what_is_wrong(name: str) -> None:
-    webapp = reported(HEALTHS[name], paused=True)
-    well = EXPECTED[name] == "Healthy"
-    told = "spec.paused is true" + ("" if well else f"; {message(webapp, 'Ready')}")
-    assert health(webapp) == ("Suspended", told)
+def test_a_paused_webapp_is_suspended_and_its_message_has_the_problem() -> None:
+    webapps = {name: reported(state, paused=True) for name, state in HEALTHS.items()}
+    problems = {
+        name: "" if EXPECTED[name] == "Healthy" else f"; {message(webapp, 'Ready')}" for name, webapp in webapps.items()
+    }
+    assert healths(webapps) == {
+        name: ("Suspended", f"spec.paused is true{problem}") for name, problem in problems.items()
+    }
 
 
-@pytest.mark.parametrize("name", HEALTHS)
-def test_what_is_being_deleted_is_progressing(name: str) -> None:
-    assert health(deleted(reported(HEALTHS[name]))) == ("Progressing", "is being deleted")
-    assert health(deleted(unreported())) == ("Progressing", "is being deleted")
+def test_a_webapp_with_a_deletion_timestamp_is_progressing() -> None:
+    webapps = {name: deleted(reported(state)) for name, state in HEALTHS.items()} | {"new": deleted(unreported())}
+    assert healths(webapps) == dict.fromkeys(webapps, ("Progressing", "being deleted"))
 
 
 @pytest.mark.parametrize("paused", [False, True])
-@pytest.mark.parametrize("name", HEALTHS)
-def test_the_status_of_an_older_generation_is_not_believed(name: str, paused: bool) -> None:
-    webapp = reported(HEALTHS[name], generation=2, observed=1, paused=paused)
-    assert health(webapp) == ("Progressing", "waits for Coxswain to look at it")
+def test_the_status_of_an_older_generation_is_ignored(paused: bool) -> None:
+    webapps = {name: reported(state, generation=2, observed=1, paused=paused) for name, state in HEALTHS.items()}
+    expected = ("Progressing", "waiting for Coxswain to reconcile this generation")
+    assert healths(webapps) == dict.fromkeys(webapps, expected)
 
 
 @pytest.mark.parametrize("status", [None, {}, {"observedGeneration": 0}, {"conditions": []}])
 def test_before_the_first_status_it_is_progressing(status: dict[str, Any] | None) -> None:
     webapp = unreported() if status is None else {**unreported(), "status": status}
-    assert health(webapp) == ("Progressing", "waits for Coxswain to look at it")
+    assert health(webapp) == ("Progressing", "waiting for Coxswain to reconcile this generation")
 
 
 def test_a_status_without_conditions_is_progressing() -> None:
     webapp = {**unreported(), "status": {"observedGeneration": 1}}
-    assert health(webapp) == ("Progressing", "waits for Coxswain to say whether it is ready")
+    assert health(webapp) == ("Progressing", "waiting for Coxswain to report the condition Ready")
 
 
 @pytest.mark.parametrize("kind", ["Ready", "Stalled", "Contested", "Conflicted"])
 def test_a_condition_of_an_older_generation_is_not_believed(kind: str) -> None:
-    """So may one be that another writer put there; the operator's own are all of one generation."""
+    """Only another writer leaves such a condition; the operator writes all conditions with one generation."""
     webapp = reported(HEALTHS["healthy"], generation=2)
     old = saying(webapp, {"type": kind, "status": "True", "message": "old", "observedGeneration": 1})
-    expected = ("Progressing", "waits for Coxswain to say whether it is ready") if kind == "Ready" else health(webapp)
+    expected = (
+        ("Progressing", "waiting for Coxswain to report the condition Ready") if kind == "Ready" else health(webapp)
+    )
     assert health(old) == expected
 
 
@@ -167,9 +178,10 @@ def test_a_field_left_to_another_manager_is_healthy_and_told() -> None:
     assert "flux" in message(webapp, "Conflicted")
 
 
-@pytest.mark.parametrize("name", [name for name, verdict in EXPECTED.items() if verdict != "Healthy"])
-def test_a_field_left_to_another_manager_hides_nothing(name: str) -> None:
-    assert health(reported(HEALTHS[name], fields=[YIELDED])) == health(reported(HEALTHS[name]))
+def test_a_field_left_to_another_manager_hides_no_problem() -> None:
+    problems = {name: state for name, state in HEALTHS.items() if EXPECTED[name] != "Healthy"}
+    yielded = {name: reported(state, fields=[YIELDED]) for name, state in problems.items()}
+    assert healths(yielded) == healths({name: reported(state) for name, state in problems.items()})
 
 
 def test_a_conflict_that_halts_is_degraded() -> None:
@@ -179,24 +191,24 @@ def test_a_conflict_that_halts_is_degraded() -> None:
 
 @pytest.mark.parametrize("name", ["healthy", "rolling out", "contested"])
 def test_a_contested_field_is_degraded(name: str) -> None:
-    """Also where all children are well at this moment, as the other manager holds the value that is wanted just now."""
+    """Also if all children are healthy now, because the other manager currently sets the desired value."""
     webapp = reported(HEALTHS[name], fields=[CONTESTED])
     assert health(webapp) == ("Degraded", message(webapp, "Contested"))
 
 
 @settings(deadline=None)
 @given(
-    healths=st.lists(st.sampled_from(sorted(HEALTHS)), max_size=4),
+    names=st.lists(st.sampled_from(sorted(HEALTHS)), max_size=4),
     paused=st.booleans(),
     behind=st.integers(0, 1),
     gone=st.booleans(),
 )
 def test_it_is_healthy_only_if_all_children_are_at_this_generation(
-    healths: list[str], paused: bool, behind: int, gone: bool
+    names: list[str], paused: bool, behind: int, gone: bool
 ) -> None:
-    webapp = reported(*(HEALTHS[name] for name in healths), generation=2, observed=2 - behind, paused=paused)
+    webapp = reported(*(HEALTHS[name] for name in names), generation=2, observed=2 - behind, paused=paused)
     verdict, _ = health(deleted(webapp) if gone else webapp)
-    well = all(EXPECTED[name] == "Healthy" for name in healths) and not (paused or behind or gone)
+    well = all(EXPECTED[name] == "Healthy" for name in names) and not (paused or behind or gone)
     assert (verdict == "Healthy") == well
 
 
@@ -229,7 +241,7 @@ def test_the_sandbox_has_no_more_than_argo_cd_gives(body: str) -> None:
 
 
 def test_the_check_leaves_no_globals() -> None:
-    """Argo CD makes a Lua for each object; a name that is forgotten to be local would be found only by luck."""
+    """Argo CD creates a Lua for each object, so only luck would reveal a missing `local`."""
     lua = sandbox()
     lua.globals()["obj"] = lua.table_from(reported(HEALTHS["rejected"]), recursive=True)
     before = set(lua.globals())
@@ -238,7 +250,7 @@ def test_the_check_leaves_no_globals() -> None:
 
 
 def test_the_component_takes_the_script_as_it_is() -> None:
-    """The Lua is there once: kustomize reads it into the key that Argo CD looks for."""
+    """The Lua exists once: kustomize reads it into the key expected by Argo CD."""
     component = yaml.safe_load((DIRECTORY / "kustomization.yaml").read_text(encoding="utf-8"))
     assert component["kind"] == "Component"
     (generator,) = component["configMapGenerator"]

@@ -1,4 +1,4 @@
-"""The benchmarks' own arithmetic: what counts, what is compared with what, and what the page says of it."""
+"""The arithmetic of the benchmarks: valid measurements, comparisons, and the text of the page."""
 
 import json
 from pathlib import Path
@@ -183,7 +183,7 @@ def test_healed_is_another_object_or_the_old_value() -> None:
     anew = {**back, "metadata": {**back["metadata"], "uid": "2"}}
     for drift in DRIFTS:
         assert not _healed(drift, before, 6, drifted)
-        assert not _healed(drift, before, 6, before), "news from before the drift"
+        assert not _healed(drift, before, 6, before), "state from before the drift"
         assert not _healed(drift, before, 6, None)
         assert _healed(drift, before, 6, anew if drift.patch is None else back)
 

@@ -1,4 +1,4 @@
-"""The children of a WebApp: golden files, and rules that hold for every one."""
+"""The children of a WebApp: golden files, and properties of every child."""
 
 import os
 from pathlib import Path
@@ -19,34 +19,37 @@ GOLDEN = Path(__file__).parents[1] / "golden"
 
 
 def golden_names() -> list[str]:
-    """The names of the golden WebApps."""
+    """Return the names of the golden WebApps."""
     return sorted(path.stem for path in (GOLDEN / "in").glob("*.yaml"))
 
 
 def read(path: Path) -> WebApp:
-    """A golden WebApp, as if it had been stored."""
+    """Return a golden WebApp as stored by the API server."""
     raw = yaml.safe_load(path.read_text())
     return WebApp(namespace="shop", name=raw["metadata"]["name"], uid="uid-1", generation=1, spec=raw["spec"])
 
 
 @pytest.mark.parametrize("name", golden_names())
 def test_golden(name: str) -> None:
-    """The children are those of tests/golden/out; `make golden` writes what they are now."""
+    """Compare the children with tests/golden/out; `make golden` writes these files."""
     made = yaml.safe_dump_all(desired(read(GOLDEN / "in" / f"{name}.yaml")), sort_keys=False, width=120)
     out = GOLDEN / "out" / f"{name}.yaml"
     if os.environ.get("UPDATE_GOLDEN"):
         out.write_text(made)
-    assert made == out.read_text(), "look at the difference; if it is meant: make golden"
+    assert made == out.read_text(), "review the difference; if it is intended, run make golden"
 
 
 def kinds(app: WebApp) -> list[str]:
-    """The kinds of the children, in order."""
+    """Return the kinds of the children, in order."""
     return [manifest["kind"] for manifest in desired(app)]
 
 
-def test_all_four_in_the_order_in_which_they_are_written() -> None:
+def test_all_in_the_order_in_which_they_are_written() -> None:
     app = webapp(ports=[{"name": "http", "containerPort": 80}], config={"A": "1"})
     assert kinds(app) == ["ServiceAccount", "ConfigMap", "Service", "Deployment"]
+    more = webapp(**app.spec, network={"egress": []}, autoscaling={"maxReplicas": 2})
+    guards = ["NetworkPolicy", "PodDisruptionBudget"]
+    assert kinds(more) == ["ServiceAccount", "ConfigMap", "Service", *guards, "Deployment", "HorizontalPodAutoscaler"]
 
 
 def test_without_ports_no_service_and_without_config_no_config_map() -> None:
@@ -60,13 +63,13 @@ def test_an_existing_service_account() -> None:
 
 
 def pod(app: WebApp) -> Manifest:
-    """The pod's spec."""
+    """Return the pod's spec."""
     spec: Manifest = desired(app)[-1]["spec"]["template"]["spec"]
     return spec
 
 
 def container(app: WebApp) -> Manifest:
-    """The container."""
+    """Return the container."""
     made: Manifest = pod(app)["containers"][0]
     return made
 
@@ -158,9 +161,12 @@ def test_rules_of_every_webapp(spec: dict[str, Any]) -> None:
     assert pod(app)["automountServiceAccountToken"] is False
     assert pod(app)["securityContext"]["runAsNonRoot"] is True
     assert violations(desired(app)[-1]["spec"]["template"]) == []
-    assert violations({"spec": {"containers": [container(app)]}}) == [], "whatever the pod says"
+    assert violations({"spec": {"containers": [container(app)]}}) == [], "whatever the pod template contains"
     assert ("Service" in kinds(app)) == bool(spec.get("ports"))
     assert ("ConfigMap" in kinds(app)) == bool(spec.get("config"))
+    assert ("PodDisruptionBudget" in kinds(app)) == (spec.get("replicas", 1) > 1)
+    assert "NetworkPolicy" not in kinds(app)
+    assert "HorizontalPodAutoscaler" not in kinds(app)
 
 
 @given(specs)

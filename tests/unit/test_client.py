@@ -1,7 +1,7 @@
-"""The client: how many requests are under way, pauses that the server asks for, tokens, and the end."""
+"""The client: requests in flight, pauses requested by the server, tokens, and the shutdown."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -11,23 +11,26 @@ from aiohttp import web
 from cluster.certificates import create_authority
 from coxswain.kernel.api.client import Client
 from coxswain.kernel.api.connection import connection
-from coxswain.kernel.api.errors import Ending, ErrorClass, Refused
+from coxswain.kernel.api.errors import ErrorClass, NotLeading, Refused, ShuttingDown
 from coxswain.kernel.api.throttle import Throttle
 from coxswain.kernel.api.transport import HttpTransport
+from coxswain.kernel.objects.kinds import EVENT
 from coxswain.webapp.kinds import SERVICE, WEBAPP
+from model_cluster.chance import Chance
+from model_cluster.virtual import VirtualLoop, run
 from rendered import KINDS
-from simulation.chance import Chance
-from simulation.virtual import VirtualLoop, run
 from unit.fake_api import FakeApi, serving, until, written_kubeconfig
 
 MANIFEST = {"metadata": {"namespace": "shop", "name": "web"}}
 
 
 @asynccontextmanager
-async def client_of(api: FakeApi, in_flight: int = 8) -> AsyncIterator[Client]:
+async def client_of(
+    api: FakeApi, in_flight: int = 8, leads: Callable[[str], bool] = lambda _: True
+) -> AsyncIterator[Client]:
     """A client without jitter."""
     throttle = Throttle(in_flight=in_flight, chance=lambda: 0.0)
-    client = Client(HttpTransport(api.connection()), throttle, timeout=10, page_size=2)
+    client = Client(HttpTransport(api.connection()), throttle, timeout=10, page_size=2, leads=leads)
     try:
         yield client
     finally:
@@ -35,7 +38,7 @@ async def client_of(api: FakeApi, in_flight: int = 8) -> AsyncIterator[Client]:
 
 
 class Answers:
-    """Answers every request of one kind in its turn, and counts those that are under way."""
+    """Answers the requests of one kind in order, and counts those in flight."""
 
     def __init__(self, api: FakeApi) -> None:
         self.refuse: list[web.Response] = []
@@ -56,7 +59,7 @@ class Answers:
 
 
 def refusal(status: int, header: str | None = None, **details: int) -> web.Response:
-    """A Status."""
+    """Return a Status."""
     headers = {"Retry-After": header} if header else {}
     return web.json_response({"reason": "No", "details": details}, status=status, headers=headers)
 
@@ -70,7 +73,7 @@ def refusal(status: int, header: str | None = None, **details: int) -> web.Respo
         (("-1",), None),
     ],
 )
-def test_when_the_server_wants_to_be_asked_again(answer: tuple[str | None], seconds: float | None) -> None:
+def test_retry_after_is_parsed(answer: tuple[str | None], seconds: float | None) -> None:
     async def body() -> None:
         async with serving() as api, client_of(api) as client:
             answers = Answers(api)
@@ -79,12 +82,12 @@ def test_when_the_server_wants_to_be_asked_again(answer: tuple[str | None], seco
                 await client.get(WEBAPP, "shop", "web")
             assert refused.value.retry_after == seconds
             assert refused.value.error_class is ErrorClass.TRANSIENT
-            assert answers.count == 1, "nothing retries behind our back"
+            assert answers.count == 1, "the library does not retry by itself"
 
     asyncio.run(body())
 
 
-def test_the_body_says_it_too() -> None:
+def test_retry_after_in_the_body_is_parsed() -> None:
     async def body() -> None:
         async with serving() as api, client_of(api) as client:
             Answers(api).refuse = [refusal(503, retryAfterSeconds=9)]
@@ -95,24 +98,24 @@ def test_the_body_says_it_too() -> None:
     asyncio.run(body())
 
 
-def test_a_429_holds_back_what_is_like_it_and_nothing_else() -> None:
+def test_a_429_delays_requests_of_the_same_type_only() -> None:
     async def body() -> None:
         async with serving() as api, client_of(api) as client:
             answers = Answers(api)
-            answers.refuse = [refusal(429, "2")]
+            answers.refuse = [refusal(429, "1")]
             with pytest.raises(Refused):
                 await client.get(WEBAPP, "shop", "web")
             refused = asyncio.get_running_loop().time()
             reads = [asyncio.create_task(client.get(WEBAPP, "shop", "web")) for _ in range(3)]
             await client.apply(SERVICE, MANIFEST, field_manager="x", force=True)
-            assert (answers.count, answers.most) == (2, 1), "a write is not held back, and a read is"
+            assert (answers.count, answers.most) == (2, 1), "the write was sent during the pause, the reads were not"
             await asyncio.gather(*reads)
-            assert asyncio.get_running_loop().time() - refused > 1.9
+            assert asyncio.get_running_loop().time() - refused > 0.9
 
     asyncio.run(body())
 
 
-def test_only_a_429_holds_others_back() -> None:
+def test_only_a_429_delays_other_requests() -> None:
     async def body() -> None:
         async with serving() as api, client_of(api) as client:
             Answers(api).refuse = [refusal(503, "5")]
@@ -126,7 +129,7 @@ def test_only_a_429_holds_others_back() -> None:
     asyncio.run(body())
 
 
-def test_so_many_requests_are_under_way_and_no_more() -> None:
+def test_the_number_of_in_flight_requests_is_limited() -> None:
     async def body() -> None:
         async with serving() as api, client_of(api, in_flight=3) as client:
             answers = Answers(api)
@@ -140,8 +143,8 @@ def test_so_many_requests_are_under_way_and_no_more() -> None:
     asyncio.run(body())
 
 
-def test_a_request_in_a_pause_holds_no_slot() -> None:
-    """K17: reads that stood in line when the pause began gave their slots away, so writes go on."""
+def test_a_delayed_request_occupies_no_slot() -> None:
+    """K17: queued reads release their slots when a pause begins, so writes continue."""
 
     async def body() -> None:
         throttle = Throttle(in_flight=2, chance=lambda: 0.0)
@@ -163,7 +166,7 @@ def test_a_request_in_a_pause_holds_no_slot() -> None:
         assert started == [0, 1]
         throttle.end()
         for outcome in (await asyncio.gather(*reads, return_exceptions=True))[2:]:
-            assert isinstance(outcome, Ending)
+            assert isinstance(outcome, ShuttingDown)
 
     asyncio.run(body())
 
@@ -189,14 +192,14 @@ def test_after_a_pause_requests_start_spread_and_within_the_slots() -> None:
         await asyncio.gather(*(read() for _ in range(20)))
         assert len(starts) == 20
         assert min(starts) >= 0.4
-        assert max(starts) - min(starts) >= 0.05, "spread over a quarter of the pause"
+        assert max(starts) - min(starts) >= 0.05, "the starts are spread over a quarter of the pause"
         assert most <= 2
 
-    # In virtual time: on a busy machine all would wake at once.
+    # Use virtual time: on a busy machine all would wake at once.
     run(VirtualLoop(Chance("1"), defer=0.0), body())
 
 
-def test_at_the_end_what_is_under_way_goes_on_and_nothing_else_is_sent() -> None:
+def test_a_shutdown_finishes_in_flight_requests_and_sends_no_other() -> None:
     async def body() -> None:
         async with serving() as api, client_of(api, in_flight=1) as client:
             answers = Answers(api)
@@ -212,16 +215,67 @@ def test_at_the_end_what_is_under_way_goes_on_and_nothing_else_is_sent() -> None
             answers.gate.set()
             assert await under_way
             for task in (in_line, in_a_pause):
-                with pytest.raises(Ending):
+                with pytest.raises(ShuttingDown):
                     await task
-            with pytest.raises(Ending):
+            with pytest.raises(ShuttingDown):
                 await client.get(WEBAPP, "shop", "web")
             assert answers.count == 2
 
     asyncio.run(body())
 
 
-def test_a_401_has_the_token_read_again_at_once(tmp_path: Path) -> None:
+WRITES: dict[str, Callable[[Client], Awaitable[object]]] = {
+    "create": lambda client: client.create(EVENT, "shop", {}),
+    "apply": lambda client: client.apply(SERVICE, MANIFEST, field_manager="x", force=True),
+    "patch": lambda client: client.json_patch(SERVICE, "shop", "web", []),
+    "delete": lambda client: client.delete(SERVICE, "shop", "web", uid="u", version=1),
+}
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_without_leadership_nothing_is_written_and_all_is_read(write: str) -> None:
+    asked: list[str] = []
+
+    def leads(namespace: str) -> bool:
+        asked.append(namespace)
+        return False
+
+    async def body() -> None:
+        async with serving() as api, client_of(api, leads=leads) as client:
+            answers = Answers(api)
+            with pytest.raises(NotLeading, match="does not lead"):
+                await WRITES[write](client)
+            assert (answers.count, asked) == (0, ["shop"])
+            await client.get(WEBAPP, "shop", "web")
+            assert [page async for page in client.pages(WEBAPP, None)]
+            assert (answers.count, asked) == (2, ["shop"])
+
+    asyncio.run(body())
+
+
+def test_leadership_counts_after_the_wait_for_a_turn() -> None:
+    """The wait may outlast the leadership."""
+    leading = [True]
+
+    async def body() -> None:
+        async with serving() as api, client_of(api, in_flight=1, leads=lambda _: leading[0]) as client:
+            answers = Answers(api)
+            answers.gate.clear()
+            first = asyncio.create_task(client.apply(SERVICE, MANIFEST, field_manager="x", force=True))
+            await until(lambda: answers.under_way)
+            second = asyncio.create_task(client.apply(SERVICE, MANIFEST, field_manager="x", force=True))
+            await asyncio.sleep(0)
+            leading[0] = False
+            answers.gate.set()
+            assert await first
+            with pytest.raises(NotLeading):
+                await second
+            assert answers.count == 1
+
+    asyncio.run(body())
+
+
+def test_after_a_401_the_token_is_reread_at_once(tmp_path: Path) -> None:
     async def body() -> None:
         async with serving() as api:
             api.token = "second"
@@ -239,8 +293,8 @@ def test_a_401_has_the_token_read_again_at_once(tmp_path: Path) -> None:
     asyncio.run(body())
 
 
-def test_the_token_file_is_read_again_and_what_cannot_be_read_is_left(tmp_path: Path) -> None:
-    """Of a kubeconfig: without us the library reads it once and never again."""
+def test_the_token_file_is_reread_and_an_unreadable_one_is_ignored(tmp_path: Path) -> None:
+    """For a kubeconfig, the library alone would read the token file only once."""
 
     async def body() -> None:
         token = tmp_path / "token"
@@ -259,7 +313,7 @@ def test_the_token_file_is_read_again_and_what_cannot_be_read_is_left(tmp_path: 
     asyncio.run(body())
 
 
-def test_the_token_of_a_pod_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_token_of_a_pod_is_reread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def body() -> None:
         token, trust = tmp_path / "token", tmp_path / "ca.crt"
         token.write_text("first")
@@ -279,7 +333,7 @@ def test_the_token_of_a_pod_is_read_again(tmp_path: Path, monkeypatch: pytest.Mo
     asyncio.run(body())
 
 
-def test_it_is_not_read_before_it_is_time(tmp_path: Path) -> None:
+def test_the_token_is_not_reread_before_its_interval(tmp_path: Path) -> None:
     async def body() -> None:
         (tmp_path / "token").write_text("first")
         made = await connection(written_kubeconfig(tmp_path, "http://127.0.0.1:1"), None, token_interval=3600)

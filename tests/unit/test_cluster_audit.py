@@ -77,7 +77,7 @@ def test_a_line_that_is_still_being_written_waits_for_its_end(tmp_path: Path) ->
 
 
 def test_a_request_that_arrived_before_the_mark_is_not_its_own(tmp_path: Path) -> None:
-    """Its event is written after its answer, and so behind the mark of who saw the answer."""
+    """The server logs a request after its response, and so after the mark of the client that received the response."""
     path = tmp_path / "audit.log"
     mark = AuditLog(path)
     late = line("late", requestReceivedTimestamp="2026-01-02T03:04:05.678901Z")

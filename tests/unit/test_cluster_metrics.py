@@ -1,4 +1,4 @@
-"""The metrics API of the throwaway cluster: what it says of pods that share a load."""
+"""The metrics API of the throwaway cluster: the usage of pods that share a load."""
 
 from datetime import UTC, datetime
 from typing import Any

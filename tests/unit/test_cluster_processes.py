@@ -1,4 +1,4 @@
-"""Child processes: they die with their parent, and see nothing of the machine's environment."""
+"""Child processes: they die with their parent, and their environment contains only PATH and HOME."""
 
 import os
 import signal
@@ -13,7 +13,7 @@ import pytest
 from cluster.ports import free_ports
 from cluster.processes import ProgramExitedError, Service, process_start_time, wait_for_end
 
-SOURCE_ROOT = str(Path(__file__).parent.parent)
+SOURCE_ROOT = str(Path(__file__).parents[1] / "harness")
 
 PARENT = """
 import sys, threading, time
@@ -76,7 +76,7 @@ def test_an_early_end_is_an_error_that_shows_the_log(tmp_path: Path) -> None:
     wait_for_log(one, "no such flag")
     while one.pid is not None:
         time.sleep(0.01)
-    with pytest.raises(ProgramExitedError, match=r"ended with code 3(.|\n)*no such flag"):
+    with pytest.raises(ProgramExitedError, match=r"exited with code 3(.|\n)*no such flag"):
         one.check()
 
 

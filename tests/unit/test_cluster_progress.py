@@ -1,4 +1,4 @@
-"""News of a lasting work: refreshed on a terminal, rare lines elsewhere."""
+"""Progress of long operations: refreshed on a terminal, rare lines elsewhere."""
 
 import io
 

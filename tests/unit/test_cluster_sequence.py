@@ -1,13 +1,16 @@
-"""The drawing of an audit log: pure, from events to lines."""
+"""The diagram of an audit log: pure, from events to lines."""
 
+import json
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
 from cluster.audit import AuditEvent
 from cluster.catalog import KUBERNETES
-from cluster.sequence import Step, diagram, steps, table
-from cluster.sequence_page import PAGE, page
+from demo import hub, sequence_page
+from demo.sequence import Step, diagram, steps, table
+from demo.sequence_page import PAGE
 
 OPERATOR = "system:serviceaccount:coxswain-system:coxswain"
 CONTROLLER = "system:serviceaccount:kube-system:"
@@ -100,26 +103,68 @@ def test_the_table_has_the_number_of_what_was_news(found: Sequence[Step]) -> Non
 
 def test_the_diagram_has_every_request_and_the_events_before_it(found: Sequence[Step]) -> None:
     lines = [line.strip() for line in diagram(found)]
-    assert lines[:4] == [
+    assert lines[:5] == [
         "sequenceDiagram",
+        "participant etcd",
         "participant api as API server",
         "actor a0 as you",
         "participant a1 as coxswain",
     ]
-    assert lines[8:11] == [
+    assert lines[9:14] == [
         "a0->>api: 1. create WebApp shop",
+        "api->>etcd: a transaction: WebApp shop",
+        "etcd-->>api: WebApp shop",
         "api-->>a1: WebApp shop",
         "a1->>api: 2. patch ServiceAccount shop",
     ]
     assert "a2->>api: 6. update Deployment shop, its status (409)" in lines
-    assert sum("->>api:" in line for line in lines) == len(found)
+    assert sum("->>api:" in line and "-->>" not in line for line in lines) == len(found)
 
 
-def test_the_page_in_docs_is_of_this_text_and_this_kubernetes(found: Sequence[Step]) -> None:
+def test_the_page_in_docs_is_of_this_text_and_this_kubernetes() -> None:
     """Only the run differs from one drawing to the next: else `make sequence` was forgotten."""
+    written = PAGE.read_text(encoding="utf-8").splitlines()
+    fixed = [line for text in (sequence_page.TEXT, hub.TEXT) for line in text.splitlines() if "{" not in line]
+    assert [line for line in fixed if line not in written] == []
+    assert str(KUBERNETES.version) in "\n".join(written)
 
-    def frame(text: str) -> list[str]:
-        return [line for line in text.splitlines() if line.strip() and not line.startswith(("| ", "    "))]
 
-    assert frame(PAGE.read_text(encoding="utf-8")) == frame(page(found))
-    assert str(KUBERNETES.version) in PAGE.read_text(encoding="utf-8")
+def audited(user: str, reason: str, *, code: int = 201, **extra: Any) -> str:
+    return json.dumps(
+        {
+            "verb": "create",
+            "user": {"username": user, **extra},
+            "objectRef": {"namespace": "here"},
+            "responseStatus": {"code": code},
+            "annotations": {"authorization.k8s.io/reason": reason},
+        }
+    )
+
+
+def test_the_identities_are_those_of_accepted_writes_with_the_roles_that_allowed_them() -> None:
+    by_role = 'RBAC: allowed by ClusterRoleBinding "a" of ClusterRole "coxswain" to ServiceAccount "b/c"'
+    by_another = 'RBAC: allowed by RoleBinding "a" of Role "events" to ServiceAccount "b/c"'
+    token: dict[str, Any] = {"extra": {"authentication.kubernetes.io/credential-id": ["JTI=1"]}}
+    lines = [
+        audited("admin", "", groups=["system:masters"]),
+        audited("system:kube-scheduler", by_role, code=409),
+        audited("stranger", by_role),
+        *(audited(OPERATOR, reason, **token) for reason in (by_role, by_role, by_another)),
+    ]
+    assert hub.identities(lines, "here") == [
+        hub.Identity("you", "admin", "token in a file of the API server", ("group system:masters",)),
+        hub.Identity("coxswain", OPERATOR, "ServiceAccount token", ("ClusterRole coxswain", "Role events")),
+    ]
+    assert hub.identities(lines, "there") == []
+
+
+def test_the_page_has_the_figures_of_the_hub(found: Sequence[Step]) -> None:
+    who = hub.Identity("coxswain", OPERATOR, "ServiceAccount token", ("ClusterRole coxswain",))
+    measured = hub.Hub({"kube-apiserver": 60, "coxswain": 0}, 60, hub.FanOut(3, 20, 50, 0, 5, 6, 138), [who])
+    text = sequence_page.page(found, measured)
+    assert "kube-apiserver 60, coxswain 0." in text
+    assert "| 3 | +20 | |" in text
+    assert "| 50 | +0 | |" in text
+    assert "| | | +6 |" in text
+    assert "| | | +138 |" in text
+    assert f"| coxswain | `{OPERATOR}` | ServiceAccount token | ClusterRole coxswain |" in text

@@ -1,4 +1,4 @@
-"""Settings from the command line and the environment; bad ones get a message that names them. And an early SIGTERM."""
+"""Settings from the command line and the environment, messages for invalid ones, and an early SIGTERM."""
 
 import json
 import signal
@@ -32,11 +32,32 @@ def test_the_environment_where_the_command_line_is_silent() -> None:
         "COXSWAIN_LOG_FORMAT": "JSON",
         "COXSWAIN_LOG_LEVEL": "debug",
         "COXSWAIN_RESYNC_INTERVAL": "60",
+        "COXSWAIN_WATCH_METADATA": "secrets, configmaps",
+        "COXSWAIN_LEADER_ELECT": "False",
+        "COXSWAIN_LEADER_ELECT_NAMESPACE": "kept",
+        "COXSWAIN_SLOTS": "1",
     }
     assert set(environment) == set(VARIABLES.values())
     made = settings(["--log-level", "error"], environment)
     assert made.namespaces == ("a", "b")
+    assert made.watch_metadata == ("secrets", "configmaps")
+    assert (made.leader_elect, made.leader_elect_namespace) == (False, "kept")
     assert (made.listen, made.log_format, made.log_level, made.resync_interval) == ("[::]:80", "json", "error", 60)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wanted"),
+    [([], True), (["--leader-elect"], True), (["--leader-elect=true"], True), (["--leader-elect=false"], False)],
+)
+def test_leader_election_is_on_unless_it_is_turned_off(arguments: list[str], wanted: bool) -> None:
+    assert settings(arguments, {}).leader_elect is wanted
+    assert settings(arguments or ["--leader-elect"], {"COXSWAIN_LEADER_ELECT": "false"}).leader_elect is wanted
+
+
+def test_there_is_one_slot_without_another_number() -> None:
+    assert settings([], {}).slots == 1
+    assert settings([], {"COXSWAIN_SLOTS": "6"}).slots == 6
+    assert settings(["--slots", "64"], {"COXSWAIN_SLOTS": "6"}).slots == 64
 
 
 @pytest.mark.parametrize(
@@ -50,6 +71,13 @@ def test_the_environment_where_the_command_line_is_silent() -> None:
         (["--log-format", "xml"], {}, "none of text, json"),
         ([], {"COXSWAIN_LOG_LEVEL": "loud"}, "none of debug, info"),
         (["--unknown"], {}, "--unknown"),
+        (["--leader-elect=no"], {}, "'no' is neither true nor false"),
+        ([], {"COXSWAIN_LEADER_ELECT": "0"}, "'0' is neither true nor false"),
+        (["--leader-elect-namespace", "A"], {}, "'A' is not a valid namespace name"),
+        (["--slots", "0"], {}, "'0' is no number from 1 to 64"),
+        (["--slots=65"], {}, "'65' is no number from 1 to 64"),
+        ([], {"COXSWAIN_SLOTS": "two"}, "'two' is no number from 1 to 64"),
+        (["--slots=2", "--leader-elect=false"], {}, "2 slots need --leader-elect"),
     ],
 )
 def test_what_is_wrong_is_named(
@@ -70,14 +98,14 @@ def test_help_tells_of_the_environment(capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_sigterm_in_the_first_moment_ends_it(tmp_path: Path) -> None:
-    """As the first process of a container it would not even get the signal while it has no handler."""
+    """As the first process of a container it would not even receive the signal before it has a handler."""
     (tmp_path / "kubeconfig").write_text("{}")
     command = [sys.executable, "-m", "coxswain", "--kubeconfig", str(tmp_path / "kubeconfig")]
     operator = Path(__file__).parents[2] / "operator"
     begun = time.monotonic()
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={"PYTHONPATH": str(operator)}) as process:
         while not _handled(process.pid, signal.SIGTERM):
-            assert process.poll() is None, "it ended before it had a handler"
+            assert process.poll() is None, "the process ended before it had a handler"
             time.sleep(0.001)
         print(f"SIGTERM is handled after {time.monotonic() - begun:.3f} s")
         process.terminate()

@@ -1,4 +1,4 @@
-"""Health to conditions and status, and how soon a status must be written."""
+"""The conditions and the status computed from health, and the urgency of a status write."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ REPLICAS = 2
 
 
 def deployment(wanted: int = 2, generation: int = 1, **counts: Any) -> dict[str, Any]:
-    """A Deployment as observed; by default its rollout is complete."""
+    """Return a Deployment as observed. By default its rollout is complete."""
     conditions = counts.pop("conditions", [{"type": "Available", "status": "True"}])
     full = {"observedGeneration": 1, "replicas": wanted, "updatedReplicas": wanted, "readyReplicas": wanted}
     return {
@@ -44,13 +44,13 @@ def deployment(wanted: int = 2, generation: int = 1, **counts: Any) -> dict[str,
 
 
 def made(*healths: Health, previous: Status | None = None, now: str = NOW, live: Any = None, **spec: Any) -> Status:
-    """The status of a WebApp whose children have these healths."""
+    """Return the status of a WebApp whose children have these healths."""
     children = [Child("Deployment", f"web-{number}", state) for number, state in enumerate(healths)]
     return status(webapp(ports=PORTS, **spec), observations(children, live or deployment()), previous or {}, now)
 
 
 def shown(made: Status) -> dict[str, tuple[str, str]]:
-    """Status and reason of each condition."""
+    """Return status and reason of each condition."""
     return {found["type"]: (found["status"], found["reason"]) for found in made["conditions"]}
 
 
@@ -83,15 +83,6 @@ def shown(made: Status) -> dict[str, tuple[str, str]]:
 )
 def test_health(live: dict[str, Any], level: Level, reason: str) -> None:
     assert (health(live).level, health(live).reason) == (level, reason)
-
-
-def test_a_quota_is_told_in_its_own_words_and_without_the_name_of_a_pod() -> None:
-    message = 'pods "web-554b9c67f9-c5cv4" is forbidden: exceeded quota: few, requested: pods=1'
-    condition = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": message}
-    assert health(deployment(conditions=[condition])).message == (
-        "pods cannot be created: exceeded quota: few, requested: pods=1. Kubernetes retries with backoff. "
-        "Check the quotas and the Pod Security level of the namespace"
-    )
 
 
 def test_all_is_well() -> None:
@@ -153,7 +144,7 @@ def test_a_time_changes_only_with_its_condition() -> None:
     first = made(HEALTHY, MISSING)
     second = made(HEALTHY, HEALTHY, previous=first, now=LATER)
     times = {found["type"]: found["lastTransitionTime"] for found in second["conditions"]}
-    assert times == {**dict.fromkeys(RULES.types[:-1], NOW), "Ready": LATER, "Progressing": LATER}
+    assert times == {**dict.fromkeys(RULES.types[:-2], NOW), "Ready": LATER, "Progressing": LATER}
 
 
 def test_the_same_again_is_the_same_bytes() -> None:
@@ -183,7 +174,7 @@ def test_urgency() -> None:
     assert urgency(before, more, REPLICAS) is Urgency.PROGRESS
     fewer: Any = {**before, "readyReplicas": 2}
     assert urgency(fewer, more, REPLICAS) is Urgency.COUNTS, "old and new pods, side by side"
-    assert urgency(more, before, REPLICAS) is Urgency.PROGRESS, "fewer than it should have"
+    assert urgency(more, before, REPLICAS) is Urgency.PROGRESS, "fewer pods than desired"
     changed: Any = {**before, "observedGeneration": 2}
     assert urgency(before, changed, REPLICAS) is Urgency.NOW
 
@@ -204,10 +195,30 @@ def test_numbers_in_the_last_words_of_a_program_are_no_news() -> None:
 def test_rules_of_every_status(healths: list[Health]) -> None:
     result = made(*healths)
     conditions = shown(result)
-    assert list(conditions) == list(RULES.types[:-1])
+    assert list(conditions) == list(RULES.types[:-2])
     assert (conditions["Ready"][0] == "True") == all(state is HEALTHY for state in healths)
     assert (conditions["Stalled"][0] == "True") == any(state.stalled for state in healths)
     assert not (conditions["Ready"][0] == "True" and conditions["Progressing"][0] == "True")
     assert not (conditions["Stalled"][0] == "True" and conditions["Progressing"][0] == "True")
     assert all(found["reason"].isalnum() and found["message"] for found in result["conditions"])
     assert urgency(result, made(*healths, previous=result, now=LATER), REPLICAS) is Urgency.NONE
+
+
+WAITING = Health(Level.PROGRESSING, "WaitingForAddress", "waiting for an address", non_blocking=True)
+
+
+def test_ready_does_not_wait_for_what_the_application_serves_without() -> None:
+    found = made(HEALTHY, WAITING)
+    assert shown(found)["Ready"] == ("True", "Ready")
+    assert shown(found)["Progressing"] == ("True", "WaitingForAddress")
+    assert shown(found)["Stalled"] == ("False", "NotStalled")
+    ready = next(each for each in found["conditions"] if each["type"] == "Ready")
+    assert ready["message"].endswith("the application serves. Deployment web-1: waiting for an address")
+    assert [child["health"] for child in found["children"]] == ["Healthy", "Progressing"]
+
+
+@pytest.mark.parametrize("other", [MISSING, TERMINATING, rejected("no"), held_back("x", there=True)])
+def test_another_child_decides_beside_it(other: Health) -> None:
+    for healths in ((WAITING, other), (other, WAITING)):
+        assert shown(made(*healths))["Ready"] == ("False", other.reason)
+        assert shown(made(*healths))["Progressing"][1] == other.reason

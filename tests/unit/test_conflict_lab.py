@@ -1,4 +1,4 @@
-"""The conflict lab's pure parts: what a lost update is, what each way sends, what the page says of a run."""
+"""The pure parts of the conflict lab: lost updates, the requests of each write method, and the page of a run."""
 
 import asyncio
 import dataclasses
@@ -10,30 +10,24 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from cluster.catalog import KUBERNETES
-from conflict_lab import lessons, template
+from conflict_lab import lessons
 from conflict_lab.__main__ import CHART, PAGE
 from conflict_lab.chart import MEASURES, Axis, chart
 from conflict_lab.page import TEXT, page
 from conflict_lab.results import Case, Cell, Machine, Meeting, Results, Verdict, judge, lost, percentile
 from conflict_lab.run import from_data, to_data
-from conflict_lab.ways import APPLY, JSON, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, WAYS, Change, Workload, named
+from conflict_lab.subject import TEMPLATE
+from conflict_lab.ways import WAYS, Workload, named
 from conflict_lab.writers import Answer, Target, write
+from unit.conflict_lab_object import thing
 
 SHARED, OWN = Workload.SHARED, Workload.OWN
-
-
-def thing(count: int = 4, **numbers: int) -> dict[str, Any]:
-    made = template.with_counter(template.manifest("target"), count)
-    made["metadata"]["resourceVersion"] = "7"
-    for name, number in numbers.items():
-        made = template.with_entry(made, name, number)
-    return made
 
 
 def test_a_lost_update_is_an_acknowledged_increment_that_is_not_in_the_result() -> None:
     assert lost(SHARED, {"A": 3, "B": 2}, thing(4)) == 1
     assert lost(SHARED, {"A": 3, "B": 1}, thing(4)) == 0
-    assert lost(OWN, {"A": 3, "B": 2, "C": 1}, thing(A=3, B=1)) == 2, "one of B's, and C's entry is not there at all"
+    assert lost(OWN, {"A": 3, "B": 2, "C": 1}, thing(A=3, B=1)) == 2, "one update of B is lost, and C has no entry"
     assert lost(OWN, {"A": 3, "B": 0}, thing(A=3)) == 0
 
 
@@ -61,82 +55,12 @@ def test_a_meeting_is_judged_by_what_is_found(accepted: bool, found: dict[str, i
     assert judge(accepted=accepted, before=before, wanted=wanted, found=found, third="C") is verdict
 
 
-_ENV = "/template/spec/containers/0/env"
-_TEST_VERSION = {"op": "test", "path": "/metadata/resourceVersion", "value": "7"}
-_ANNOTATIONS = {"annotations": {"counter": "5"}}
-_KEYED = {"template": {"spec": {"containers": [{"name": "app", "env": [{"name": "B", "value": "3"}]}]}}}
-_TYPE = {"apiVersion": "v1", "kind": "PodTemplate"}
-_REPLACE_COUNTER = {"op": "replace", "path": "/metadata/annotations/counter", "value": "5"}
-_REPLACE_ENTRY = {"op": "replace", "path": f"{_ENV}/2/value", "value": "3"}
-_CONTAINERS = {"template": {"spec": {"containers": thing(4, A=1, B=3)["template"]["spec"]["containers"]}}}
-
-
-@pytest.mark.parametrize(
-    ("name", "content_type", "shared", "own"),
-    [
-        ("put-version", JSON, thing(5, A=1, B=2), thing(4, A=1, B=3)),
-        ("json-patch", JSON_PATCH, [_REPLACE_COUNTER], [_REPLACE_ENTRY]),
-        ("json-patch-version", JSON_PATCH, [_TEST_VERSION, _REPLACE_COUNTER], [_TEST_VERSION, _REPLACE_ENTRY]),
-        (
-            "json-patch-value",
-            JSON_PATCH,
-            [{"op": "test", "path": "/metadata/annotations/counter", "value": "4"}, _REPLACE_COUNTER],
-            [{"op": "test", "path": f"{_ENV}/2", "value": {"name": "B", "value": "2"}}, _REPLACE_ENTRY],
-        ),
-        ("merge-patch", MERGE_PATCH, {"metadata": _ANNOTATIONS}, _CONTAINERS),
-        (
-            "merge-patch-version",
-            MERGE_PATCH,
-            {"metadata": {**_ANNOTATIONS, "resourceVersion": "7"}},
-            {**_CONTAINERS, "metadata": {"resourceVersion": "7"}},
-        ),
-        ("strategic", STRATEGIC_MERGE_PATCH, {"metadata": _ANNOTATIONS}, _KEYED),
-        (
-            "apply",
-            APPLY,
-            {**_TYPE, "metadata": {"name": "target", **_ANNOTATIONS}},
-            {**_TYPE, "metadata": {"name": "target"}, **_KEYED},
-        ),
-        (
-            "apply-force-version",
-            APPLY,
-            {**_TYPE, "metadata": {"name": "target", **_ANNOTATIONS, "resourceVersion": "7"}},
-            {**_TYPE, "metadata": {"name": "target", "resourceVersion": "7"}, **_KEYED},
-        ),
-    ],
-)
-def test_each_way_sends_what_its_name_says(name: str, content_type: str, shared: Any, own: Any) -> None:
-    seen = thing(4, A=1, B=2)
-    for workload, body in ((SHARED, shared), (OWN, own)):
-        request = named(name).request(seen, Change(workload, "B"))
-        assert (request.content_type, request.body) == (content_type, body)
-        assert request.method == ("PUT" if content_type == JSON else "PATCH")
-
-
-def test_a_put_without_resourceversion_is_the_same_but_for_that() -> None:
-    for workload in Workload:
-        change = Change(workload, "B")
-        plain = named("put").request(thing(B=2), change)
-        guarded = named("put-version").request(thing(B=2), change)
-        del guarded.body["metadata"]["resourceVersion"]
-        assert plain == guarded
-
-
-def test_force_is_asked_for_by_the_ways_that_say_so() -> None:
-    forcing = {way.name for way in WAYS if way.request(thing(), Change(SHARED, "A")).query.get("force") == "true"}
-    assert forcing == {"apply-force", "apply-force-version"}
-
-
-def test_the_first_json_patch_of_an_entry_appends_it() -> None:
-    request = named("json-patch-value").request(thing(), Change(OWN, "A"))
-    assert request.body == [{"op": "add", "path": f"{_ENV}/-", "value": {"name": "A", "value": "1"}}]
-
-
 class _Server(Target):
-    """A server that takes a PUT after it has refused some."""
+    """A server that refuses some PUTs before it accepts one."""
 
     def __init__(self, *, refuses: int) -> None:
         self.thing: Any = thing(0)
+        self.subject = TEMPLATE
         self._refuses = refuses
 
     async def get(self) -> Any:
@@ -158,7 +82,7 @@ def test_a_refused_writer_looks_again_and_counts_one_update() -> None:
     tally = asyncio.run(writing)
     assert (tally.conflicts, tally.with_causes, tally.retries) == (2, 2, 2)
     assert tally.reads == tally.writes == 2 + len(tally.latencies)
-    assert template.counter(server.thing) == len(tally.latencies) > 0
+    assert TEMPLATE.counter(server.thing) == len(tally.latencies) > 0
     assert tally.latencies[0] >= 0.003, "the two retries are in it"
 
 
@@ -211,6 +135,16 @@ def results() -> Results:
     return Results(machine, cells, meetings)
 
 
+def on_status(results: Results) -> Results:
+    """Return a run on a status, with one writer."""
+    cells = tuple(each for each in results.cells if each.writers == 1 and each.way != "strategic")
+    return dataclasses.replace(results, cells=cells)
+
+
+def page_of(results: Results) -> str:
+    return page(results, on_status(results))
+
+
 def changed(results: Results, way: str, workload: Workload, **figures: Any) -> Results:
     cells = tuple(
         dataclasses.replace(each, **figures)
@@ -250,7 +184,7 @@ def test_a_lesson_that_the_run_refutes_says_so(
 ) -> None:
     refuted = changed(results, way, workload, **figures)
     assert lessons.lesson(refuted, way).startswith("**Not borne out by this run:** ")
-    assert page(refuted).count("Not borne out") == 1
+    assert page_of(refuted).count("Not borne out") == 1
 
 
 @pytest.mark.parametrize(("way", "case"), list(_MEETINGS))
@@ -267,13 +201,13 @@ def test_a_lesson_about_a_meeting_is_refuted_by_another_outcome(results: Results
 def test_an_update_of_which_nobody_knows_whether_it_was_written_refutes_nothing(results: Results) -> None:
     unknown = changed(results, "put-version", SHARED, lost=-1, timeouts=1, conflicts=5)
     assert "Not borne out" not in lessons.lesson(unknown, "put-version")
-    assert "answered 504: 1." in page(unknown)
+    assert "answered 504: 1." in page_of(unknown)
 
 
 def test_the_page_has_every_figure_and_says_when_the_client_was_the_limit(results: Results) -> None:
-    text = page(changed(results, "put", OWN, client=0.95, lost=60, acknowledged=100))
+    text = page_of(changed(results, "put", OWN, client=0.95, lost=60, acknowledged=100))
     rows = [line for line in text.splitlines() if line.startswith(("| 1 |", "| 4 |", "| 16 |"))]
-    assert len(rows) == len(results.cells)
+    assert len(rows) == len(results.cells) + len(on_status(results).cells)
     assert sum("\\*" in row for row in rows) == 1
     row = next(row for row in rows if "\\*" in row)
     assert row == "| 16 | PUT without | 50\\* | 20 | 0.40 | 100 | **60** (60%) | 0 | 0 | 0 | 0 | 0 | 1.1 | 160 | 0 |"
@@ -281,15 +215,25 @@ def test_the_page_has_every_figure_and_says_when_the_client_was_the_limit(result
     assert "**the entry of a third writer is overwritten**" in text
 
 
+def test_the_page_names_the_methods_that_lose_updates_of_a_status(results: Results) -> None:
+    refused = Meeting("strategic", Case.SHARED, 415, "UnsupportedMediaType", (), Verdict.REFUSED)
+    meetings = (refused, *results.meetings)
+    several = tuple(each for each in results.cells if each.writers == 4 and each.way != "strategic")
+    text = " ".join(page(results, dataclasses.replace(results, cells=several, meetings=meetings)).split())
+    assert "Always refused: Strategic Merge Patch with 415." in text
+    assert "the shared field were lost by PUT without, JSON Patch, Merge Patch, Apply with force." in text
+    assert "own entries were lost by PUT without, Merge Patch." in text
+
+
 def test_that_the_server_tries_again_is_told_only_where_a_crowd_waits_longer(results: Results) -> None:
-    assert "Not borne out" not in page(results)
-    assert page(changed(results, "apply", OWN, p99=0.0)).count("- **Not borne out by this run:** The server") == 1
+    assert "Not borne out" not in page_of(results)
+    assert page_of(changed(results, "apply", OWN, p99=0.0)).count("- **Not borne out by this run:** The server") == 1
 
 
 def test_results_survive_being_kept(results: Results) -> None:
     again = from_data(json.loads(json.dumps(to_data(results))))
     assert again == results
-    assert page(again) == page(results)
+    assert page_of(again) == page_of(results)
 
 
 @pytest.mark.parametrize(
@@ -326,7 +270,7 @@ def test_what_is_kept_is_what_was_acknowledged_and_not_lost(results: Results) ->
 
 
 def test_the_page_in_docs_is_of_this_text_and_this_kubernetes() -> None:
-    """Only the figures differ from one run to the next: else `make conflict-lab` was forgotten."""
+    """Only the figures may differ from the page; otherwise `make conflict-lab` must be run again."""
     written = PAGE.read_text(encoding="utf-8").splitlines()
     fixed = [line for line in TEXT.splitlines() if "{" not in line]
     assert [line for line in fixed if line not in written] == []

@@ -1,4 +1,4 @@
-"""Which policy a field has; and whatever others do and the policies are, one apply brings a child to rest."""
+"""The policy of each field. Under any policies and writes of others, one apply converges a child."""
 
 import copy
 from typing import Any
@@ -39,7 +39,7 @@ IDENTITY = {
 
 @pytest.mark.parametrize("place", IDENTITY)
 @pytest.mark.parametrize("policy", ["Yield", "Halt"])
-def test_what_a_child_is_found_by_is_always_enforced(place: str, policy: str) -> None:
+def test_identity_fields_are_always_enforced(place: str, policy: str) -> None:
     paths = ["metadata", "spec", "spec.template", place]
     rules = [{"kind": "Deployment", "path": path, "policy": policy} for path in paths]
     app = webapp(conflicts={"policy": policy, "rules": rules})
@@ -75,7 +75,7 @@ def test_the_longest_path_decides(field: str, policy: str) -> None:
         assert policy_of(webapp(conflicts={"policy": "Enforce", "rules": some}), "Deployment", field) == policy
 
 
-def test_without_rules_the_policy_of_the_whole_decides() -> None:
+def test_without_rules_the_default_policy_applies() -> None:
     assert policy_of(webapp(), "Service", "spec.type") is Policy.ENFORCE
     assert policy_of(webapp(conflicts={"policy": "Halt"}), "Service", "spec.type") is Policy.HALT
 
@@ -98,7 +98,7 @@ STEPS = st.tuples(
 
 
 def written_by(model: Model, owner: Owner, changes: dict[Path, str], more: bool) -> None:
-    """Let another manager write: an apply takes by force, and gives up what it named before and doesn't name now."""
+    """Write as another manager. An apply uses force, and drops the fields that it no longer names."""
     wanted: dict[Path, Any] = {
         place: VALUES[place] if value == "as desired" else value for place, value in changes.items()
     }
@@ -111,7 +111,7 @@ def written_by(model: Model, owner: Owner, changes: dict[Path, str], more: bool)
 
 
 def _texts() -> dict[str, Path]:
-    """Return the places that can be changed, by how they are told."""
+    """Return the changeable paths, by their text in differences."""
     found = {}
     for place in CHANGEABLE:
         model = applied()
@@ -130,7 +130,7 @@ BY_TEXT = _texts()
     st.dictionaries(st.sampled_from(CHANGEABLE), st.sampled_from(list(Policy)), max_size=6),
     st.sampled_from([Policy.ENFORCE, Policy.YIELD]),
 )
-def test_after_one_apply_there_is_nothing_more_to_do(
+def test_one_apply_converges(
     steps: list[tuple[Owner, dict[Path, str], bool]], rules: dict[Path, Policy], usual: Policy
 ) -> None:
     model = applied()
@@ -152,17 +152,17 @@ def test_after_one_apply_there_is_nothing_more_to_do(
     for text, place in BY_TEXT.items():
         theirs = any(place in owned for owner, owned in before.owners.items() if owner != OURS)
         if theirs and policy(text) is Policy.YIELD:
-            assert model.live[place] == before.live[place], "what is left to others is as they have it"
-            assert place not in model.owners[OURS], "and theirs alone"
+            assert model.live[place] == before.live[place], "a field left to another manager keeps its value"
+            assert place not in model.owners[OURS], "a field left to another manager is not ours"
         else:
-            assert model.live[place] == VALUES[place], "all else is as desired"
+            assert model.live[place] == VALUES[place], "any other field has the desired value"
             assert place in model.owners[OURS]
     foreign = OTHER.keys() & before.live.keys()
-    assert all(model.live[place] == before.live[place] for place in foreign), "what others added stays"
+    assert all(model.live[place] == before.live[place] for place in foreign), "fields added by other managers stay"
 
 
 def test_a_refusal_of_the_model_is_one_of_the_api_server() -> None:
-    """Without force the model refuses what others own at another value; else the rule above would be worth nothing."""
+    """Without force the model refuses other values of foreign fields; else the test above would prove nothing."""
     model = applied()
     model.update(KUBECTL, {IMAGE: "other:1"})
     with pytest.raises(ConflictError):
@@ -179,7 +179,7 @@ UNKNOWN = [
 
 
 @pytest.mark.parametrize(("conflicts", "told"), UNKNOWN, ids=["the whole", "a rule"])
-def test_a_policy_that_this_version_does_not_know_counts_as_halt_and_is_told(conflicts: Any, told: str) -> None:
+def test_an_unknown_policy_counts_as_halt_and_is_reported(conflicts: Any, told: str) -> None:
     """A newer CRD may have more policies (K22)."""
     app = webapp(conflicts=conflicts)
     assert policy_of(app, "Deployment", "spec.replicas") is Policy.HALT
@@ -187,6 +187,6 @@ def test_a_policy_that_this_version_does_not_know_counts_as_halt_and_is_told(con
     assert told in app.policies.unknown()
 
 
-def test_the_policies_of_today_need_no_such_sentence() -> None:
+def test_known_policies_are_not_reported() -> None:
     assert webapp().policies.unknown() == ""
     assert [webapp(conflicts={"policy": policy.value}).policies.unknown() for policy in Policy] == [""] * 3

@@ -25,12 +25,15 @@ from coxswain.settings import WatchSettings
 from rendered import KINDS
 from unit.tls_server import NAME, TlsServer, kubeconfig, tls_serving
 
+QUICK = WatchSettings(reopen_interval=0.1)
+"""After a 401, Kopf's session waits this long before the next request."""
+
 Ask = Callable[[str], Awaitable[int]]
 """Sends a GET of a path and returns the status."""
 
 
 class Deaf:
-    """A sink that keeps nothing."""
+    """An event sink that keeps nothing."""
 
     def event(self, kind: Kind, change: str | None, raw: Any) -> None: ...
     def watch_started(self, kind: Kind, namespace: str | None) -> None: ...
@@ -43,7 +46,7 @@ class Client:
     def __init__(self, name: str, made: Connection) -> None:
         self._made = made
         self._ours = HttpTransport(made) if name == "ours" else None
-        self._kopfs = None if self._ours else session(made, KINDS.watched, [None], WatchSettings(), Deaf())
+        self._kopfs = None if self._ours else session(made, KINDS.watched, [None], QUICK, Deaf())
 
     async def ask(self, path: str = "/version") -> int:
         if self._ours:
@@ -71,7 +74,7 @@ def during(
     body: Callable[[TlsServer, Client], Awaitable[None]],
     interval: float = 3600,
 ) -> None:
-    """Run a test with a server and a client that has a kubeconfig."""
+    """Run a test with a server and with a client of a kubeconfig."""
 
     async def whole() -> None:
         async with tls_serving(directory) as server:
@@ -85,7 +88,7 @@ def during(
 
 
 def cluster(server: TlsServer, **more: Any) -> dict[str, Any]:
-    """A cluster whose server is trusted."""
+    """Return the cluster of a kubeconfig, with trust in the server."""
     authority = str(server.authority.certificate_file)
     return {"server": server.url, "certificate-authority": authority, "tls-server-name": NAME, **more}
 
@@ -95,7 +98,7 @@ def data(path: Path) -> str:
 
 
 def test_the_server_name_is_the_kubeconfigs(tmp_path: Path, client: str) -> None:
-    """K16: the server is reached by an address that its certificate has not."""
+    """K16: the server's address is not in its certificate."""
 
     async def body(_: TlsServer, asker: Client) -> None:
         assert await asker.ask() == 200
@@ -163,7 +166,7 @@ def test_the_proxy_is_the_kubeconfigs(tmp_path: Path, client: str, monkeypatch: 
 
 
 def test_certificate_files_are_rotated(tmp_path: Path, client: str) -> None:
-    """K30: read again when it is time, and the next connection has them."""
+    """K30: the files are read again at the next renewal, and the next connection uses them."""
 
     def file(server: TlsServer) -> Path:
         server.authority.issue(tmp_path, "me", (), client=True)
@@ -173,7 +176,7 @@ def test_certificate_files_are_rotated(tmp_path: Path, client: str) -> None:
         assert await asker.ask() == 200
         certificate, key = server.authority.issue(tmp_path, "next", (), client=True)
         (tmp_path / "me.crt").write_bytes(certificate.read_bytes())
-        assert await asker.ask() == 200, "a certificate whose key is not there yet is not taken"
+        assert await asker.ask() == 200, "a certificate is not used before its key is there"
         (tmp_path / "me.key").write_bytes(key.read_bytes())
         assert await asker.ask() == 200
         assert [name for name, _ in server.asked] == ["me", "me", "next"]
@@ -189,14 +192,14 @@ def test_an_inline_token_is_rotated(tmp_path: Path, client: str) -> None:
         assert await asker.ask() == 200
         kubeconfig(tmp_path, cluster(server), {"token": "second"})
         server.only = "Bearer second"
-        assert 200 in [await asker.ask() for _ in range(2)], "a 401 has it read again"
+        assert 200 in [await asker.ask() for _ in range(2)], "the token is read again after a 401"
         assert server.asked[-1] == (None, "Bearer second")
 
     during(tmp_path, client, file, body)
 
 
 def test_the_authority_is_rotated(tmp_path: Path, client: str) -> None:
-    """A server that is not trusted has the CA read again; the old one is not trusted any more then."""
+    """The CA is read again if the server is not trusted. The old CA is no longer trusted then."""
 
     def file(server: TlsServer) -> Path:
         (tmp_path / "ca.crt").write_bytes(server.authority.certificate_file.read_bytes())
@@ -257,11 +260,11 @@ def test_the_certificate_of_a_plugin_is_rotated(tmp_path: Path, client: str) -> 
     async def body(server: TlsServer, asker: Client) -> None:
         plugin.returns_certificate(server, "second")
         assert [await asker.ask() for _ in range(3)] == [200] * 3
-        assert {name for name, _ in server.asked} == {"second"}, "the first one has expired, give or take the skew"
-        assert plugin.runs == 2, "the second one has not"
+        assert {name for name, _ in server.asked} == {"second"}, "the first certificate has expired, allowing for skew"
+        assert plugin.runs == 2, "the second certificate has not expired"
         plugin.returns_certificate(server, "third")
         server.only = "third"
-        assert 200 in [await asker.ask() for _ in range(2)], "a 401 runs it again, whatever it said of the time"
+        assert 200 in [await asker.ask() for _ in range(2)], "the plugin runs again after a 401, even before the expiry"
         assert server.asked[-1] == ("third", None)
 
     during(tmp_path, client, file, body, interval=0)
@@ -274,7 +277,7 @@ def test_the_certificate_of_a_plugin_is_rotated(tmp_path: Path, client: str) -> 
 def test_a_plugin_that_fails_leaves_the_old_credentials(
     tmp_path: Path, client: str, answer: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """K27: no failure of a plugin ends a request, and none the process."""
+    """K27: a failure of a plugin never fails a request and never ends the process."""
     plugin = Plugin(tmp_path)
 
     def file(server: TlsServer) -> Path:
@@ -293,7 +296,7 @@ def test_a_plugin_that_fails_leaves_the_old_credentials(
 
 
 def test_an_error_of_any_type_leaves_the_old_credentials(tmp_path: Path, client: str) -> None:
-    """K27: the library raises ValueError for the id-token of an identity provider, and others for other things."""
+    """K27: the library raises ValueError for the id-token of an identity provider, and other types for other errors."""
 
     def file(server: TlsServer) -> Path:
         return kubeconfig(tmp_path, cluster(server), {"token": "t"})
@@ -313,7 +316,6 @@ def test_an_error_of_any_type_leaves_the_old_credentials(tmp_path: Path, client:
 def test_a_plugin_that_hangs_holds_up_one_request_for_a_while(
     tmp_path: Path, client: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "_READ_SECONDS", 1.0)
     plugin = Plugin(tmp_path)
 
     def file(server: TlsServer) -> Path:
@@ -322,6 +324,7 @@ def test_a_plugin_that_hangs_holds_up_one_request_for_a_while(
 
     async def body(server: TlsServer, asker: Client) -> None:
         plugin.hangs()
+        monkeypatch.setattr(connections, "_READ_SECONDS", 0.2)
         assert await asker.ask() == 200
         assert server.asked == [(None, "Bearer t")]
 

@@ -1,4 +1,4 @@
-"""What large content and many Events cost, counted rather than timed."""
+"""The costs of large content and of many Events, counted rather than timed."""
 
 import hashlib
 import time

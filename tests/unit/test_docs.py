@@ -1,4 +1,4 @@
-"""docs/architecture.md and CONTRIBUTING.md: what they say of the source is there, and what is there they say."""
+"""docs/architecture.md and CONTRIBUTING.md match the source in both directions."""
 
 import ast
 import re
@@ -22,7 +22,7 @@ def modules(text: str) -> set[str]:
 
 
 def keeps_a_table(path: Path) -> bool:
-    """Tell whether objects of a module begin with an empty table that others fill."""
+    """Tell whether objects of a module start with an empty table that others fill."""
     inits = (
         node
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
@@ -44,7 +44,7 @@ def _is_empty_table(value: ast.expr | None) -> bool:
 
 
 def test_every_table_is_among_what_is_remembered() -> None:
-    """K34: a reader who looks for what grows must find all of it."""
+    """K34: the page must list every table that can grow."""
     keeping = {path.name for path in CODE.rglob("*.py") if keeps_a_table(path)}
     assert "store.py" in keeping
     assert keeping - modules(section("What is remembered")) == set()
@@ -56,7 +56,7 @@ def test_each_module_that_is_named_exists() -> None:
 
 
 def test_the_tree_in_contributing_is_that_of_the_repository() -> None:
-    """K34: the Dockerfile stood under crds/. Two more spaces are one level deeper."""
+    """K34: the Dockerfile was listed below crds/. Two more spaces are one level deeper."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## The tree")[2].partition("\n## ")[0]
     parents: dict[int, Path] = {0: ROOT}
     missing = []

@@ -1,4 +1,4 @@
-"""Places of a manifest: what is set is found there, what is removed leaves no trace, and the rest stays."""
+"""Edits of a manifest by path: a set value is found, a removed value leaves no trace, and the rest stays."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ def test_what_is_removed_is_not_there_and_can_be_set_again(path: Path) -> None:
 @given(st.sampled_from(PLACES))
 def test_we_own_all_of_what_we_alone_have_applied(path: Path) -> None:
     fields = at(fields_of(DEPLOYMENT), path)
-    if fields is not None and path != ("f:metadata",):  # which has the name too
+    if fields is not None and path != ("f:metadata",):  # metadata also has the name
         assert owned_part(value_at(DEPLOYMENT, path), fields) == value_at(DEPLOYMENT, path)
 
 
@@ -62,5 +62,5 @@ def test_the_part_that_is_owned() -> None:
         "f:f": {'v:"q"': {}},
     }
     assert owned_part(live, fields) == {"b": {"c": 2}, "e": [{"name": "x", "v": 1}], "f": ["q"]}
-    assert owned_part({"c": 2}, {}) == {"c": 2}, "what is atomic is owned as a whole"
+    assert owned_part({"c": 2}, {}) == {"c": 2}, "an atomic part is owned as a whole"
     assert owned_part({"c": 2}, {".": {}}) == {}

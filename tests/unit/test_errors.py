@@ -1,4 +1,4 @@
-"""Errors are of three sorts, and one place decides."""
+"""Errors have three classes, and one place classifies them."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from coxswain.kernel.api.errors import ErrorClass, Refused, Unreachable
 
 
 def refused(status: int, message: str = "", **details: Any) -> Refused:
-    """A refusal as the API server words it."""
+    """Return a refusal in the API server's wording."""
     return Refused(status, {"reason": "Some", "message": message, "details": details})
 
 
@@ -18,7 +18,7 @@ WEBHOOK = 'admission webhook "deny.example.com" denied the request: policy defau
 
 @pytest.mark.parametrize("status", [400, 403, 404, 409, 413, 422])
 @pytest.mark.parametrize("message", [POLICY, WEBHOOK, 'admission webhook "x" denied the request without explanation'])
-def test_a_denial_by_admission_is_transient_whatever_its_code(status: int, message: str) -> None:
+def test_a_denial_by_admission_is_transient_with_any_code(status: int, message: str) -> None:
     error = refused(status, message, causes=[{"message": message}])
     assert error.by_admission
     assert error.error_class is ErrorClass.TRANSIENT
@@ -48,7 +48,7 @@ def test_an_object_that_quotes_a_denial_is_refused_for_good(text: str) -> None:
         (refused(500, "failed to create typed patch object (...): duplicate entries for key"), ErrorClass.TERMINAL),
     ],
 )
-def test_sorts(error: Refused | Unreachable, sort: ErrorClass) -> None:
+def test_each_error_has_one_class(error: Refused | Unreachable, sort: ErrorClass) -> None:
     assert error.error_class is sort
 
 

@@ -1,4 +1,4 @@
-"""Events: the same is told at most once in five minutes, and one that can't be posted harms nothing."""
+"""Events: the same Event is posted at most once in five minutes, and a failed post has no other effect."""
 
 import asyncio
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from unit.server import refusal
 
 
 class Posts(Client):
-    """Keeps what is created."""
+    """Keeps the created objects."""
 
     def __init__(self) -> None:
         self.posted: list[dict[str, Any]] = []
@@ -27,7 +27,7 @@ class Posts(Client):
         return {}
 
 
-def test_the_same_is_told_once_in_five_minutes() -> None:
+def test_an_equal_event_is_posted_once_in_five_minutes() -> None:
     posts, now = Posts(), 0.0
     recorder, recent = Recorder(posts, "coxswain.dev/operator", lambda: now), RecentEvents()
 
@@ -36,7 +36,9 @@ def test_the_same_is_told_once_in_five_minutes() -> None:
         return len(posts.posted)
 
     assert [tell("a"), tell("a"), tell("b")] == [1, 1, 2]
-    assert [tell("c; message: at 12:00"), tell("c; message: at 12:01")] == [3, 3], "but for numbers that are quoted"
+    assert [tell("c; message: at 12:00"), tell("c; message: at 12:01")] == [3, 3], (
+        "numbers in a quotation do not make another Event"
+    )
     now = 299.0
     assert tell("a") == 3
     now = 301.0
@@ -49,7 +51,7 @@ def test_the_oldest_are_forgotten_first_and_all_in_time() -> None:
         assert recent.is_new(EventRecord(f"R{number}", "Apply", "a"), 0.0)
     assert len(recent) == RECENT_LIMIT
     assert not recent.is_new(EventRecord("R20", "Apply", "a"), 1.0)
-    assert recent.is_new(EventRecord("R0", "Apply", "a"), 1.0), "it may be posted again"
+    assert recent.is_new(EventRecord("R0", "Apply", "a"), 1.0), "the Event may be posted again"
     recent.forget_old(QUIET_SECONDS + 1.0)
     assert len(recent) == 0
 

@@ -1,21 +1,21 @@
-"""The example operator: its manifests, and the tutorial that quotes it."""
+"""The example operator: its manifests, and the tutorial with quotations from it."""
 
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from coxswain.kernel.objects.manifests import Manifest
 from coxswain.kernel.workload import Observations
 from example.scheduled_task import WORKLOAD, Task, cron_job_health
 from rendered import Empty
+from yaml_files import document
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "operator" / "example"
 TUTORIAL = (ROOT / "docs" / "your-own-operator.md").read_text(encoding="utf-8")
-SPEC: dict[str, Any] = yaml.safe_load((EXAMPLE / "backup.yaml").read_text(encoding="utf-8"))["spec"]
+SPEC: dict[str, Any] = document(EXAMPLE / "backup.yaml")["spec"]
 
 
 def task(**spec: Any) -> Task:
@@ -23,8 +23,7 @@ def task(**spec: Any) -> Task:
 
 
 def desired(parent: Task) -> list[Manifest]:
-    found = [child_type.desired(parent, Empty()) for child_type in WORKLOAD.children]
-    return [each.manifest for each in found if each is not None]
+    return [each.manifest for kind in WORKLOAD.children for each in kind.all_desired(parent, Empty())]
 
 
 @pytest.mark.parametrize("block", re.findall(r"```python\n(.*?)```", TUTORIAL, re.DOTALL))
@@ -54,7 +53,7 @@ def test_without_config_there_is_no_config_map() -> None:
 
 
 def test_every_field_of_the_schema_has_an_effect_or_is_the_kernels() -> None:
-    crd = yaml.safe_load((EXAMPLE / "crd.yaml").read_text(encoding="utf-8"))
+    crd = document(EXAMPLE / "crd.yaml")
     fields = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
     changed = {"schedule": "0 * * * *", "image": "other", "args": ["x"], "config": {"A": "b"}}
     for name, value in changed.items():

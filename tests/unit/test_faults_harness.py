@@ -1,4 +1,4 @@
-"""What is small in the fault suite and decides: the time scale, what is kept of a test, the page, what has settled."""
+"""Details of the fault suite: the time scale, the kept results of a test, the page, and settling."""
 
 import dataclasses
 import json
@@ -10,10 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coxswain.settings import Settings
-from faults import breaks, render
-from faults.play import settled
-from faults.results import Result, Results
-from faults.scale import FIXED_SECONDS, LEAST_SECONDS, Scale, scaled
+from fault_engine import page as pages
+from fault_engine.objects import is_settled
+from fault_engine.results import Result, Results
+from fault_engine.scale import Scale
+from faults import breaks
+from faults.scaled_settings import FIXED_SECONDS, LEAST_SECONDS, scaled
 
 PASSED = Result(
     fault="F7",
@@ -87,7 +89,7 @@ class _Plugins:
 
 
 class _Config:
-    """As much of pytest's as results need."""
+    """The part of pytest's Config that results need."""
 
     pluginmanager = _Plugins()
 
@@ -137,22 +139,24 @@ def test_nothing_is_written_without_a_file() -> None:
         results.pytest_runtest_logreport(report)
 
 
+def _page(survived: list[Result], proved: list[Result]) -> str:
+    return pages.render(survived, proved, breaks.known(), {"F18": "requires more than one replica"})
+
+
 def test_the_page_counts_what_was_survived_and_what_not() -> None:
     skipped = dataclasses.replace(PASSED, test="t::skipped", outcome="skipped")
     page = " ".join(
-        render.render(
-            [FAILED, skipped, PASSED], [CAUGHT, dataclasses.replace(CAUGHT, test="t::caught"), FAILED]
-        ).split()
+        _page([FAILED, skipped, PASSED], [CAUGHT, dataclasses.replace(CAUGHT, test="t::caught"), FAILED]).split()
     )
     assert "2 tests, 6 runs, at a time scale of 0.1: 1 passed, 1 failed" in page
     assert "2 of 3 tests failed as required" in page
-    assert page.index("| F7 |") < page.index("| F10 |"), "in the order of the numbers"
+    assert page.index("| F7 |") < page.index("| F10 |"), "the rows are in the order of the numbers"
     assert "| F7 | ERROR 410 in the stream | 3 | O1 O3 | yes | 1.2 | 3 (30) | 911eee3 (2026-11-22) |" in page
     assert "| F10 | compaction | 3 | O1 O3 | **no** |" in page
 
 
 def test_the_page_says_how_a_test_was_seen_to_fail() -> None:
-    page = render.render([], [CAUGHT])
+    page = _page([], [CAUGHT])
     what = breaks.known()["never-retries"].what
     row = (
         f"| F7 | ERROR 410 in the stream | {what} | O1 | yes | step 3: after 40 s O1: a \\| b | 911eee3 (2026-11-22) |"
@@ -163,21 +167,21 @@ def test_the_page_says_how_a_test_was_seen_to_fail() -> None:
 
 def test_results_of_tests_that_are_no_more_are_left_out() -> None:
     gone = dataclasses.replace(CAUGHT, test="t::gone")
-    other = dataclasses.replace(CAUGHT, test="t::other", broken="no-pace")
-    known = {CAUGHT.test: CAUGHT.broken, "t::other": "chatters"}
-    assert render.current([CAUGHT, gone, other], known, proofs=True) == [CAUGHT]
-    assert render.current([CAUGHT, gone, other], known) == [CAUGHT, other]
+    other = dataclasses.replace(CAUGHT, test="t::other", broken="reopens-watches-at-once")
+    known = {CAUGHT.test: CAUGHT.broken, "t::other": "writes-events-forever"}
+    assert pages.current([CAUGHT, gone, other], known, proofs=True) == [CAUGHT]
+    assert pages.current([CAUGHT, gone, other], known) == [CAUGHT, other]
 
 
 def test_the_page_says_at_which_commit_each_row_was_measured() -> None:
     later = dataclasses.replace(PASSED, test="t::later", commit="abc1234", date="2026-11-23")
-    page = render.render([PASSED, later], [])
+    page = _page([PASSED, later], [])
     assert "Tests measured at 911eee3 (2026-11-22), abc1234 (2026-11-23); proofs at no known commit" in page
 
 
 def test_the_mix_comes_last_on_the_page() -> None:
     mix = dataclasses.replace(PASSED, fault="mix", title="mixed", test="t::mix")
-    page = render.render([mix, FAILED], [])
+    page = _page([mix, FAILED], [])
     assert page.index("| F10 |") < page.index("| mix |")
 
 
@@ -190,7 +194,7 @@ def _webapp(observed: int | None, **conditions: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("webapp", "is_settled"),
+    ("webapp", "final"),
     [
         (_webapp(2, Ready="True", Progressing="False"), True),
         (_webapp(2, Ready="False", Progressing="False"), True),
@@ -202,5 +206,5 @@ def _webapp(observed: int | None, **conditions: str) -> dict[str, Any]:
         ({"metadata": {"generation": 1}}, False),
     ],
 )
-def test_what_has_settled(webapp: dict[str, Any], is_settled: bool) -> None:
-    assert settled(webapp) is is_settled
+def test_what_has_settled(webapp: dict[str, Any], final: bool) -> None:
+    assert is_settled(webapp) is final

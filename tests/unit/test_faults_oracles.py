@@ -1,4 +1,4 @@
-"""The oracles that compare a run with one without faults, and those that read its end: each finds what is wrong."""
+"""The oracles that compare a run with a fault-free run, and those that check its end: each finds its violation."""
 
 import copy
 import dataclasses
@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from faults.evidence import Evidence, converged
-from faults.oracles import IDS, check
-from faults.oracles.masking import MASKS, end_state
+from fault_engine.evidence import Evidence, converged
+from fault_engine.oracles import IDS, check
+from fault_engine.oracles.masking import MASKS, end_state
 from unit.faulty_runs import Run, Thing, changed, good, removed, with_end
 
 
@@ -86,8 +86,8 @@ def test_an_object_too_many_or_too_few_at_the_end() -> None:
     run.store("configmaps", run.thing("configmaps", "web-2", data={"A": "a"}))
     removed(run, "services", "web")
     assert found(run, "O1") == [
-        "at the end there is configmaps/web-2, which the reference has not",
-        "at the end there is no services/web, which the reference has",
+        "at the end there is configmaps/web-2, unlike in the reference",
+        "at the end services/web is missing, unlike in the reference",
     ]
 
 
@@ -209,8 +209,8 @@ def test_an_object_that_was_made_twice() -> None:
     run.write("patch", "services", status=201)
     run.store("services", again)
     assert found(run, "O2") == [
-        "services/web came to be 2 times; in the reference once",
-        "services/web went once; in the reference never",
+        "services/web was created 2 times; in the reference once",
+        "services/web was deleted once; in the reference never",
         "services/web was created by the operator 2 times; in the reference once",
     ]
 
@@ -223,10 +223,10 @@ def test_a_deletion_and_a_pod_too_many() -> None:
     pod["metadata"].update(name="web-5d4-c1", uid="third")
     run.store("pods", pod)
     assert found(run, "O2") == [
-        "one of pods of ReplicaSet web-5d4 came to be 3 times; in the reference 2 times",
+        "one of pods of ReplicaSet web-5d4 was created 3 times; in the reference 2 times",
         "configmaps/web-1 was deleted by the operator once; in the reference never",
-        "the operator tried to delete configmaps/web-1, which in the reference it never did",
-        "the operator tried to delete services/web, which in the reference it never did",
+        "the operator tried to delete configmaps/web-1; in the reference it never did",
+        "the operator tried to delete services/web; in the reference it never did",
     ]
 
 
@@ -249,7 +249,7 @@ def test_a_write_in_the_quiet_time() -> None:
     run.now += 2
     run.write("create", "events", "", status=403)
     assert found(dataclasses.replace(run.evidence(), quiet_since=run.now - 1), "O3") == [
-        "1.0 s into the quiet time the operator wrote: create of events , answered with 403"
+        "1.0 s into the quiet time the operator wrote: create of events , status 403"
     ]
 
 
@@ -265,7 +265,7 @@ def test_what_is_refused_for_good_is_tried_in_the_quiet_time_with_backoff(tries:
     sentences = [violation.what for violation in check(evidence, other.evidence(), ["O3"])]
     assert len(sentences) == violations
     assert len(check(evidence, good("third", 3).evidence(), ["O3"])) == tries + 1, (
-        "nothing is refused there, and it is Ready"
+        "the reference has no refusal and is Ready"
     )
 
 
@@ -274,7 +274,7 @@ def test_an_attempt_in_the_quiet_time_that_no_server_heard_of() -> None:
     run.now += 2
     run.ask("patch", "services", status=503)
     assert found(dataclasses.replace(run.evidence(), quiet_since=run.now - 1), "O3") == [
-        "1.0 s into the quiet time the operator sent: patch of services web, which didn't reach the server"
+        "1.0 s into the quiet time the operator sent: patch of services web, not forwarded to the server"
     ]
 
 
@@ -298,10 +298,10 @@ def _set(thing: Thing, *path: str, value: Any) -> None:
 )
 def test_what_has_not_come_to_rest(resource: str, path: tuple[str, ...], value: Any, problem: str) -> None:
     evidence = good().evidence()
-    assert converged(evidence.end["webapps"][0], evidence.end["deployments"]) is None
+    assert converged(evidence, evidence.end["webapps"][0]) is None
     evidence = with_end(evidence, resource, "web", lambda thing: _set(thing, *path, value=value))
     (sentence,) = found(evidence, "O3")
-    assert sentence.startswith("at the end WebApp web has not come to rest: ")
+    assert sentence.startswith("at the end WebApp web has not converged: ")
     assert problem in sentence
 
 
@@ -312,4 +312,4 @@ def test_a_webapp_that_is_not_ready_in_the_reference_either() -> None:
     assert check(run.evidence(), other.evidence(), ["O3"]) == []
     other.tell("False", reason="Rejected")
     (violation,) = check(run.evidence(), other.evidence(), ["O3"])
-    assert "Ready is False for NameTaken; the reference has False for Rejected" in violation.what
+    assert "Ready is False, reason NameTaken; the reference has False, reason Rejected" in violation.what

@@ -1,11 +1,11 @@
-"""O7 and O8: too many requests, too soon again, and secrets in wrong places."""
+"""O7 and O8: too many requests, retries too early, and secrets in wrong places."""
 
 import dataclasses
 from collections.abc import Callable
 
 import pytest
 
-from faults.oracles import bounds, check
+from fault_engine.oracles import bounds, check
 from unit.faulty_runs import Run, Thing, changed, good
 
 
@@ -19,7 +19,7 @@ def test_too_many_writes_about_a_webapp() -> None:
         run.now += 10
         answer = {"metadata": {"resourceVersion": str(number)}}
         run.write("patch", "services", answer=answer, body=run.thing("services", "web"))
-    sentence = "31 writes about WebApp web; in the reference 5, and with 0 faults no more than 25 are reasonable"
+    sentence = "31 writes for WebApp web; the reference has 5, and the limit with 0 faults is 25"
     assert found(run, "O7") == [sentence]
     assert bounds.check(run.evidence(faults=1), good("other", 2).evidence()) == []
 
@@ -40,7 +40,7 @@ def test_a_hot_loop() -> None:
         run.now += 0.3
         run.ask("get", "services", answer={})
     (sentence,) = found(run, "O7")
-    assert sentence == "get of services web: more than 30 within 10 s that changed nothing, the last answered with 200"
+    assert sentence == "get of services web: more than 30 requests without a change within 10 s; the last status is 200"
 
 
 def test_slow_tries_and_writes_that_get_on_are_no_hot_loop() -> None:
@@ -69,7 +69,7 @@ def test_a_ledger_without_end() -> None:
         run.now += 10
         status = {"drift": [{"field": str(number)} for number in range(entries)]}
         run.write("patch", "webapps/status", body={"metadata": {"name": "web"}, "status": status})
-    assert found(run, "O7") == ["33 entries in the ledger of WebApp web; no more than 32 fit"]
+    assert found(run, "O7") == ["33 entries in the drift ledger of WebApp web; the maximum is 32"]
 
 
 @pytest.mark.parametrize(
@@ -91,9 +91,7 @@ def test_retry_after(seconds: float, agent: str, restart: bool, violations: int)
     run.ask("patch", "services", agent=agent)
     sentences = found(run, "O7")
     assert len(sentences) == violations
-    assert all(
-        "was sent again after 4.00 s, though the answer said Retry-After: 5" in sentence for sentence in sentences
-    )
+    assert all("was repeated after 4.00 s, in spite of Retry-After: 5" in sentence for sentence in sentences)
 
 
 def _log(run: Run, text: str) -> list[str]:
@@ -141,6 +139,6 @@ def test_a_secret_that_was_sent_and_secrets_that_were_read() -> None:
     run.ask("patch", "configmaps", "web-2", body={"data": {"A": ["hush"]}}, status=None)
     run.write("list", "secrets", "", status=403)
     assert found(run, "O8") == [
-        "secret value 1 of 1 is in what was sent, patch of configmaps web-2: body.data.A[0]",
-        "the operator asked for Secrets: list of secrets , answered with 403",
+        "secret value 1 of 1 is in the body or query of patch of configmaps web-2: body.data.A[0]",
+        "the operator read Secrets: list of secrets , status 403",
     ]

@@ -1,8 +1,8 @@
-"""O6: what must not be at any moment is found in the one version, or the one write, in which it was."""
+"""O6: a state that is always forbidden is found even in a single version or a single write."""
 
 import pytest
 
-from faults.oracles import check
+from fault_engine.oracles import check
 from unit.faulty_runs import Run, Thing, changed, good, removed
 
 
@@ -15,7 +15,7 @@ def test_a_child_that_goes_over_to_another_webapp() -> None:
     changed(run, "services", "web", lambda thing: thing["metadata"]["ownerReferences"][0].update(uid="another"))
     (sentence,) = found(run, "O6")
     assert "services/web, version" in sentence
-    assert "was controlled by WebApp web (webapps-web-of-1), and is controlled by WebApp web (another)" in sentence
+    assert "was controlled by WebApp web (webapps-web-of-1), and is now controlled by WebApp web (another)" in sentence
 
 
 def _foreign(run: Run, name: str, *, owned: bool) -> Thing:
@@ -32,9 +32,7 @@ def test_a_foreign_object_that_was_taken_over(owned: bool, whose: str) -> None:
     ours = run.thing("services", "taken")
     ours["metadata"]["uid"] = foreign["metadata"]["uid"]
     run.store("services", ours)
-    assert any(
-        f"was taken over by the operator; it was controlled {whose}" in sentence for sentence in found(run, "O6")
-    )
+    assert any(f"was adopted by the operator; it was controlled {whose}" in sentence for sentence in found(run, "O6"))
 
 
 @pytest.mark.parametrize("owned", [True, False])
@@ -47,7 +45,7 @@ def test_a_foreign_object_that_was_written(owned: bool, verb: str) -> None:
     assert found(run, "O6") == []
     run.write(verb, "services", "taken")
     (sentence,) = found(run, "O6")
-    assert sentence.startswith(f"the operator wrote what isn't its own ({verb}): services/taken, which ")
+    assert sentence.startswith(f"the operator wrote a foreign object ({verb}): services/taken, ")
 
 
 def test_only_what_was_there_at_the_time_counts() -> None:
@@ -62,7 +60,7 @@ def test_only_what_was_there_at_the_time_counts() -> None:
     removed(run, "services", "web")
     run.store("services", {**ours, "metadata": {**ours["metadata"], "uid": "third"}})
     (sentence,) = found(run, "O6")
-    assert "the operator wrote what isn't its own (patch): services/web, which Shop x (y) controls" in sentence
+    assert "the operator wrote a foreign object (patch): services/web, controlled by Shop x (y)" in sentence
 
 
 def test_an_object_of_ours_whose_reference_was_stripped_is_ours() -> None:
@@ -105,12 +103,12 @@ def test_a_service_that_was_deleted(ports: bool, going: bool, violations: int) -
     run.now += 5
     run.write("delete", "services")
     removed(run, "services", "web")
-    expected = "the operator deleted Service web while its WebApp web lives and has ports"
+    expected = "the operator deleted Service web while its WebApp web exists and has ports"
     assert found(run, "O6") == [expected] * violations
 
 
-@pytest.mark.parametrize(("namespace", "where"), [("other", "in namespace other"), ("", "outside of any namespace")])
+@pytest.mark.parametrize(("namespace", "where"), [("other", "in namespace other"), ("", "outside any namespace")])
 def test_a_write_elsewhere(namespace: str, where: str) -> None:
     run = good()
     run.write("patch", "configmaps", "web-1", namespace=namespace, status=403)
-    assert found(run, "O6") == [f"the operator wrote {where}: patch of configmaps web-1, answered with 403"]
+    assert found(run, "O6") == [f"the operator wrote {where}: patch of configmaps web-1, status 403"]

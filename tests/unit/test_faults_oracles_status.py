@@ -1,11 +1,11 @@
-"""O5, the honest status: each way of saying more than is true is found, and what is true passes."""
+"""O5, the honest status: each false claim of a status is found, and a true status passes."""
 
 import copy
 from collections.abc import Callable
 
 import pytest
 
-from faults.oracles import check, honesty
+from fault_engine.oracles import check, honesty
 from unit.faulty_runs import Run, Thing, changed, complete, good, removed
 
 
@@ -17,8 +17,8 @@ def test_a_status_that_is_ahead() -> None:
     run = good()
     run.tell("False", generation=2)
     ahead, sent = found(run, "O5")
-    assert ahead == f"webapps/web, version {run.version}: observedGeneration is 2 and generation only 1"
-    assert "the status written to WebApp web says observedGeneration 2; the newest it had been sent is 1" in sent
+    assert ahead == f"webapps/web, version {run.version}: observedGeneration is 2, but generation is 1"
+    assert "the status written to WebApp web says observedGeneration 2; the newest received is 1" in sent
 
 
 def test_a_new_process_knows_nothing() -> None:
@@ -27,34 +27,34 @@ def test_a_new_process_knows_nothing() -> None:
     run.mark("operator killed")
     run.mark("operator started")
     run.tell("False")
-    assert "says observedGeneration 1; the newest it had been sent is none at all" in found(run, "O5")[0]
+    assert "says observedGeneration 1; the newest received is none" in found(run, "O5")[0]
 
 
 @pytest.mark.parametrize(
     ("break_it", "problem"),
     [
-        (lambda run: removed(run, "services", "web"), "it had been sent that there is none of services of its own"),
-        (lambda run: removed(run, "configmaps", "web-1"), "there is none of configmaps of its own"),
-        (lambda run: removed(run, "serviceaccounts", "web"), "there is none of serviceaccounts of its own"),
+        (lambda run: removed(run, "services", "web"), "contrary to received data: it owns no services"),
+        (lambda run: removed(run, "configmaps", "web-1"), "it owns no configmaps"),
+        (lambda run: removed(run, "serviceaccounts", "web"), "it owns no serviceaccounts"),
         (
             lambda run: changed(run, "services", "web", lambda thing: thing["metadata"].update(ownerReferences=[])),
-            "there is none of services of its own",
+            "it owns no services",
         ),
         (
             lambda run: changed(run, "services", "web", lambda thing: _owner(thing).update(uid="former")),
-            "there is none of services of its own",
+            "it owns no services",
         ),
         (
             lambda run: changed(run, "services", "web", lambda thing: thing["metadata"].update(labels={})),
-            "there is none of services of its own",
+            "it owns no services",
         ),
         (
             lambda run: changed(run, "deployments", "web", lambda thing: thing["spec"].update(replicas=1)),
-            "its Deployment's spec.replicas is 1 and not 2",
+            "its Deployment's spec.replicas is 1 instead of 2",
         ),
         (
             lambda run: changed(run, "deployments", "web", lambda thing: _image(thing, "web:2")),
-            "its Deployment's image is web:2 and not web:1",
+            "its Deployment has the image web:2 instead of web:1",
         ),
         (
             lambda run: changed(run, "deployments", "web", lambda thing: thing["status"].update(availableReplicas=1)),
@@ -67,7 +67,7 @@ def test_ready_though_a_child_is_wrong(break_it: Callable[[Run], object], proble
     break_it(run)
     run.tell("True")
     (sentence,) = found(run, "O5")
-    assert "the status written to WebApp web says Ready; it had been sent that" in sentence
+    assert "the status written to WebApp web says Ready, contrary to received data" in sentence
     assert problem in sentence
 
 
@@ -98,7 +98,7 @@ def test_ready_though_the_generation_is_old() -> None:
     changed(run, "webapps", "web", lambda thing: thing["metadata"].update(generation=2))
     run.tell("True", generation=1)
     (sentence,) = found(run, "O5")
-    assert "says Ready for generation 1; it had been sent 2 long before" in sentence
+    assert "says Ready for generation 1, but 2 was received long before" in sentence
 
 
 def test_what_was_not_sent_is_not_known_to_be_missing() -> None:
@@ -112,7 +112,7 @@ def test_what_was_not_sent_is_not_known_to_be_missing() -> None:
     assert found(run, "O5") == []
     removed(run, "services", "web")
     run.tell("True")
-    assert any("there is none of services of its own" in sentence for sentence in found(run, "O5"))
+    assert any("it owns no services" in sentence for sentence in found(run, "O5"))
 
 
 def test_a_status_that_says_ready_to_the_end() -> None:
@@ -137,7 +137,7 @@ def test_what_a_list_does_not_hold_is_no_more() -> None:
     run.ask("list", "services", "", answer={"metadata": {"resourceVersion": str(run.version)}, "items": []})
     run.now += 1
     run.tell("True")
-    assert "there is none of services of its own" in found(run, "O5")[0]
+    assert "it owns no services" in found(run, "O5")[0]
 
 
 def test_a_list_in_pages_one_that_is_behind_and_one_of_a_few_take_nothing_away() -> None:
@@ -163,7 +163,7 @@ def test_an_older_version_and_an_answer_that_was_lost_tell_nothing() -> None:
     run.send("services", "MODIFIED", stale)
     run.ask("get", "services", status=None, answer=None)
     run.tell("True")
-    assert "there is none of services of its own" in found(run, "O5")[0]
+    assert "it owns no services" in found(run, "O5")[0]
 
 
 def test_a_status_that_goes_on_saying_ready() -> None:
@@ -172,9 +172,9 @@ def test_a_status_that_goes_on_saying_ready() -> None:
     run.now += 20
     run.ask("list", "pods", "", answer={})
     sent, seen = found(run, "O5")
-    assert "WebApp web says Ready, and has said so for more than 15 s" in sent
-    assert sent.endswith("the operator had been sent that there is none of services of its own")
-    assert seen == "WebApp web says Ready for more than 15 s; services/web: it is not there"
+    assert "WebApp web has been Ready for more than 15 s since" in sent
+    assert sent.endswith("contrary to received data: it owns no services")
+    assert seen == "WebApp web has been Ready for more than 15 s; services/web: it does not exist"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A plan of faults as data: there and back, and what is said of bad data."""
+"""A plan of faults as data: conversion in both directions, and the messages for invalid data."""
 
 import json
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from faults.plan import (
+from fault_engine.plan import (
     ENDS,
     Action,
     Answer,
@@ -72,23 +72,23 @@ def test_description_is_short() -> None:
 @pytest.mark.parametrize(
     ("rule", "message"),
     [
-        ({}, "rule 2: action.kind is none of Answer"),
-        ([], "rule 2: it has a match and an action"),
-        ({"action": {"kind": "Drop"}, "mach": {}}, "rule 2: it has a match and an action"),
-        ({"action": {"kind": "Dorp"}}, "rule 2: action.kind is none of Answer"),
+        ({}, "rule 2: action.kind must be one of Answer"),
+        ([], "rule 2: it must have a match and an action"),
+        ({"action": {"kind": "Drop"}, "mach": {}}, "rule 2: it must have a match and an action"),
+        ({"action": {"kind": "Dorp"}}, "rule 2: action.kind must be one of Answer"),
         ({"action": {"kind": "Answer"}}, "rule 2: action.status is missing"),
-        ({"action": {"kind": "Answer", "status": "503"}}, "rule 2: action.status: '503' is no int"),
-        ({"action": {"kind": "Drop", "answered": 1}}, "rule 2: action.answered: 1 is no bool"),
-        ({"action": {"kind": "Delay", "seconds": True}}, "rule 2: action.seconds: True is no float"),
+        ({"action": {"kind": "Answer", "status": "503"}}, "rule 2: action.status: '503' is not of type int"),
+        ({"action": {"kind": "Drop", "answered": 1}}, "rule 2: action.answered: 1 is not of type bool"),
+        ({"action": {"kind": "Delay", "seconds": True}}, "rule 2: action.seconds: True is not of type float"),
         ({"action": {"kind": "Stream", "inject": [1]}}, "rule 2: action.inject"),
-        ({"action": {"kind": "Stream", "then": "stop"}}, "rule 2: action.then is one of go on, close"),
-        ({"action": {"kind": "Stream", "after": -1}}, "rule 2: action.after is at least 0"),
-        ({"action": {"kind": "Hide", "name": "a", "events": 0}}, "rule 2: action.events is at least 1"),
-        ({"match": {"frist": 1}, "action": {"kind": "Drop"}}, "rule 2: match.frist: Match has only verb"),
-        ({"match": [], "action": {"kind": "Drop"}}, "rule 2: match is no object"),
-        ({"match": {"first": 0}, "action": {"kind": "Drop"}}, "rule 2: match.first counts from 1"),
-        ({"match": {"count": 0}, "action": {"kind": "Drop"}}, "rule 2: match.count is at least 1"),
-        ({"match": {"every": 0}, "action": {"kind": "Drop"}}, "rule 2: match.every is at least 1"),
+        ({"action": {"kind": "Stream", "then": "stop"}}, "rule 2: action.then must be one of go on, close"),
+        ({"action": {"kind": "Stream", "after": -1}}, "rule 2: action.after must be at least 0"),
+        ({"action": {"kind": "Hide", "name": "a", "events": 0}}, "rule 2: action.events must be at least 1"),
+        ({"match": {"frist": 1}, "action": {"kind": "Drop"}}, "rule 2: match.frist: Match has only the fields verb"),
+        ({"match": [], "action": {"kind": "Drop"}}, "rule 2: match is not an object"),
+        ({"match": {"first": 0}, "action": {"kind": "Drop"}}, "rule 2: match.first must be at least 1"),
+        ({"match": {"count": 0}, "action": {"kind": "Drop"}}, "rule 2: match.count must be at least 1"),
+        ({"match": {"every": 0}, "action": {"kind": "Drop"}}, "rule 2: match.every must be at least 1"),
     ],
 )
 def test_bad_data_is_named(rule: Any, message: str) -> None:

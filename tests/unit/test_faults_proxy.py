@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from faults.plan import Answer, Delay, Drop, Kill, Match, Plan, Rule
-from faults.proxy import FaultProxy
-from faults.proxy_stand_in import StandIn
-from faults.proxy_trial import BROKEN, PODS, WATCH, Client, Trial, always, wait_for
+from fault_engine.plan import Answer, Delay, Drop, Kill, Match, Plan, Rule
+from fault_engine.proxy import FaultProxy
+from fault_engine.proxy_stand_in import StandIn
+from fault_engine.proxy_trial import BROKEN, PODS, WATCH, Client, Trial, always, wait_for
 
 
 @pytest.fixture
@@ -116,7 +116,7 @@ def test_kill(server: StandIn, proxy: FaultProxy, client: Client, kill: Kill, as
 
     def on_kill() -> None:
         seen.append(len(server.asked))
-        client.connection.close()  # as it is with a client that is dead
+        client.connection.close()  # a dead client leaves a closed connection
 
     proxy.on_kill = on_kill
     proxy.set(always(kill))

@@ -1,14 +1,15 @@
-"""Which requests meet with which fault, and what becomes of a watch's lines: no proxy, no time."""
+"""The choice of the fault for each request, and the changes to a watch's lines: without a proxy and without time."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from faults.plan import Action, Answer, Behind, Delay, Doubled, Drop, Hide, Match, Plan, Rule, Stream
-from faults.proxy_requests import request_info
-from faults.rules import Rules
-from faults.stream import AsOf, End, Event, Faulty, Hidden, Hiding, Repeating, Step, Unchanged, read_event
+from fault_engine.plan import Action, Answer, Behind, Delay, Doubled, Drop, Hide, Match, Plan, Rule, Stream
+from fault_engine.proxy_requests import request_info
+from fault_engine.rules import Rules
+from fault_engine.stream import AsOf, End, Event, Faulty, Hidden, Hiding, Repeating, Step, Unchanged, read_event
 
 APPS = "/apis/apps/v1/namespaces/shop/deployments"
 
@@ -96,7 +97,7 @@ def test_first_rule_decides_and_all_count() -> None:
     plan = Plan((Rule(Match(verb="create"), delay), Rule(Match(first=2, count=2), drop)))
     assert decided(plan, *[("POST", APPS)] * 4) == [delay, drop, drop, None]
     assert decided(plan, *[("POST", APPS)] * 4) == [delay, drop, drop, None], (
-        "the counters are the rules', not the plan's"
+        "the counters belong to the rules, not to the plan"
     )
 
 
@@ -115,7 +116,7 @@ def event(kind: str, version: int = 1, name: str = "web") -> Event:
 
 
 def got(steps: list[Step]) -> list[Any]:
-    """Return versions of objects, else texts, and ends."""
+    """Return versions of objects, other lines as text, and the end of the stream."""
     return [step if isinstance(step, End) else step.version or step.text for step in steps]
 
 
@@ -204,3 +205,12 @@ def test_pairs_are_swapped_and_none_is_lost() -> None:
 
 def test_line_that_is_no_event_is_passed_on() -> None:
     assert [read_event(text) for text in (b"x\n", b"[]\n")] == [Event(b"x\n"), Event(b"[]\n")]
+
+
+def test_a_rule_can_ask_for_the_text_of_the_body() -> None:
+    rules = Rules(Plan((Rule(Match(verb="update", body='*"holderIdentity": ""*'), Drop()),)))
+    renewal, release = (
+        replace(request_info("PUT", APPS + "/web"), body_text=f'{{"spec": {{"holderIdentity": "{holder}"}}}}')
+        for holder in ("a", "")
+    )
+    assert [rules.decide(info) for info in (renewal, release)] == [None, Drop()]

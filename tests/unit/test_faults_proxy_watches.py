@@ -1,4 +1,4 @@
-"""Watches through the fault-injecting proxy, and lists of old: a stand-in for the API server, over TLS."""
+"""Watches and stale lists through the fault-injecting proxy, with a stand-in for the API server, over TLS."""
 
 import json
 from collections.abc import Iterator
@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from faults.plan import Action, Answer, Behind, Doubled, Drop, Hide, Match, Plan, Rule, Stream
-from faults.proxy import FaultProxy
-from faults.proxy_stand_in import StandIn
-from faults.proxy_trial import BROKEN, PODS, WATCH, Client, Trial, always, event, wait_for
+from fault_engine.plan import Action, Answer, Behind, Doubled, Drop, Hide, Match, Plan, Rule, Stream
+from fault_engine.proxy import FaultProxy
+from fault_engine.proxy_stand_in import StandIn
+from fault_engine.proxy_trial import BROKEN, PODS, WATCH, Client, Trial, always, event, wait_for
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def client(trial: Trial) -> Client:
 
 
 def test_watch_passes_each_line_at_once(server: StandIn, proxy: FaultProxy, client: Client) -> None:
-    response = client.ask("GET", WATCH)  # its headers are there before any line
+    response = client.ask("GET", WATCH)  # the headers arrive before any line
     server.watching.acquire(timeout=10)
     for version in (1, 2):
         server.send(event(version))

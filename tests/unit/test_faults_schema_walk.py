@@ -1,12 +1,13 @@
-"""The schema walk and the drift of the fault suite reach every field, and are the same at each run."""
+"""The schema walk and the drift of the fault suite reach every field, and are the same in each run."""
 
 from typing import Any
 
 import pytest
 
-from faults.drift import another, edit, places
-from faults.schema_walk import LEFT_OUT, groups, leaves, mutations, sample, together, values, within
-from faults.walk import bases, differences, schema
+from fault_engine.drift import another, edit, places
+from faults.schema_walk import LEFT_OUT, Mutation, groups, leaves, mutations, sample, together, values, within
+from faults.walk import CHILDREN, bases, differences, schema
+from faults.workloads.webapp import WEBAPP
 
 TEXT = {"type": "string", "maxLength": 5, "pattern": "^[a-z0-9]+$"}
 ITEM = {"type": "object", "required": ["name"], "properties": {"name": TEXT, "on": {"type": "boolean"}}}
@@ -28,19 +29,24 @@ def tried(path: str) -> dict[str, Any]:
     return {found.what: found.spec for found in mutations(SMALL, [BASE]) if found.path == path}
 
 
-def test_every_leaf_of_the_schema_is_reached() -> None:
-    reached = {mutation.path for mutation in mutations(schema(), bases())}
+@pytest.fixture(scope="module")
+def walked() -> list[Mutation]:
+    """All mutations of the base specs."""
+    return mutations(schema(), bases())
+
+
+def test_every_leaf_of_the_schema_is_reached(walked: list[Mutation]) -> None:
+    reached = {mutation.path for mutation in walked}
     missed = set(leaves(schema())) - reached
     why = {leaf: next((place for place in LEFT_OUT if within(leaf, place)), None) for leaf in missed}
     assert set(why.values()) == set(LEFT_OUT), why
 
 
-def test_each_mutation_differs_from_its_base_and_is_made_once() -> None:
+def test_each_mutation_differs_from_its_base_and_is_made_once(walked: list[Mutation]) -> None:
     specs = bases()
-    found = mutations(schema(), specs)
-    assert all(mutation.spec not in specs for mutation in found if mutation.what != "reversed")
-    assert len({(mutation.path, mutation.what) for mutation in found}) == len(found)
-    assert found == mutations(schema(), specs)
+    assert all(mutation.spec not in specs for mutation in walked if mutation.what != "reversed")
+    assert len({(mutation.path, mutation.what) for mutation in walked}) == len(walked)
+    assert walked == mutations(schema(), specs), "each run makes the same mutations"
 
 
 def test_a_number_goes_to_the_ends_of_its_range_and_beside() -> None:
@@ -77,11 +83,9 @@ def test_texts_fit_the_schema(path: str) -> None:
     assert "web" not in values(TEXT, "web", path)
 
 
-def test_groups_hold_each_mutation_once_and_no_field_twice() -> None:
-    specs = bases()
-    found = mutations(schema(), specs)
-    made = groups(found, 4)
-    assert sorted(str(mutation) for group in made for mutation in group) == sorted(str(mutation) for mutation in found)
+def test_groups_hold_each_mutation_once_and_no_field_twice(walked: list[Mutation]) -> None:
+    made = groups(walked, 4)
+    assert sorted(str(mutation) for group in made for mutation in group) == sorted(str(mutation) for mutation in walked)
     assert all(len({mutation.field for mutation in group}) == len(group) <= 4 for group in made)
     assert all(len({mutation.base for mutation in group}) == 1 for group in made)
 
@@ -110,7 +114,7 @@ THING: dict[str, Any] = {
 
 
 def test_the_places_of_a_child_are_those_that_the_operator_owns() -> None:
-    found = {place.path: place for place in places(THING)}
+    found = {place.path: place for place in places(THING, WEBAPP)}
     assert found.keys() == {"spec.list[a].name", "spec.list[a].value", "spec.whole"}
     assert found["spec.list[a].value"].pointer == "/spec/list/1/value"
     assert "merge key" in found["spec.list[a].name"].skipped
@@ -144,7 +148,7 @@ def service(name: str, port: int) -> dict[str, Any]:
 def state(first: int, second: int) -> dict[str, Any]:
     services = [service("evolved", first), service("fresh", second)]
     webapps = [webapp("evolved"), webapp("fresh")]
-    return {"webapps": webapps, "services": services, "serviceaccounts": [], "configmaps": [], "deployments": []}
+    return {**{resource: [] for resource in CHILDREN}, "webapps": webapps, "services": services}
 
 
 def test_the_children_of_two_webapps_are_compared_without_their_names() -> None:

@@ -1,4 +1,4 @@
-"""Scripts of the fault suite are data: what is written to a file is read again, and what is wrong is named."""
+"""Scripts of the fault suite are data: they survive a round trip through a file, and errors are named."""
 
 import json
 from typing import Any, get_args, get_type_hints
@@ -9,11 +9,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import run_state_machine_as_test
 
-from faults.lives import life
-from faults.machine import Mix, request_rules, watch_rules
-from faults.plan import Answer, Hide, Kill, Match, Rule
-from faults.plot import LONG_SETTLE_SECONDS, SETTLE_SECONDS, Plot, counts_hold
-from faults.script import (
+from fault_engine.lives import life
+from fault_engine.plan import Answer, Hide, Kill, Match, Rule
+from fault_engine.script import (
     STEPS,
     Cut,
     Disaster,
@@ -21,18 +19,19 @@ from faults.script import (
     Fight,
     Inject,
     Kubectl,
+    Life,
     Lift,
     Met,
     Operator,
     Peace,
     Probe,
+    Procedure,
     Program,
     Remember,
     Script,
     Settle,
     Storm,
     Wait,
-    Walk,
     from_json,
     inject,
     kubectl,
@@ -40,6 +39,8 @@ from faults.script import (
     to_json,
     without_faults,
 )
+from faults.machine import Mix, request_rules, watch_rules
+from faults.script_state import LONG_SETTLE_SECONDS, SETTLE_SECONDS, Plot, counts_hold
 
 _text = st.text(max_size=20)
 _seconds = st.floats(0, 1e6)
@@ -82,7 +83,8 @@ STEP_STRATEGIES: dict[type[Any], st.SearchStrategy[Any]] = {
     Fight: st.builds(Fight, _edits),
     Peace: st.builds(Peace),
     Probe: st.builds(Probe, _json, _text, st.booleans()),
-    Walk: st.builds(Walk, st.integers(1, 9), st.integers(1, 9)),
+    Procedure: st.builds(Procedure, _text, st.lists(st.integers(1, 9), max_size=2).map(tuple)),
+    Life: st.builds(Life, _text, st.integers(0, 9), _text),
 }
 scripts = st.lists(st.one_of(*STEP_STRATEGIES.values()), max_size=6).map(tuple)
 
@@ -113,11 +115,11 @@ def test_lives_are_read_again() -> None:
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        ([{"step": "Lift"}, {"step": "Dance"}], "step 2: `step` is none of Kubectl"),
-        ([{}], "step 1: `step` is none of Kubectl"),
+        ([{"step": "Lift"}, {"step": "Dance"}], "step 2: `step` must be one of Kubectl"),
+        ([{}], "step 1: `step` must be one of Kubectl"),
         ([{"step": "Settle", "patience": 3}], "step 1: .*patience"),
         ([{"step": "Wait"}], "step 1: .*table"),
-        ([{"step": "Inject", "rules": [{"action": {"kind": "Bribe"}}]}], "rule 1: action.kind is none of"),
+        ([{"step": "Inject", "rules": [{"action": {"kind": "Bribe"}}]}], "rule 1: action.kind must be one of"),
     ],
 )
 def test_what_is_wrong_is_named(data: list[dict[str, Any]], said: str) -> None:
@@ -126,7 +128,7 @@ def test_what_is_wrong_is_named(data: list[dict[str, Any]], said: str) -> None:
 
 
 def mixed(examples: int) -> list[Script]:
-    """Return scripts of the random mix, always the same ones."""
+    """Return scripts of the random mix, the same ones each time."""
     found: list[Script] = []
 
     @hypothesis.seed(1)
@@ -147,7 +149,7 @@ def mixed(examples: int) -> list[Script]:
 
 def test_mixed_scripts_are_well_formed() -> None:
     scripts = mixed(150)
-    assert len({json.dumps(to_json(script)) for script in scripts}) > 100, "hardly any two differ"
+    assert len({json.dumps(to_json(script)) for script in scripts}) > 100, "too few scripts differ"
     for script in scripts:
         _must_be_well_formed(script)
         assert from_json(to_json(script)) == script
@@ -156,15 +158,15 @@ def test_mixed_scripts_are_well_formed() -> None:
 
 
 def _must_be_well_formed(script: Script) -> None:
-    """Follow the operator, the faults and the programs: at a Settle nothing is amiss, and nobody is killed twice."""
+    """Follow the operator, the faults and the programs. All run again at a Settle, and none is killed twice."""
     operator, injected, kills, away = "runs", False, False, set[str]()
     after = {"start": ("is down", "runs"), "resume": ("is paused", "runs"), "pause": ("runs", "is paused")}
     for step in script:
-        assert not away or isinstance(step, Program), f"{step} while {away} is away"
+        assert not away or isinstance(step, Program), f"{step} while {away} is stopped"
         match step:
             case Operator(what):
                 before, then = after.get(what, ("runs", "is down"))
-                assert operator == before, f"{what} of an operator that {operator}"
+                assert operator == before, f"{what} while the operator {operator}"
                 assert not kills, f"{what} while a rule may kill it"
                 operator = then
             case Inject(rules):
@@ -188,11 +190,11 @@ def test_operations_that_race_are_kept_apart() -> None:
     plot.settle()
     plot.operate("change to 1", "web")
     offered = {operation for operation, name in plot.operations() if name == "web"}
-    assert offered == {"delete"}, "the ReplicaSet of a template that is changed again may never come to be"
+    assert offered == {"delete"}, "a second change may prevent the ReplicaSet of the first"
     plot.settle()
     plot.operate("strip owner service", "web")
     offered = {operation for operation, name in plot.operations() if name == "web"}
-    assert "delete" not in offered, "the Service would stay for good, or not"
+    assert "delete" not in offered, "after a deletion the Service may stay or not"
     assert not {operation for operation in offered if operation.startswith("change")}
     assert "edit service" in offered
 

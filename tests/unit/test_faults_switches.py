@@ -1,19 +1,20 @@
-"""Which unions and merge keys the fault suite switches: all that the operator has applied, each to each other value."""
+"""The fault suite switches each applied union and merge key to each other value."""
 
 from typing import Any
 
 import pytest
 
-from faults.editing import holds
-from faults.script import Edit, Settle
-from faults.switches import Switch, steps, switches
+from fault_engine.editing import holds
+from fault_engine.script import Edit, Settle
+from fault_engine.switches import Switch, steps, switches
+from faults.workloads.webapp import WEBAPP
 
 CONTAINER = ("f:spec", "f:containers", 'k:{"name":"app"}')
 VOLUME = 'k:{"name":"files"}'
 
 
 def thing(spec: dict[str, Any], fields: dict[str, Any]) -> dict[str, Any]:
-    """Return an object of which the operator has applied some fields."""
+    """Return an object with some fields applied by the operator."""
     entry = {"manager": "coxswain", "operation": "Apply", "fieldsV1": fields}
     return {"metadata": {"name": "web", "managedFields": [entry]}, "spec": spec}
 
@@ -26,8 +27,8 @@ def nested(*path: str, inner: dict[str, Any]) -> dict[str, Any]:
 
 
 def found(spec: dict[str, Any], *path: str, inner: dict[str, Any] | None = None) -> dict[str, Switch]:
-    """Return the switches of an object with one field, by what they say."""
-    return {switch.path: switch for switch in switches(thing(spec, nested(*path, inner=inner or {})))}
+    """Return the switches of an object with one field, by path."""
+    return {switch.path: switch for switch in switches(thing(spec, nested(*path, inner=inner or {})), WEBAPP)}
 
 
 def test_the_handler_of_a_probe_becomes_each_other_one_and_the_rest_stays() -> None:
@@ -93,16 +94,16 @@ def test_a_volume_has_another_source() -> None:
     spec = {"volumes": [{"name": "files", "configMap": {"name": "web"}}]}
     made = found(spec, "f:spec", "f:volumes", VOLUME)
     sources = {path.rpartition(" ")[2] for path in made if " to " in path and ":" not in path}
-    assert sources == {"emptyDir", "secret", "projected"}
+    assert sources == {"emptyDir", "secret", "projected", "persistentVolumeClaim", "ephemeral"}
 
 
 def test_what_others_have_set_and_the_owner_are_left_alone() -> None:
-    assert switches({"metadata": {"managedFields": []}, "spec": {"strategy": {"type": "Recreate"}}}) == []
+    assert switches({"metadata": {"managedFields": []}, "spec": {"strategy": {"type": "Recreate"}}}, WEBAPP) == []
     owner = {"uid": "1"}
     fields = nested("f:metadata", "f:ownerReferences", 'k:{"uid":"1"}', inner={})
     made = thing({}, fields)
     made["metadata"]["ownerReferences"] = [owner]
-    assert switches(made) == []
+    assert switches(made, WEBAPP) == []
 
 
 @pytest.mark.parametrize(

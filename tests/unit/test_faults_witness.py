@@ -1,4 +1,4 @@
-"""The witness sees every version of every object, through all that may befall an API server."""
+"""The witness sees every version of every object, despite any fault of an API server."""
 
 import json
 import threading
@@ -9,12 +9,15 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from faults.evidence import collect_end
-from faults.witness import RESOURCES, Change, Witness
+from fault_engine.evidence import collect_end
+from fault_engine.witness import Change, Witness
+from faults.workloads.webapp import WEBAPP
+
+RESOURCES = WEBAPP.resources
 
 
 class Server:
-    """An API server with the objects of one namespace, as far as a witness sees it."""
+    """An API server with the objects of one namespace, reduced to the needs of a witness."""
 
     ca_file = None
     token = "token"
@@ -34,7 +37,7 @@ class Server:
         threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
 
     def store(self, kind: str, name: str, resource: str = "configmaps", uid: str = "") -> int:
-        """Store, or with DELETED remove, an object; return the version."""
+        """Store an object, or remove it with DELETED. Return the version."""
         with self.news:
             self.version += 1
             metadata = {"name": name, "uid": uid or f"uid-{name}", "resourceVersion": str(self.version)}
@@ -60,7 +63,7 @@ class Server:
 
 class _Listener(ThreadingHTTPServer):
     daemon_threads = True
-    request_queue_size = 64  # with the default of 5, connections that come all at once wait for a second
+    request_queue_size = 64  # with the default of 5, simultaneous connections wait for a second
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -138,7 +141,7 @@ def server() -> Iterator[Server]:
 @pytest.fixture
 def witness(server: Server) -> Iterator[Witness]:
     server.store("ADDED", "before")
-    with Witness(server, "shop") as witness:
+    with Witness(server, "shop", RESOURCES) as witness:
         witness.caught_up(5)
         yield witness
 
@@ -166,7 +169,7 @@ def test_a_watch_that_breaks_off_goes_on_where_it_was(server: Server, witness: W
     for kind in ("ADDED", "MODIFIED", "DELETED"):
         server.store(kind, "web")
     server.refuses = False
-    with witness.changed:  # a LIST can't tell that what came and went has not been seen
+    with witness.changed:  # a LIST cannot show an object that was added and deleted unseen
         assert witness.changed.wait_for(lambda: len(witness.changes()) >= 4, 5)
     assert _short(witness.changes()) == ["ADDED before", "ADDED web", "MODIFIED web", "DELETED web"]
 
@@ -197,7 +200,7 @@ def test_after_a_gap_what_vanished_is_deleted(server: Server, witness: Witness, 
 def test_it_is_not_caught_up_before_it_has_seen_all(server: Server, witness: Witness, kind: str, name: str) -> None:
     server.silent = True
     server.store(kind, name)
-    with pytest.raises(TimeoutError, match="the witness is behind with the configmaps in shop"):
+    with pytest.raises(TimeoutError, match="the witness has not seen all configmaps in shop"):
         witness.caught_up(0.2)
     server.silent = False
     with server.news:
@@ -208,7 +211,7 @@ def test_it_is_not_caught_up_before_it_has_seen_all(server: Server, witness: Wit
 
 def test_a_server_that_does_not_list_is_named(server: Server, witness: Witness) -> None:
     server.refuses = True
-    with pytest.raises(TimeoutError, match=r"does not list the webapps: .* 503: not now"):
+    with pytest.raises(TimeoutError, match=r"LIST of webapps keeps failing: .* 503: not now"):
         witness.caught_up(0.2)
 
 
@@ -227,7 +230,7 @@ def test_an_older_history(server: Server, witness: Witness) -> None:
 
 
 def test_after_the_end_nothing_is_recorded_and_no_thread_is_left(server: Server) -> None:
-    with Witness(server, "shop") as witness:
+    with Witness(server, "shop", RESOURCES) as witness:
         witness.caught_up(5)
     server.store("ADDED", "late")
     assert witness.changes() == []
@@ -236,7 +239,7 @@ def test_after_the_end_nothing_is_recorded_and_no_thread_is_left(server: Server)
 
 def test_the_end_is_all_that_is_there(server: Server) -> None:
     server.store("ADDED", "web", "deployments")
-    end = collect_end(server, "shop")
+    end = collect_end(server, "shop", RESOURCES)
     assert set(end) == set(RESOURCES)
     assert [thing["metadata"]["name"] for thing in end["deployments"]] == ["web"]
     assert end["pods"] == []

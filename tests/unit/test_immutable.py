@@ -1,4 +1,4 @@
-"""What can't be changed in place, and what a headless Service is."""
+"""Immutable fields, and headless Services."""
 
 import copy
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 
 from coxswain.kernel.conflicts.immutable import Obstacle, Remedy, command
 from coxswain.kernel.objects.manifests import Manifest
-from coxswain.webapp.children.service import url
+from coxswain.webapp.children.service_urls import service_urls
 from rendered import desired, in_place, obstacle
 from unit.objects import webapp
 
@@ -18,13 +18,13 @@ BY_HAND = Obstacle("spec.selector", Remedy.BY_HAND)
 
 
 def made(kind: str, **spec: Any) -> Manifest:
-    """The manifest of one child."""
+    """Return the manifest of one child."""
     found = desired(webapp(**{"ports": PORTS, "config": {"A": "1"}, **spec}))
     return next(manifest for manifest in found if manifest["kind"] == kind)
 
 
 def live(manifest: Manifest, **more: Any) -> dict[str, Any]:
-    """A child as it is after it was made."""
+    """Return a child in its state after the creation."""
     found = copy.deepcopy(manifest)
     found["metadata"]["generation"] = 1
     return {**found, **more}
@@ -51,7 +51,7 @@ def test_a_config_map_that_can_be_changed_is() -> None:
 
 
 def selected_otherwise(**status: int) -> dict[str, Any]:
-    """A Deployment with another selector, whose pods have our labels and one more."""
+    """Return a Deployment with another selector. Its pods have our labels and one more."""
     found = live(made("Deployment"), status={**SETTLED, **status})
     found["spec"]["selector"] = {"matchLabels": {"app": "web"}}
     found["spec"]["template"]["metadata"]["labels"]["app"] = "web"
@@ -67,14 +67,20 @@ def test_pods_that_the_new_one_would_not_find_are_left_to_a_person() -> None:
     unlabelled = selected_otherwise()
     del unlabelled["spec"]["template"]["metadata"]["labels"]["coxswain.dev/webapp"]
     assert obstacle(made("Deployment"), unlabelled) == BY_HAND
-    assert obstacle(made("Deployment"), selected_otherwise(updatedReplicas=1)) == BY_HAND, "the rest may lack the label"
+    assert obstacle(made("Deployment"), selected_otherwise(updatedReplicas=1)) == BY_HAND, (
+        "the other pods may lack the label"
+    )
     assert obstacle(made("Deployment"), selected_otherwise(observedGeneration=0)) == BY_HAND
 
 
 def test_containers_of_another_name_would_run_besides_ours() -> None:
     wanted, theirs = made("Deployment"), live(made("Deployment"), status=SETTLED)
     theirs["spec"]["template"]["spec"]["containers"][0]["name"] = "web"
-    assert obstacle(wanted, theirs) is None, "of a child of ours the container was renamed: it is put back"
+    assert obstacle(wanted, theirs) is None, "someone renamed the container of our child, so the name is restored"
+    assert obstacle(wanted, theirs, adopting=True) is None, "the only container is replaced"
+    theirs["spec"]["template"]["spec"]["containers"] += [{"name": "proxy", "image": "other"}, {"name": "more"}]
+    theirs["spec"]["template"]["spec"]["containers"][0]["image"] = "theirs"
+    theirs["spec"]["template"]["spec"]["containers"][0].pop("ports")
     found = obstacle(wanted, theirs, adopting=True)
     assert found == Obstacle("spec.template.spec.containers", Remedy.REPLACE_AROUND_PODS)
     theirs["spec"]["template"]["spec"]["containers"].append({"name": "app"})
@@ -86,9 +92,52 @@ def test_headless_or_not_is_found_from_the_live_service_and_leaves_the_rest(want
     manifest = made("Service", service={"headless": wanted})
     other = live(manifest)
     other["spec"] = {**other["spec"], "clusterIP": found}
-    assert obstacle(manifest, other) == Obstacle("spec.clusterIP", Remedy.BY_HAND, alone=True)
+    assert blocked(manifest, other) == ("spec.clusterIP", Remedy.BY_HAND, True)
     rest = in_place(manifest, other)["spec"]
     assert rest == {key: value for key, value in manifest["spec"].items() if key != "clusterIP"}
+
+
+def blocked(manifest: Manifest, other: dict[str, Any]) -> tuple[str, Remedy, bool] | None:
+    """Return the obstacle of a Service without its advice."""
+    found = obstacle(manifest, other)
+    if found is None:
+        return None
+    assert "set spec.service.replace: Allowed" in found.advice
+    return found.field, found.remedy, found.others_mutable
+
+
+@pytest.mark.parametrize("kind", ["NodePort", "LoadBalancer"])
+def test_a_headless_service_stays_headless_in_place_and_takes_nothing_of_the_other_type(kind: str) -> None:
+    ports = [{"name": "http", "port": 80, "targetPort": "http", "nodePort": 30080}]
+    wanted = made("Service", service={"type": kind, "externalTrafficPolicy": "Local", "ports": ports})
+    other = live(made("Service", service={"headless": True}))
+    assert blocked(wanted, other) == ("spec.clusterIP", Remedy.BY_HAND, True)
+    rest = in_place(wanted, other)["spec"]
+    assert rest["type"] == "ClusterIP"
+    assert "externalTrafficPolicy" not in rest
+    assert rest["ports"] == [{"name": "http", "port": 80, "targetPort": "http", "protocol": "TCP"}]
+
+
+@pytest.mark.parametrize(("found", "kept"), [("other", "other"), (None, None)])
+def test_a_load_balancer_keeps_its_class(found: str | None, kept: str | None) -> None:
+    wanted = made("Service", service={"type": "LoadBalancer", "loadBalancerClass": "ours"})
+    other = live(made("Service", service={"type": "LoadBalancer", **({"loadBalancerClass": found} if found else {})}))
+    assert blocked(wanted, other) == ("spec.loadBalancerClass", Remedy.BY_HAND, True)
+    assert in_place(wanted, other)["spec"].get("loadBalancerClass") == kept
+    assert blocked(made("Service", service={"type": "LoadBalancer"}), other) is None, (
+        "without a class in the spec, any class is accepted"
+    )
+
+
+ALIAS = {"type": "ExternalName", "externalName": "example.com"}
+
+
+@pytest.mark.parametrize("service", [{}, {"headless": True}, {"type": "NodePort"}, {"type": "LoadBalancer"}])
+def test_an_alias_becomes_any_service_in_place_and_back(service: dict[str, Any]) -> None:
+    for one, other in ((service, ALIAS), (ALIAS, service)):
+        wanted, found = made("Service", service=one), live(made("Service", service=other))
+        assert obstacle(wanted, found) is None
+        assert in_place(wanted, found) == wanted
 
 
 def test_a_service_of_the_right_sort_is_applied_as_a_whole() -> None:
@@ -122,4 +171,4 @@ def test_a_field_that_is_left_alone_is_no_obstacle() -> None:
 )
 def test_the_url_of_a_headless_service_has_the_port_of_the_pods(ports: Any, address: str) -> None:
     service = {"headless": True, **({"ports": ports} if ports else {})}
-    assert url(webapp(ports=PORTS, service=service)) == address
+    assert service_urls(webapp(ports=PORTS, service=service)) == [address]

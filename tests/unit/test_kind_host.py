@@ -1,4 +1,4 @@
-"""What is asked of the machine for a kind cluster, and what is said where it can't be had."""
+"""The requirements of a kind cluster on the machine, and the messages if one is missing."""
 
 import os
 import socket
@@ -25,7 +25,7 @@ def script(path: Path, text: str) -> Path:
 
 @pytest.fixture
 def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder that is all of PATH but the shell's own programs."""
+    """Return a folder that is the whole PATH except for the shell's own programs."""
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
     return tmp_path / "bin"
 
@@ -51,7 +51,7 @@ def test_an_engine_that_runs_is_taken_as_it_is(programs: Path) -> None:
 
 def test_a_command_that_fails_shows_the_end_of_what_it_wrote(tmp_path: Path) -> None:
     failing = script(tmp_path / "kind", "seq 5000; echo the cause >&2; exit 7")
-    with pytest.raises(DockerError, match=r"kind create cluster \.\.\. ended with code 7") as error:
+    with pytest.raises(DockerError, match=r"kind create cluster \.\.\. exited with code 7") as error:
         run([str(failing), "create", "cluster"])
     assert str(error.value).endswith("the cause")
     assert len(str(error.value)) < 4000

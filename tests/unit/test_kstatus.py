@@ -1,4 +1,4 @@
-"""kstatus reads the operator's status right: Current where all is well, Failed where it stalls, else in progress."""
+"""kstatus reads the operator's status correctly: Current if all is well, Failed if Stalled, otherwise InProgress."""
 
 from typing import Any
 
@@ -10,21 +10,20 @@ from coxswain.kernel.conflicts.policy import Policy
 from coxswain.kernel.status.conflict_report import Conflict
 from coxswain.kernel.status.health import Health, Level
 from unit.kstatus import CURRENT, FAILED, IN_PROGRESS, TERMINATING, read
-from unit.reported import HEALTHS, deleted, held_field, reported, saying, unreported
+from unit.webapp_states import HEALTHS, deleted, held_field, reported, saying, unreported
 
 
 def expected(*healths: Health) -> str:
-    """What kstatus should say of children with these healths."""
+    """Return the expected kstatus of a WebApp whose children have these healths."""
     if any(state.stalled for state in healths):
         return FAILED
     return CURRENT if all(state.level is Level.HEALTHY for state in healths) else IN_PROGRESS
 
 
 @pytest.mark.parametrize("paused", [False, True])
-@pytest.mark.parametrize("name", HEALTHS)
-def test_each_state(name: str, paused: bool) -> None:
-    state = HEALTHS[name]
-    assert read(reported(HEALTHS["healthy"], state, paused=paused)) == expected(state)
+def test_each_state(paused: bool) -> None:
+    verdicts = {name: read(reported(HEALTHS["healthy"], state, paused=paused)) for name, state in HEALTHS.items()}
+    assert verdicts == {name: expected(state) for name, state in HEALTHS.items()}
 
 
 def test_all_verdicts_are_met() -> None:
@@ -48,15 +47,15 @@ def test_it_is_current_only_if_all_children_are_well_at_this_generation(
 
 
 @pytest.mark.parametrize("field", [held_field(Policy.YIELD), held_field(Policy.ENFORCE, contested=True)])
-@pytest.mark.parametrize("name", HEALTHS)
-def test_conditions_that_it_does_not_know_change_nothing(name: str, field: Conflict) -> None:
-    """A conflict that matters is the health of a child: Halt stalls, and what is contested is not Ready."""
-    assert read(reported(HEALTHS[name], fields=[field])) == expected(HEALTHS[name])
+def test_unknown_conditions_change_nothing(field: Conflict) -> None:
+    """The relevant conflicts are in the health of a child: Halt causes Stalled, and a write war prevents Ready."""
+    verdicts = {name: read(reported(state, fields=[field])) for name, state in HEALTHS.items()}
+    assert verdicts == {name: expected(state) for name, state in HEALTHS.items()}
     assert (expected(HEALTHS["halted"]), expected(HEALTHS["contested"])) == (FAILED, IN_PROGRESS)
 
 
 def test_before_the_first_status_it_has_nothing_to_read() -> None:
-    """It takes what says nothing for a kind that never says anything; an observedGeneration tells them apart."""
+    """kstatus takes an empty status for a kind without status. An observedGeneration distinguishes the two."""
     webapp = unreported()
     assert read(webapp) == CURRENT
     assert read({**webapp, "status": {"observedGeneration": 0}}) == IN_PROGRESS
@@ -82,5 +81,5 @@ def test_rules_that_no_status_of_the_operator_meets(changes: list[dict[str, Any]
 
 
 def test_a_status_of_a_later_generation_is_none_of_this_one() -> None:
-    """So it is after a restore of the object from a backup."""
+    """A restore of the object from a backup causes this."""
     assert read(reported(HEALTHS["healthy"], generation=1, observed=2)) == IN_PROGRESS

@@ -1,4 +1,4 @@
-"""Rules of the tree that no tool checks."""
+"""Rules of the source tree that no tool checks."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_operator_is_a_source_root_and_no_package() -> None:
-    """Python has a module of that name: an __init__.py or a loose module there would shadow it."""
+    """Python has a module `operator`. An __init__.py or a loose module in this folder would shadow it."""
     assert [path.name for path in (ROOT / "operator").glob("*.py")] == []
 
 
@@ -22,7 +22,7 @@ def test_files_are_short() -> None:
 
 
 def test_make_help_lists_each_target_and_none_of_them_is_a_file() -> None:
-    """`docs` is a folder too: without .PHONY make would take it for built."""
+    """`docs` is also a folder: without .PHONY, make would consider the target up to date."""
     text = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = set(re.findall(r"^([a-z-]+):", text, re.MULTILINE))
     assert {"check", "test", "dev", "docs"} <= targets

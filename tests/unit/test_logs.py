@@ -1,4 +1,4 @@
-"""Logs name the WebApp, in text and in JSON; Kopf's are short."""
+"""Log entries name the WebApp, in text and in JSON. Kopf's entries are short."""
 
 import json
 import logging
@@ -57,7 +57,7 @@ HOSTILE = "no\n2026-01-01T00:00:00.000Z info    logger=coxswain.x forged\r\x1b[2
 
 
 def test_a_text_entry_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    """S9: a message of someone else can't forge an entry, nor steer the terminal that shows it."""
+    """S9: a foreign message cannot forge an entry or control the terminal that shows it."""
     configure("info", "text")
     with about("shop/web"):
         logging.getLogger("coxswain.x").info("refused: %s", HOSTILE)

@@ -1,4 +1,4 @@
-"""docs/mechanisms.md: all ten rows are there, and what they name exists."""
+"""docs/mechanisms.md has all ten rows, and the files named there exist."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -18,16 +18,16 @@ ROWS: Mapping[int, Sequence[str]] = {
     if re.match(r"\| \d+ \|", line)
     for cells in [[cell.strip() for cell in line.strip("|").split(" | ")]]
 }
-"""Number, mechanism, what Coxswain does, code, proof, state."""
+"""Number, mechanism, its use in Coxswain, code, proof, state."""
 
 
 def paths(text: str) -> list[str]:
-    """Return what is in backticks and is a path."""
+    """Return the paths in backticks."""
     return [word for word in re.findall(r"`([^` ]+)`", text) if word.endswith((".py", ".yaml", ".md", "/", "/*"))]
 
 
 def proofs_named(proof: str) -> list[Path]:
-    """Return the test files that a proof names; each suite's name and a colon stand before them."""
+    """Return the test files named in a proof, each after the name of its suite and a colon."""
     parts = re.split(rf"\b({'|'.join(SUITES)}): ", proof)
     return [
         ROOT / "tests" / suite / name
@@ -37,7 +37,7 @@ def proofs_named(proof: str) -> list[Path]:
 
 
 def code_named(cell: str) -> list[Path]:
-    """Return the files that a cell of code names; one without a folder is in that of the one before."""
+    """Return the files named in a cell of code. A file without a folder is in the folder of the previous file."""
     found: list[Path] = []
     for name in paths(cell):
         bare = name.removesuffix("*")
@@ -56,7 +56,7 @@ def test_a_row_says_its_state_and_names_code_and_tests_that_exist(number: int) -
     _, mechanism, does, code, proof, state = ROWS[number]
     assert mechanism
     assert does
-    assert state == "done" or re.match(r"partly: .+", state), "what is missing is named"
+    assert state == "done" or re.match(r"partly: .+", state), "a partly done row must name the missing part"
     assert code_named(code)
     assert proofs_named(proof)
     named = [*code_named(code), *proofs_named(proof)]
@@ -72,7 +72,7 @@ def test_the_letters_of_the_forms_stand_for_files_that_exist() -> None:
     letters = dict(re.findall(r"\*\*([A-Z])\*\*\s+`(test_\w+\.py)`", TEXT))
     assert len(letters) == 3
     assert [name for name in letters.values() if not (ROOT / "tests" / "integration" / name).exists()] == []
-    section = TEXT.partition("## The forms of resourceVersion")[2]
+    section = TEXT.partition("## The forms of resourceVersion")[2].partition("\n## ")[0]
     forms = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in section.splitlines() if "| " in line][
         1:
     ]

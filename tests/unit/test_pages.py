@@ -1,4 +1,4 @@
-"""Pages of a LIST: as many objects as fit, however large they are."""
+"""Pages of a LIST: as many objects as fit, whatever their size."""
 
 import asyncio
 import json
@@ -11,7 +11,7 @@ from aiohttp import web
 from coxswain.kernel.api.client import Client, next_limit
 from coxswain.kernel.api.errors import Refused, TooLarge, Unreachable
 from coxswain.kernel.api.throttle import Throttle
-from coxswain.kernel.api.transport import Answer, Transport
+from coxswain.kernel.api.transport import HttpResponse, Transport
 from coxswain.webapp.kinds import CONFIG_MAP, SERVICE
 from unit.fake_api import serving
 from unit.test_client import client_of
@@ -20,11 +20,13 @@ from unit.test_client import client_of
 class Collection(Transport):
     """Serves objects of one size in pages."""
 
+    host = "http://model"
+
     def __init__(self, count: int, size: int) -> None:
         self.objects = [{"metadata": {"name": str(number)}, "pad": "x" * size} for number in range(count)]
         self.limits: list[int] = []
         self.too_slow_beyond = self.too_large_beyond = 10_000
-        self.refusals: list[Answer] = []
+        self.refusals: list[HttpResponse] = []
 
     async def send(
         self,
@@ -35,7 +37,7 @@ class Collection(Transport):
         headers: Mapping[str, str],
         body: Any,
         seconds: float,
-    ) -> Answer:
+    ) -> HttpResponse:
         assert (method, body) == ("GET", None)
         assert (bool(path), bool(headers), bool(seconds)) == (True, True, True)
         asked = dict(query)
@@ -50,7 +52,7 @@ class Collection(Transport):
         items = self.objects[start : start + limit]
         more = {"continue": str(start + limit)} if start + limit < len(self.objects) else {}
         page = {"metadata": {"resourceVersion": "7", **more}, "items": items}
-        return Answer(200, json.dumps(page).encode())
+        return HttpResponse(200, json.dumps(page).encode())
 
     def invalidate_credentials(self) -> None:
         raise AssertionError
@@ -60,7 +62,7 @@ class Collection(Transport):
 
 
 def names(collection: Collection, lists: int = 1) -> list[str]:
-    """LIST so often; return the names that the last one brought."""
+    """LIST this number of times. Return the names from the last LIST."""
     client = Client(collection, Throttle(in_flight=1), timeout=1, page_size=500)
 
     async def whole() -> list[str]:
@@ -113,7 +115,7 @@ def test_one_object_that_is_too_large_or_takes_too_long_is_a_failure(bound: str)
 
 def test_a_refusal_is_no_matter_of_size() -> None:
     collection = Collection(3, 10)
-    collection.refusals = [Answer(500, b"{}")]
+    collection.refusals = [HttpResponse(500, b"{}")]
     with pytest.raises(Refused):
         names(collection)
     assert collection.limits == [16]
@@ -128,7 +130,7 @@ def test_how_many_objects_the_next_page_has(limit: int, count: int, size: int, e
 
 
 def test_an_answer_without_end_is_not_read_to_its_end() -> None:
-    """The objects that follow may be larger than all before them: what is read is bounded, not only what is asked."""
+    """The next objects may be larger than all before, so the bytes read are limited, not only the number requested."""
     cut = asyncio.Event()
 
     async def endless(request: web.Request) -> web.StreamResponse:
@@ -143,9 +145,9 @@ def test_an_answer_without_end_is_not_read_to_its_end() -> None:
     async def whole() -> None:
         async with serving() as api, client_of(api) as client:
             api.instead = endless
-            with pytest.raises(TooLarge, match="the answer has more than 12 MiB"):
+            with pytest.raises(TooLarge, match="the response exceeds 12 MiB"):
                 await client.get(SERVICE, "shop", "web")
-            # Its connection is closed, or the rest would be taken for the next answer.
+            # Its connection is closed. Otherwise the rest would be read as the next response.
             await cut.wait()
 
     asyncio.run(asyncio.wait_for(whole(), 30))

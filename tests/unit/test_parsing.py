@@ -7,14 +7,14 @@ from pathlib import Path
 
 
 class Finalized:
-    """An object that only the garbage collector frees, and that formats a traceback then."""
+    """An object freed only by the garbage collector, which then formats a traceback."""
 
     def __init__(self, done: list[str]) -> None:
         self.itself = self
         self.done = done
 
     def __del__(self) -> None:
-        """Format a traceback, as pytest does for an exception in a finalizer."""
+        """Format a traceback, like pytest for an exception in a finalizer."""
         try:
             raise KeyError
         except KeyError as error:

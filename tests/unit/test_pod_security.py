@@ -1,4 +1,4 @@
-"""Each rule of Pod Security `restricted` fails where it should, the manager is named, and the status tells it once."""
+"""Each rule of Pod Security `restricted` fails where it should; the status reports it once and names the manager."""
 
 import copy
 import dataclasses
@@ -22,7 +22,7 @@ SECURE = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 
 
 def template() -> dict[str, Any]:
-    """Our pod template, beside a container and an init container of others that meet all rules."""
+    """Return our pod template with a foreign container and a foreign init container, all compliant with every rule."""
     made: dict[str, Any] = copy.deepcopy(
         desired(webapp(files=[{"path": "/a", "content": "b"}]))[-1]["spec"]["template"]
     )
@@ -32,7 +32,7 @@ def template() -> dict[str, Any]:
 
 
 def put(*path: Any) -> Callable[[dict[str, Any]], None]:
-    """Return what sets a value at a path; an ellipsis for the value removes it."""
+    """Return a function that sets a value at a path, or removes it if the value is an ellipsis."""
 
     def change(made: dict[str, Any]) -> None:
         holder: Any = made
@@ -47,7 +47,7 @@ def put(*path: Any) -> Callable[[dict[str, Any]], None]:
 
 
 def on(*path: Any, container: int = 0, kind: str = "containers") -> Callable[[dict[str, Any]], None]:
-    """Return what sets a value in a container."""
+    """Return a function that sets a value in a container."""
     return put("spec", kind, container, *path)
 
 
@@ -149,7 +149,7 @@ SIDECAR: dict[str, Any] = {
 
 
 def others(bench: Bench, change: Callable[[dict[str, Any]], None], *entries: ManagedFieldsEntry) -> Projection:
-    """Let other managers change the Deployment."""
+    """Change the Deployment as other managers."""
     live = bench.store.get(DEPLOYMENT, WEB)
     assert live is not None
     content: Any = copy.deepcopy(dict(live.content))

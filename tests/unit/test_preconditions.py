@@ -1,4 +1,4 @@
-"""Preconditions of writes, in the bodies that reach the transport: none may go over an object that has changed."""
+"""Preconditions of writes, in the bodies sent to the transport: no write overwrites an object changed since."""
 
 import asyncio
 import json
@@ -9,7 +9,7 @@ import pytest
 
 from coxswain.kernel.api.client import Client
 from coxswain.kernel.api.throttle import Throttle
-from coxswain.kernel.api.transport import Answer
+from coxswain.kernel.api.transport import HttpResponse
 from coxswain.kernel.api.writer import NEVER_STORED, Writer
 from coxswain.kernel.objects.projection import Projection
 from coxswain.webapp.kinds import DEPLOYMENT
@@ -25,7 +25,9 @@ STATUS: Any = {"observedGeneration": 1}
 
 
 class Recording:
-    """A transport that keeps what is sent and answers each request with one object."""
+    """A transport that keeps the sent requests and answers each with one object."""
+
+    host = "http://model"
 
     def __init__(self) -> None:
         self.sent: list[tuple[str, Any]] = []
@@ -39,15 +41,15 @@ class Recording:
         headers: Mapping[str, str],  # noqa: ARG002
         body: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None,
         seconds: float,  # noqa: ARG002
-    ) -> Answer:
+    ) -> HttpResponse:
         self.sent.append((method, body))
-        return Answer(200, json.dumps(LIVE).encode())
+        return HttpResponse(200, json.dumps(LIVE).encode())
 
     def invalidate_credentials(self) -> None:
-        """Keep the credentials."""
+        """Do nothing: there are no credentials."""
 
     async def close(self) -> None:
-        """Keep the connections."""
+        """Do nothing: there are no connections."""
 
 
 def sent(write: Callable[[Writer, Projection], Awaitable[object]]) -> Any:

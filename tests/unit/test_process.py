@@ -1,4 +1,4 @@
-"""The operator as a process of its own: its end while something hangs, and its probes under a flood."""
+"""The operator as its own process: its shutdown while something hangs, and its probes during a flood."""
 
 import asyncio
 import os
@@ -17,6 +17,7 @@ from threading import Thread
 import pytest
 
 from coxswain import probes
+from coxswain.gauges import Readings
 from coxswain.settings import Settings
 from unit.tls_server import kubeconfig
 
@@ -25,10 +26,13 @@ DRAIN = Settings().drain_timeout
 
 
 class Running:
-    """An operator, and what it has logged so far."""
+    """An operator process, and its log so far."""
 
     def __init__(self, command: list[str]) -> None:
-        environment = {"PYTHONPATH": f"{ROOT / 'operator'}:{ROOT / 'tests'}", "PATH": os.environ["PATH"]}
+        environment = {
+            "PYTHONPATH": os.pathsep.join(sys.path),
+            "PATH": os.environ["PATH"],
+        }
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
         self.lines: list[str] = []
         self._reader = Thread(target=self._read, daemon=True)
@@ -49,7 +53,7 @@ class Running:
         raise AssertionError(self.lines)
 
     def end(self) -> float:
-        """Return the seconds from SIGTERM to its end, with status 0."""
+        """Return the seconds from SIGTERM to the exit with status 0."""
         begun = time.monotonic()
         self.process.send_signal(signal.SIGTERM)
         assert self.process.wait(30) == 0
@@ -69,13 +73,13 @@ def running(file: Path, *, module: str = "coxswain", files: int | None = None) -
         operator.process.wait()
 
 
-def test_sigterm_while_a_name_lookup_hangs(tmp_path: Path) -> None:
+def test_sigterm_while_a_dns_lookup_hangs(tmp_path: Path) -> None:
     """K19: nothing can interrupt getaddrinfo, and the process does not wait for it."""
     file = kubeconfig(tmp_path, {"server": "http://api.corp:6443"}, {"token": "t"})
-    with running(file, module="unit.slow_names") as operator:
+    with running(file, module="unit.slow_dns") as operator:
         operator.wait_for("a lookup hangs")
         assert operator.end() < DRAIN
-        assert any("ended" in line for line in operator.lines), "its last words are not lost"
+        assert any("ended" in line for line in operator.lines), "the last log lines are not lost"
 
 
 def test_sigterm_while_a_plugin_hangs_at_the_start(tmp_path: Path) -> None:
@@ -91,9 +95,9 @@ def test_sigterm_while_a_plugin_hangs_at_the_start(tmp_path: Path) -> None:
 
 
 def retransmissions(connection: socket.socket) -> int:
-    """Return how many packets of a connection were sent again: `tcpi_total_retrans` of linux/tcp.h.
+    """Return the number of retransmitted packets of a connection: `tcpi_total_retrans` of linux/tcp.h.
 
-    A first packet that is dropped is sent again after a second. How long a probe takes besides hangs on the machine.
+    A dropped first packet is sent again after a second. All other time of a probe depends on the machine.
     """
     info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104)
     (count,) = struct.unpack_from("=I", info, 100)
@@ -101,7 +105,7 @@ def retransmissions(connection: socket.socket) -> int:
 
 
 def test_a_thousand_idle_connections(tmp_path: Path) -> None:
-    """S5: the probes answer, and what else the operator does has file descriptors."""
+    """S5: the probes answer, and file descriptors remain for the rest of the operator."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < 1500:
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, hard), hard))
@@ -113,7 +117,7 @@ def test_a_thousand_idle_connections(tmp_path: Path) -> None:
         for _ in range(1000):
             held.enter_context(socket.create_connection((host, int(port)), timeout=5))
         with socket.create_connection((host, int(port)), timeout=5) as probe:
-            assert retransmissions(probe) == 0, "the kernel has room for one more"
+            assert retransmissions(probe) == 0, "the accept queue of the kernel has room for one more"
             probe.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
             assert b"".join(iter(lambda: probe.recv(4096), b"")).endswith(b"\r\n\r\nok\n")
         assert len(list(Path(f"/proc/{operator.process.pid}/fd").iterdir())) < 128
@@ -122,12 +126,18 @@ def test_a_thousand_idle_connections(tmp_path: Path) -> None:
 
 
 def test_a_connection_has_little_time(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    """Whoever sends a header byte by byte is cut off; and a connection is for one request."""
+    """A client that sends a header byte by byte is disconnected. A connection serves one request."""
     monkeypatch.setattr(probes, "_CONNECTION_SECONDS", 0.3)
     caplog.set_level("INFO")
 
     async def body() -> None:
-        async with probes.probes("127.0.0.1:0", list, lambda: ["services not listed yet"], lambda: False):
+        async with probes.probes(
+            "127.0.0.1:0",
+            dead=list,
+            missing=lambda: ["services not listed yet"],
+            ready=lambda: False,
+            readings=Readings,
+        ):
             port = int(caplog.messages[-1].rsplit(":", 1)[1])
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             sending = asyncio.create_task(_dribble(writer))

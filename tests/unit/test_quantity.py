@@ -1,4 +1,4 @@
-"""Quantities in their canonical form; tests/integration/test_equality.py asks the API server about any."""
+"""Quantities in their canonical form. tests/integration/test_equality.py compares with the API server."""
 
 import pytest
 from hypothesis import given

@@ -1,7 +1,8 @@
-"""Reconcile: the fewest requests, what is remembered, and what follows from each error."""
+"""The reconcile: the fewest requests, the memory, and the reaction to each error."""
 
 import dataclasses
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,7 @@ from coxswain.kernel.cache.store import HistoryReset
 from coxswain.kernel.objects.field_paths import ManagedFieldsEntry
 from coxswain.kernel.objects.projection import Controller, Projection
 from coxswain.kernel.reconciling.reconciler import Outcome
-from coxswain.webapp.kinds import CONFIG_MAP, DEPLOYMENT, SERVICE, WEBAPP
+from coxswain.webapp.kinds import CONFIG_MAP, CONTROLLER_REVISION, DEPLOYMENT, SERVICE, WEBAPP
 from rendered import CHILDREN, desired, kind_of, observe, webapp_of
 from unit.bench import WEB, Bench
 from unit.objects import observed_child, raw_webapp, stored
@@ -19,7 +20,7 @@ from unit.server import refusal
 
 @pytest.fixture
 def bench() -> Bench:
-    """A bench without any object."""
+    """Return a bench without any object."""
     return Bench()
 
 
@@ -29,8 +30,9 @@ ALL = ["create ServiceAccount", "create ConfigMap", "create Service", "create De
 
 def test_creation(bench: Bench) -> None:
     bench.webapp()
-    assert bench.run() == Outcome(after=20.0), "the status waits for the first count of pods"
+    assert bench.run() == Outcome(after=20.0), "the status waits until the first pod is counted"
     assert bench.writer.sent == ALL[:-1]
+    assert bench.writer.recorded == ["create ControllerRevision"]
     bench.now += 20
     assert bench.run() == Outcome()
     assert bench.writer.sent == ["status"]
@@ -40,7 +42,7 @@ def test_creation(bench: Bench) -> None:
 def test_nothing_to_do_costs_nothing(bench: Bench) -> None:
     bench.converge()
     assert bench.run() == Outcome()
-    assert (bench.writer.sent, bench.events.told) == ([], [])
+    assert (bench.writer.sent, bench.writer.recorded, bench.events.told) == ([], [], [])
 
 
 def test_no_webapp_means_nothing_at_all(bench: Bench) -> None:
@@ -67,7 +69,7 @@ def test_a_changed_image_is_one_write(bench: Bench) -> None:
     assert bench.events.told == []
 
 
-def test_a_foreign_name_is_looked_at_once_and_told(bench: Bench) -> None:
+def test_a_name_conflict_is_read_once_and_reported(bench: Bench) -> None:
     theirs = dataclasses.replace(observed_child(SERVICE, label=None), controller=Controller("Shop", "theirs", "uid-9"))
     bench.writer.fail("create Service", refusal(409))
     bench.writer.answer("look Service", theirs)
@@ -91,7 +93,7 @@ def test_no_pod_starts_with_a_foreign_service_account(bench: Bench) -> None:
     assert "create Deployment" not in bench.writer.sent
 
 
-def test_ours_that_left_the_label_filter_is_taken_back(bench: Bench) -> None:
+def test_a_child_without_our_label_is_labelled_again(bench: Bench) -> None:
     observed = bench.webapp()
     service = desired(webapp_of(observed))[2]
     live = stored(service, version=50)
@@ -104,7 +106,7 @@ def test_ours_that_left_the_label_filter_is_taken_back(bench: Bench) -> None:
 
 
 def test_a_webapp_that_is_behind_is_written_over_no_child(bench: Bench) -> None:
-    """Its children are there although the store has none: they may have been made of a newer WebApp."""
+    """The server has its children although the store does not: they may come from a newer spec of the WebApp."""
     observed = bench.webapp()
     bench.writer.fail("create Service", refusal(409))
     live = stored(desired(webapp_of(observed))[2], version=50)
@@ -119,7 +121,7 @@ def test_a_webapp_that_is_behind_is_written_over_no_child(bench: Bench) -> None:
     assert known.version == 400
 
 
-def test_after_a_conflict_child_and_webapp_are_looked_at(bench: Bench) -> None:
+def test_after_a_conflict_child_and_webapp_are_read(bench: Bench) -> None:
     bench.converge()
     bench.webapp(version=500, generation=2, image="registry.example/web:2")
     bench.writer.fail("update Deployment", refusal(409))
@@ -127,8 +129,8 @@ def test_after_a_conflict_child_and_webapp_are_looked_at(bench: Bench) -> None:
     assert bench.writer.sent == ["update Deployment", "look Deployment", "look WebApp"]
 
 
-def test_a_child_that_is_gone_without_an_event_is_made_anew(bench: Bench) -> None:
-    """Without our label the watch does not cover it: found by the simulation, seed 1113."""
+def test_a_child_deleted_without_an_event_is_recreated(bench: Bench) -> None:
+    """The child lacks our label, so no watch reports its deletion. Found by the simulation, seed 1113."""
     bench.converge()
     bench.webapp(version=500, generation=2, ports=[{"name": "http", "containerPort": 9090}])
     bench.writer.fail("update Service", refusal(409))
@@ -141,8 +143,8 @@ def test_a_child_that_is_gone_without_an_event_is_made_anew(bench: Bench) -> Non
     assert bench.store.get(SERVICE, WEB) is not None
 
 
-def test_a_namesakes_child_without_label_is_looked_at_again(bench: Bench) -> None:
-    """No event tells that the garbage collector deletes it: found by the simulation, seed 435."""
+def test_an_unlabelled_child_of_a_former_webapp_is_read_again(bench: Bench) -> None:
+    """No event reports its deletion by the garbage collector. Found by the simulation, seed 435."""
     bench.converge()
     live = bench.store.get(SERVICE, WEB)
     assert live is not None
@@ -153,7 +155,7 @@ def test_a_namesakes_child_without_label_is_looked_at_again(bench: Bench) -> Non
     assert bench.store.get(SERVICE, WEB) is not None
 
 
-def test_children_of_a_namesake_that_is_gone_are_waited_for(bench: Bench) -> None:
+def test_children_of_a_deleted_namesake_delay_the_creation(bench: Bench) -> None:
     bench.converge()
     bench.webapp(version=500, uid="uid-2")
     bench.run()
@@ -171,7 +173,7 @@ def test_a_child_that_is_going_is_not_written(bench: Bench) -> None:
     assert bench.conditions()["Ready"] == ("False", "Terminating")
 
 
-def test_what_is_rejected_is_not_sent_again_until_something_changes(bench: Bench) -> None:
+def test_a_rejected_child_is_not_sent_again_until_a_change(bench: Bench) -> None:
     bench.writer.fail("create Deployment", refusal(422, "spec.x: Invalid"))
     bench.webapp()
     assert bench.run() == Outcome()
@@ -183,7 +185,7 @@ def test_what_is_rejected_is_not_sent_again_until_something_changes(bench: Bench
     assert "create Deployment" in bench.writer.sent
 
 
-def test_what_is_rejected_is_not_sent_again_for_a_status_that_moves(bench: Bench) -> None:
+def test_a_rejected_child_is_not_sent_again_after_a_status_change(bench: Bench) -> None:
     bench.converge()
     bench.writer.fail("update Deployment", refusal(422, "spec.x: Invalid"))
     bench.webapp(version=500, generation=2, image="registry.example/web:2")
@@ -193,7 +195,7 @@ def test_what_is_rejected_is_not_sent_again_for_a_status_that_moves(bench: Bench
     assert bench.writer.sent == []
 
 
-def test_what_is_forbidden_is_told_at_once_and_tried_again(bench: Bench) -> None:
+def test_a_forbidden_write_is_reported_at_once_and_retried(bench: Bench) -> None:
     bench.writer.fail("create Service", refusal(403, "exceeded quota"))
     bench.webapp()
     assert bench.run().retry
@@ -209,15 +211,15 @@ def test_nothing_is_tried_in_a_namespace_that_is_going(bench: Bench) -> None:
     assert bench.run() == Outcome()
     assert bench.writer.sent == ["create ServiceAccount"]
     assert bench.run() == Outcome()
-    assert bench.writer.sent == [], "each child that goes is an event"
+    assert bench.writer.sent == [], "each deleted child causes an event"
     bench.reconciler.resynced()
     bench.run()
     assert bench.writer.sent == ["create ServiceAccount"]
 
 
 @pytest.mark.parametrize("later", [0, 1])
-def test_what_a_policy_holds_is_not_sent_again_and_told(bench: Bench, later: int) -> None:
-    """The answer is the old object, or a new one that is no more as desired than the old."""
+def test_a_value_held_by_a_policy_is_reported_and_not_sent_again(bench: Bench, later: int) -> None:
+    """The response contains the old object, or a new version that still differs from the desired state."""
     bench.converge()
     live = bench.store.get(SERVICE, WEB)
     assert live is not None
@@ -246,9 +248,9 @@ def test_an_answer_from_the_past_means_that_history_was_reset(bench: Bench) -> N
         bench.run()
 
 
-def test_old_config_goes_when_no_pod_needs_it(bench: Bench) -> None:
+def test_old_config_goes_when_no_pod_and_no_revision_needs_it(bench: Bench) -> None:
     bench.converge()
-    bench.webapp(version=500, generation=2, config={"A": "2"})
+    bench.webapp(version=500, generation=2, config={"A": "2"}, rollout={"revisionHistoryLimit": 0})
     bench.run()
     assert bench.writer.sent == ["create ConfigMap", "update Deployment"]
     bench.run()
@@ -273,7 +275,7 @@ def _orphaned(child: Projection) -> Projection:
 
 
 @pytest.mark.parametrize("change", [_copied, _relabelled, _orphaned])
-def test_only_what_is_surely_ours_is_removed(bench: Bench, change: Callable[[Projection], Projection]) -> None:
+def test_only_children_of_this_webapp_are_removed(bench: Bench, change: Callable[[Projection], Projection]) -> None:
     bench.converge()
     extra = observed_child(CONFIG_MAP, "web-more", version=500)
     controlled = dataclasses.replace(extra, controller=Controller("WebApp", "web", "uid-1"), owned={})
@@ -298,7 +300,7 @@ def test_paused_writes_nothing_but_status(bench: Bench) -> None:
     assert bench.events.told == []
 
 
-def test_drift_is_put_back_and_told_of(bench: Bench) -> None:
+def test_drift_is_corrected_and_reported(bench: Bench) -> None:
     bench.converge()
     live = bench.store.get(DEPLOYMENT, WEB)
     assert live is not None
@@ -320,7 +322,7 @@ def test_drift_is_put_back_and_told_of(bench: Bench) -> None:
     assert "spec.replicas 5 to 1 (changed by kubectl). To scale: kubectl scale webapp web" in bench.events.told[0].note
 
 
-def test_a_foreign_change_of_the_deployment_is_told_when_its_controller_has_looked(bench: Bench) -> None:
+def test_a_foreign_change_of_the_deployment_is_reported_after_its_controller_observed_it(bench: Bench) -> None:
     bench.converge()
     live = bench.store.get(DEPLOYMENT, WEB)
     assert live is not None
@@ -335,4 +337,7 @@ def test_a_foreign_change_of_the_deployment_is_told_when_its_controller_has_look
 
 
 def test_every_child_is_its_kind(bench: Bench) -> None:
-    assert [kind_of(manifest) for manifest in desired(webapp_of(bench.webapp()))] == list(CHILDREN)
+    fields: dict[str, Any] = {"routes": [{"parentRefs": [{"name": "a"}]}], "ingress": {"hosts": [{"host": "a.b"}]}}
+    webapp = webapp_of(bench.webapp(autoscaling={"maxReplicas": 2}, network={"ingress": []}, **fields))
+    assert [kind_of(manifest) for manifest in desired(webapp)] == list(CHILDREN[:-1])
+    assert CHILDREN[-1] is CONTROLLER_REVISION

@@ -1,4 +1,4 @@
-"""Adoption: what is asked for and written, and what follows."""
+"""Adoption: the requests, the conditions for it, and its effects."""
 
 import dataclasses
 from typing import Any
@@ -20,12 +20,12 @@ ADOPT = {"coxswain.dev/adopt": "web"}
 
 @pytest.fixture
 def bench() -> Bench:
-    """A bench without any object."""
+    """Return a bench without any object."""
     return Bench()
 
 
 def foreign(bench: Bench, kind: Kind, *, annotations: dict[str, str] | None = None, **spec: Any) -> Projection:
-    """A child as kubectl would have made it: without label, owner and entry of ours."""
+    """Return a child like one made by kubectl: without our label, owner reference and entry."""
     webapp = bench.store.parent(WEB) or bench.webapp()
     manifest = next(each for each in desired(webapp_of(webapp)) if kind_of(each) is kind)
     bench.writer.version += 1
@@ -38,12 +38,12 @@ def foreign(bench: Bench, kind: Kind, *, annotations: dict[str, str] | None = No
 
 
 def take(bench: Bench, theirs: Projection) -> None:
-    """Let an object bear a child's name."""
+    """Give a child's name to this object."""
     bench.writer.fail(f"create {theirs.kind}", refusal(409))
     bench.writer.answer(f"look {theirs.kind}", theirs)
 
 
-def test_a_taken_name_is_looked_at_once_a_minute_and_the_message_has_the_command(bench: Bench) -> None:
+def test_a_name_conflict_is_read_once_a_minute_and_the_message_has_the_command(bench: Bench) -> None:
     take(bench, foreign(bench, SERVICE_ACCOUNT))
     assert bench.run() == Outcome(after=60.0)
     note = bench.events.told[0].note
@@ -57,7 +57,7 @@ def test_a_taken_name_is_looked_at_once_a_minute_and_the_message_has_the_command
 
 
 def both_taken(bench: Bench) -> None:
-    """Reconcile while foreign objects bear the names of Service and Deployment, the latter looked at 5 ms later."""
+    """Reconcile while foreign objects have the names of Service and Deployment. The Deployment is read 5 ms later."""
     for kind in (SERVICE, DEPLOYMENT):
         take(bench, foreign(bench, kind))
     theirs = bench.writer.answers["look Deployment"]
@@ -70,8 +70,8 @@ def both_taken(bench: Bench) -> None:
     bench.run()
 
 
-def test_a_name_that_becomes_due_during_a_reconcile_is_looked_at_next(bench: Bench) -> None:
-    """Between the look at the Deployment, which was not due yet, and the end of the reconcile its time passes."""
+def test_a_name_due_during_a_reconcile_is_read_in_the_next(bench: Bench) -> None:
+    """The read of the Deployment becomes due after the decision on it, but before the end of the reconcile."""
     both_taken(bench)
     bench.now = 60.0
     bench.writer.fail("look Service", refusal(404))
@@ -90,7 +90,7 @@ def test_a_name_that_becomes_due_during_a_reconcile_is_looked_at_next(bench: Ben
 
 
 @pytest.mark.parametrize("why", ["paused", "not desired", "held back", "refused", "in the store"])
-def test_an_overdue_name_that_no_reconcile_looks_at_makes_no_hot_loop(bench: Bench, why: str) -> None:
+def test_an_overdue_name_that_no_reconcile_reads_causes_no_hot_loop(bench: Bench, why: str) -> None:
     both_taken(bench)
     bench.now += 1000
     for name in ("Service", "Deployment"):
@@ -126,10 +126,10 @@ def test_an_annotation_is_noticed_and_the_object_adopted(bench: Bench) -> None:
     assert webapp is not None
     assert "drift" not in webapp.content["status"]
     bench.now += 60
-    assert bench.run().after is None, "there is nothing more to look at"
+    assert bench.run().after is None, "no object is left to read again"
 
 
-def test_a_name_that_is_free_again_is_taken_at_the_next_look(bench: Bench) -> None:
+def test_a_free_name_is_used_after_the_next_read(bench: Bench) -> None:
     take(bench, foreign(bench, SERVICE_ACCOUNT))
     bench.run()
     bench.writer.fail("look ServiceAccount", refusal(404))
@@ -139,7 +139,7 @@ def test_a_name_that_is_free_again_is_taken_at_the_next_look(bench: Bench) -> No
     assert bench.writer.sent[:2] == ["look ServiceAccount", "create ServiceAccount"]
 
 
-def test_a_changed_webapp_looks_at_once(bench: Bench) -> None:
+def test_a_changed_webapp_reads_the_name_at_once(bench: Bench) -> None:
     take(bench, foreign(bench, SERVICE_ACCOUNT))
     bench.run()
     bench.webapp(version=500, generation=2, replicas=2)
@@ -155,7 +155,7 @@ def test_another_name_in_the_annotation_is_no_leave(bench: Bench, value: str) ->
     assert bench.conditions()["Stalled"] == ("True", "NameTaken")
 
 
-def test_what_another_controller_owns_is_never_adopted(bench: Bench) -> None:
+def test_an_object_of_another_controller_is_never_adopted(bench: Bench) -> None:
     theirs = foreign(bench, SERVICE_ACCOUNT, annotations=ADOPT)
     take(bench, dataclasses.replace(theirs, controller=Controller("Shop", "theirs", "uid-9")))
     bench.run()
@@ -180,14 +180,14 @@ def test_a_service_waits_for_the_pods_that_it_will_lead_to(bench: Bench) -> None
     assert "update Service" not in bench.writer.sent
     assert bench.conditions()["Ready"][1] == "HeldBack"
     bench.run()
-    assert bench.writer.sent == [], "the Deployment is there, and not available"
+    assert bench.writer.sent == [], "the Deployment exists but is not available"
     bench.roll_out()
     bench.run()
     assert bench.writer.sent[0] == "update Service"
 
 
-def test_after_an_adoption_what_waited_for_it_is_looked_at_at_once(bench: Bench) -> None:
-    """The object may already be as it should, so that no event follows."""
+def test_after_an_adoption_waiting_names_are_read_at_once(bench: Bench) -> None:
+    """The object may already match the desired state, so that no event follows."""
     take(bench, foreign(bench, DEPLOYMENT, annotations=ADOPT))
     outcome = bench.run()
     assert "update Deployment" in bench.writer.sent
@@ -213,7 +213,7 @@ def test_a_service_that_leads_to_the_new_pods_too_waits_for_the_rollout(bench: B
 
 
 def adopted_with(bench: Bench, *others: ManagedFieldsEntry) -> None:
-    """Converge, with a Deployment that was adopted and that others have written to."""
+    """Converge with an adopted Deployment that has these entries of other managers."""
     bench.converge()
     live = bench.store.get(DEPLOYMENT, WEB)
     assert live is not None
@@ -229,7 +229,7 @@ REPLICAS: dict[str, Any] = {"f:spec": {"f:replicas": {}, "f:paused": {}}}
 
 
 @pytest.mark.parametrize("manager", ["kubectl-client-side-apply", "helm", "kubectl-create", "before-first-apply"])
-def test_the_old_managers_of_what_was_adopted_give_up_what_is_ours(bench: Bench, manager: str) -> None:
+def test_after_an_adoption_former_managers_release_our_fields(bench: Bench, manager: str) -> None:
     adopted_with(bench, ManagedFieldsEntry(manager, REPLICAS, "Update"))
     bench.run()
     assert bench.writer.sent == ["release Deployment"]
@@ -246,7 +246,7 @@ def test_who_applies_is_a_writer_of_today(bench: Bench) -> None:
     assert bench.writer.sent == []
 
 
-def test_of_what_was_never_adopted_updates_are_left_alone(bench: Bench) -> None:
+def test_fields_of_other_managers_stay_without_an_adoption(bench: Bench) -> None:
     bench.converge()
     live = bench.store.get(DEPLOYMENT, WEB)
     assert live is not None
@@ -257,7 +257,7 @@ def test_of_what_was_never_adopted_updates_are_left_alone(bench: Bench) -> None:
     assert bench.writer.sent == []
 
 
-def test_an_autoscaler_keeps_the_replicas_of_what_is_adopted(bench: Bench) -> None:
+def test_an_autoscaler_keeps_the_replicas_of_an_adopted_deployment(bench: Bench) -> None:
     bench.webapp()
     bench.store.observe(observed_autoscaler())
     bench.writer.version = 50

@@ -1,4 +1,4 @@
-"""A child that someone deletes: it is created at once, and left absent for a while if that goes on (K33)."""
+"""A child deleted by someone else is recreated at once. After repeated deletions it stays absent for a while (K33)."""
 
 import pytest
 
@@ -7,14 +7,15 @@ from coxswain.kernel.cache.store import Key
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Projection
 from coxswain.webapp.kinds import CONFIG_MAP, DEPLOYMENT, SERVICE
+from rendered import desired, observe, webapp_of
 from unit.bench import WEB, Bench
-from unit.objects import observed_autoscaler
+from unit.objects import observed_autoscaler, stored
 from unit.server import refusal
 
 
 @pytest.fixture
 def bench() -> Bench:
-    """A WebApp that has converged."""
+    """Return a bench with a converged WebApp."""
     bench = Bench()
     bench.converge()
     return bench
@@ -25,7 +26,7 @@ def live(bench: Bench, kind: Kind) -> Projection | None:
 
 
 def delete(bench: Bench, kind: Kind) -> list[str]:
-    """Let someone delete a child; reconcile, and return what was sent."""
+    """Delete a child as someone else. Reconcile, and return the requests."""
     found = live(bench, kind)
     assert found is not None
     bench.writer.version += 1
@@ -36,7 +37,7 @@ def delete(bench: Bench, kind: Kind) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", [SERVICE, CONFIG_MAP, DEPLOYMENT])
-def test_after_five_times_it_is_left_absent_and_told(bench: Bench, kind: Kind) -> None:
+def test_after_five_deletions_the_child_stays_absent_and_this_is_reported(bench: Bench, kind: Kind) -> None:
     for _ in range(5):
         assert delete(bench, kind)[:2] == ["look WebApp", f"create {kind}"]
     assert bench.conditions()["Contested"][0] == "False"
@@ -92,8 +93,8 @@ def test_an_autoscaled_deployment_is_braked_too(bench: Bench) -> None:
     assert sent.count("create Deployment") == 5
 
 
-def test_what_coxswain_itself_deleted_does_not_count(bench: Bench) -> None:
-    """A Service that the WebApp wants, and then does not, to and fro."""
+def test_deletions_by_coxswain_do_not_count(bench: Bench) -> None:
+    """The WebApp alternates between wanting a Service and not wanting one."""
     created = 0
     for generation in range(2, 22, 2):
         bench.webapp(version=bench.writer.version + 1, generation=generation, ports=[])
@@ -109,7 +110,7 @@ def test_what_coxswain_itself_deleted_does_not_count(bench: Bench) -> None:
     assert created == 10
 
 
-def test_a_child_that_went_with_its_webapp_is_not_made_anew(bench: Bench) -> None:
+def test_a_child_deleted_with_its_webapp_is_not_recreated(bench: Bench) -> None:
     """The garbage collector may be faster than the watch of WebApps."""
     bench.writer.fail("look WebApp", refusal(404))
     with pytest.raises(OutOfDate, match="gone"):
@@ -117,7 +118,7 @@ def test_a_child_that_went_with_its_webapp_is_not_made_anew(bench: Bench) -> Non
     assert bench.writer.sent == ["look WebApp"]
 
 
-def test_a_deleted_child_is_made_anew_and_told_of(bench: Bench) -> None:
+def test_a_deleted_child_is_recreated_and_reported(bench: Bench) -> None:
     bench.converge()
     bench.store.forget(SERVICE, WEB, 500)
     bench.writer.version = 500
@@ -127,9 +128,28 @@ def test_a_deleted_child_is_made_anew_and_told_of(bench: Bench) -> None:
 
 
 def test_a_child_that_is_deleted_at_once_waits_for_its_event(bench: Bench) -> None:
-    """The answer of the create is older than the DELETED event: the store does not take it in."""
+    """The response to the create is older than the DELETED event, so the store rejects it."""
     bench.converge()
     bench.store.forget(SERVICE, WEB, 500)
     bench.run()
     assert bench.writer.sent == ["look WebApp", "create Service", "status"]
     assert bench.conditions()["Ready"] == ("False", "Missing")
+
+
+def test_ours_that_left_the_label_filter_and_is_terminating_is_read_again() -> None:
+    """No event reports its deletion. Found by the simulation of ScheduledTasks, seed 269."""
+    bench = Bench()
+    live = stored(desired(webapp_of(bench.webapp()))[2], version=50)
+    live["metadata"]["deletionTimestamp"] = "2026-11-23T00:00:00Z"
+    del live["metadata"]["labels"]["coxswain.dev/webapp"]
+    bench.writer.fail("create Service", refusal(409))
+    bench.writer.answer("look Service", observe(SERVICE, live))
+    after = bench.run().after
+    assert after is not None
+    assert after <= 5
+    bench.writer.answers.clear()
+    bench.writer.fail("look Service", refusal(404))
+    bench.now += after
+    bench.run()
+    assert "create Service" in bench.writer.sent
+    assert bench.store.get(SERVICE, WEB) is not None

@@ -1,4 +1,4 @@
-"""What a reconciler remembers: of the children that a WebApp has now, and of one uid."""
+"""The reconciler remembers only the current children of a WebApp, and only those of one uid."""
 
 import dataclasses
 from typing import Any
@@ -10,7 +10,7 @@ from coxswain.kernel.cache.store import Key
 from coxswain.kernel.objects.manifests import Manifest
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.status.conflict_report import Repair
-from coxswain.webapp.kinds import CONFIG_MAP, SERVICE_ACCOUNT, WEBAPP
+from coxswain.webapp.kinds import CONFIG_MAP, CONTROLLER_REVISION, SERVICE_ACCOUNT, WEBAPP
 from rendered import desired, webapp_of
 from unit.bench import WEB, Bench
 from unit.objects import observed_child
@@ -22,12 +22,12 @@ FIELD = ("f:metadata", "f:labels", "f:team")
 
 @pytest.fixture
 def bench() -> Bench:
-    """A bench without any object."""
+    """Return a bench without any object."""
     return Bench()
 
 
 def sizes(thing: Any, path: str = "", depth: int = 8) -> dict[str, int]:
-    """Return how many entries each table of an object, and of its parts, has in all."""
+    """Return the total number of entries in each table of an object and of its parts."""
     if isinstance(thing, (dict, set, list, tuple)):
         found = {path: len(thing)}
         for part in thing.values() if isinstance(thing, dict) else thing:
@@ -41,7 +41,7 @@ def sizes(thing: Any, path: str = "", depth: int = 8) -> dict[str, int]:
 
 
 def remember_all(bench: Bench) -> None:
-    """Fill the memory: a taken name, a refusal, failures, a replacement, a contest, repairs, a removal."""
+    """Fill the memory: a taken name, a refusal, failures, a replacement, a write war, repairs, a removal."""
     bench.writer.fail("create ServiceAccount", refusal(409))
     bench.writer.answer("look ServiceAccount", observed_child(SERVICE_ACCOUNT, label=None))
     bench.writer.fail("create Service", refusal(422, "spec.x: Invalid"))
@@ -61,7 +61,7 @@ def contest(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("why", ["gone", "going"])
-def test_nothing_is_remembered_of_a_webapp_that_is_gone(bench: Bench, why: str) -> None:
+def test_a_deleted_webapp_leaves_no_memory(bench: Bench, why: str) -> None:
     remember_all(bench)
     observed = bench.store.parent(WEB)
     assert observed is not None
@@ -75,7 +75,7 @@ def test_nothing_is_remembered_of_a_webapp_that_is_gone(bench: Bench, why: str) 
 
 
 def test_memory_belongs_to_a_uid(bench: Bench) -> None:
-    """K25: a deletion and a creation came in one reconcile, and the new WebApp inherited ledger and contests."""
+    """K25: a WebApp was recreated between two reconciles, and the new one inherited the ledger and the write wars."""
     remember_all(bench)
     observed = bench.store.parent(WEB)
     assert observed is not None
@@ -89,8 +89,8 @@ def test_memory_belongs_to_a_uid(bench: Bench) -> None:
     assert sizes(bench.reconciler) == sizes(fresh.reconciler)
 
 
-def test_memory_is_bounded_by_the_children_of_now(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    """K21: each change of the config left entries behind; here a policy holds a label of each ConfigMap."""
+def test_memory_is_bounded_by_the_current_children(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """K21: each change of the config left entries behind. In this test a policy overrides a label of each ConfigMap."""
     usual = bench.writer._stored
 
     def held(manifest: Manifest, uid: str | None = None) -> Projection:
@@ -111,6 +111,9 @@ def test_memory_is_bounded_by_the_children_of_now(bench: Bench, monkeypatch: pyt
         for config in bench.store.objects_of(WEB, CONFIG_MAP)[: -1 if number % 2 else None]:
             bench.writer.version += 1
             bench.store.forget(CONFIG_MAP, Key(config.namespace, config.name), bench.writer.version)
+        for revision in bench.store.objects_of(WEB, CONTROLLER_REVISION)[: -1 if number % 2 else None]:
+            bench.writer.version += 1
+            bench.store.forget(CONTROLLER_REVISION, Key(revision.namespace, revision.name), bench.writer.version)
         bench.run()
         return sizes(bench.reconciler)
 
@@ -120,7 +123,7 @@ def test_memory_is_bounded_by_the_children_of_now(bench: Bench, monkeypatch: pyt
     assert {name: size for name, size in late[-1].items() if size > most.get(name, 0)} == {}
 
 
-def test_a_contest_goes_with_its_child(bench: Bench) -> None:
+def test_a_write_war_is_forgotten_with_its_child(bench: Bench) -> None:
     bench.converge()
     service = desired(webapp_of(bench.webapp_now()))[2]
     for _ in range(5):
@@ -130,7 +133,7 @@ def test_a_contest_goes_with_its_child(bench: Bench) -> None:
     assert bench.memory.child("Service/web").wars.resting(service, 0) == ()
 
 
-def test_a_contest_over_the_status_stays(bench: Bench) -> None:
+def test_a_write_war_over_the_status_is_kept(bench: Bench) -> None:
     bench.converge()
     status: Manifest = {"kind": "WebApp", "metadata": {"name": "web"}, "status": 1}
     for _ in range(5):

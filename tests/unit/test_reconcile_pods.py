@@ -1,4 +1,4 @@
-"""Reconcile with pods: what they tell reaches the status, once; what it doesn't say costs nothing; time is kept."""
+"""The reconcile with pods: one status write for each cause, none for other changes, and requeues for deadlines."""
 
 import dataclasses
 from datetime import timedelta
@@ -45,7 +45,7 @@ class PodBench(Bench):
         assert self.conditions()["Ready"] == ("False", "RollingOut")
 
     def roll_out(self, *, revision: int = 2, **counts: Any) -> None:
-        """Let the Deployment's controller have looked at its spec, and say this."""
+        """Observe the spec as the Deployment's controller, and report these counts."""
         super().roll_out()
         live = self.deployment
         conditions = counts.pop("conditions", [{"type": "Available", "status": "True"}])
@@ -56,7 +56,7 @@ class PodBench(Bench):
 
     @property
     def deployment(self) -> Projection:
-        """The Deployment."""
+        """Return the Deployment."""
         live = self.store.get(DEPLOYMENT, WEB)
         assert live is not None
         return live
@@ -67,28 +67,29 @@ class PodBench(Bench):
         self.again(dataclasses.replace(observed_child(kind, name, uid=name), **named), content)
 
     def pod(self, state: Any, **more: Any) -> None:
-        """Put the one new pod into the store, with a container in this state."""
+        """Put the only new pod into the store, with a container in this state."""
         self.put(POD, "web-new-1", pod(state) if "state" in state else state, **more)
 
     def again(self, observed: Projection, content: Any) -> None:
-        """Put an object into the store as it is now."""
+        """Put a new version of an object into the store."""
         self.writer.version += 1
         self.store.observe(dataclasses.replace(observed, version=self.writer.version, content=content))
 
     def message(self) -> str:
-        """The message of the Deployment in the status."""
+        """Return the message of the Deployment in the status."""
         webapp = self.store.parent(WEB)
         assert webapp is not None
-        return str(webapp.content["status"]["children"][-1]["message"])
+        children = webapp.content["status"]["children"]
+        return str(next(each["message"] for each in children if each["kind"] == "Deployment"))
 
 
 @pytest.fixture
 def bench() -> PodBench:
-    """A WebApp whose Deployment rolls out its second revision."""
+    """Return a bench with a WebApp whose Deployment rolls out its second revision."""
     return PodBench()
 
 
-def test_the_cause_is_told_at_once_and_with_one_event(bench: PodBench) -> None:
+def test_the_cause_is_reported_at_once_with_one_event(bench: PodBench) -> None:
     bench.pod(PULL_LOOP[0])
     assert bench.run() == Outcome()
     assert bench.writer.sent == ["status"]
@@ -131,7 +132,7 @@ def test_a_normal_start_costs_nothing(bench: PodBench) -> None:
     assert bench.events.told == []
 
 
-def test_what_the_scheduler_says_is_progress(bench: PodBench) -> None:
+def test_a_scheduling_message_counts_as_progress(bench: PodBench) -> None:
     bench.pod(unscheduled("0/3 nodes are available: 3 Insufficient cpu."))
     bench.run()
     assert bench.writer.sent == ["status"]
@@ -165,9 +166,9 @@ def test_it_comes_back_when_a_probe_has_had_its_time_and_then_no_more(bench: Pod
 def test_it_comes_back_at_the_earlier_of_two_times(bench: PodBench) -> None:
     bench.pod(container(running(30)))
     bench.roll_out(updatedReplicas=1, replicas=3, readyReplicas=1)
-    assert bench.run() == Outcome(after=1.5), "counts alone wait longer than progress, the probe has two seconds left"
+    assert bench.run() == Outcome(after=1.5), "counts wait for 1.5 s, and the probe has two seconds left"
     bench.roll_out(updatedReplicas=1, replicas=3, readyReplicas=0)
-    assert bench.run() == Outcome(after=1.0), "ready pods are told of after a second"
+    assert bench.run() == Outcome(after=1.0), "ready pods are reported after one second"
 
 
 def test_pods_that_go_or_are_of_others_say_nothing(bench: PodBench) -> None:
@@ -177,10 +178,10 @@ def test_pods_that_go_or_are_of_others_say_nothing(bench: PodBench) -> None:
     bench.pod(PULL_LOOP[0])
     bench.put(REPLICA_SET, "web-new", replica_set("new", 2), controller=Controller("Deployment", "web", "another"))
     bench.run()
-    assert bench.writer.sent == [], "the ReplicaSet is that of a namesake that is gone"
+    assert bench.writer.sent == [], "the ReplicaSet belongs to a deleted namesake"
 
 
-def test_nothing_is_told_of_the_revision_before(bench: PodBench) -> None:
+def test_pods_of_the_former_revision_are_not_reported(bench: PodBench) -> None:
     bench.pod(PULL_LOOP[0])
     bench.run()
     bench.roll_out(revision=3, updatedReplicas=0, replicas=2, readyReplicas=1)
@@ -188,7 +189,7 @@ def test_nothing_is_told_of_the_revision_before(bench: PodBench) -> None:
     assert bench.conditions()["Ready"] == ("False", "RollingOut")
 
 
-def test_nothing_is_told_of_a_spec_that_its_controller_has_not_seen(bench: PodBench) -> None:
+def test_an_unobserved_spec_is_not_reported(bench: PodBench) -> None:
     bench.pod(PULL_LOOP[0])
     live = bench.deployment
     bench.again(live, {**live.content, "metadata": {**live.content["metadata"], "generation": 2}})

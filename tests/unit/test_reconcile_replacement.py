@@ -1,4 +1,4 @@
-"""What can't be changed in place: what is deleted and made anew, and what is left to a person."""
+"""Immutable fields: children that are deleted and recreated, and cases left to a person."""
 
 import dataclasses
 from typing import Any
@@ -14,15 +14,18 @@ from coxswain.webapp.kinds import CONFIG_MAP, DEPLOYMENT, SERVICE, SERVICE_ACCOU
 from unit.bench import WEB, Bench
 from unit.server import refusal
 
+OTHER = {"matchExpressions": [{"key": "app", "operator": "In", "values": ["web"]}]}
+"""A selector that even an adopted Deployment could not keep."""
+
 
 @pytest.fixture
 def bench() -> Bench:
-    """A bench without any object."""
+    """Return a bench without any object."""
     return Bench()
 
 
 def changed(bench: Bench, kind: Kind, **content: Any) -> Projection:
-    """Put a child into the store as someone has made it anew, with our reference."""
+    """Put a recreated child of someone else into the store, with our owner reference."""
     name = next(found.name for found in bench.store.objects_of(WEB, kind))
     live = next(found for found in bench.store.objects_of(WEB, kind) if found.name == name)
     bench.writer.version += 100
@@ -37,27 +40,27 @@ def test_a_deployment_is_replaced_around_its_pods(bench: Bench) -> None:
     bench.converge()
     live = bench.store.get(DEPLOYMENT, WEB)
     assert live is not None
-    other = changed(bench, DEPLOYMENT, spec={**live.content["spec"], "selector": {"matchLabels": {"app": "web"}}})
+    other = changed(bench, DEPLOYMENT, spec={**live.content["spec"], "selector": OTHER})
     bench.run()
     assert bench.writer.sent == ["remove Deployment but not its pods", "status"]
     assert [told.reason for told in bench.events.told] == ["Replaced"]
     bench.run()
-    assert bench.writer.sent == [], "its DELETED is what brings it back"
+    assert bench.writer.sent == [], "the DELETED event requeues the WebApp"
     bench.store.forget(DEPLOYMENT, WEB, other.version + 1)
     bench.writer.version += 10
     bench.events.told.clear()
     bench.run()
     assert bench.writer.sent[0] == "create Deployment"
-    assert bench.events.told == [], "that it was deleted is no drift"
+    assert bench.events.told == [], "its deletion is not drift"
 
 
-def test_a_deployment_whose_pods_would_be_lost_is_left_and_the_command_told(bench: Bench) -> None:
+def test_a_deployment_whose_pods_would_be_lost_is_kept_and_the_command_reported(bench: Bench) -> None:
     bench.converge()
     live = bench.store.get(DEPLOYMENT, WEB)
     assert live is not None
     labels = {"app": "web"}
     template = {**live.content["spec"]["template"], "metadata": {"labels": labels}}
-    spec = {**live.content["spec"], "selector": {"matchLabels": labels}, "template": template}
+    spec = {**live.content["spec"], "selector": OTHER, "template": template}
     changed(bench, DEPLOYMENT, spec=spec)
     bench.run()
     assert bench.writer.sent == ["status"]
@@ -73,7 +76,7 @@ def test_a_config_map_with_another_content_is_replaced_and_the_pods_wait(bench: 
 
 
 def test_a_replacement_within_one_reconcile_is_reported_too(bench: Bench) -> None:
-    """The DELETED event may arrive before the answer of the DELETE."""
+    """The DELETED event may arrive before the response to the DELETE."""
     bench.converge()
     changed(bench, CONFIG_MAP, data={"A": "another"})
     (config,) = bench.store.objects_of(WEB, CONFIG_MAP)
@@ -109,7 +112,7 @@ def test_a_replaced_deployment_keeps_the_count_of_its_autoscaler(bench: Bench) -
     note = {"coxswain.dev/replicas": "kept=7,spec=1"}
     assert live.owned is not None
     metadata = {**live.content["metadata"], "annotations": note}
-    spec = {**live.content["spec"], "replicas": 7, "selector": {"matchLabels": {"app": "web"}}}
+    spec = {**live.content["spec"], "replicas": 7, "selector": OTHER}
     fields = {**live.owned, "f:metadata": {**live.owned["f:metadata"], "f:annotations": {f"f:{next(iter(note))}": {}}}}
     bench.writer.version = 500
     other = dataclasses.replace(
@@ -117,8 +120,8 @@ def test_a_replaced_deployment_keeps_the_count_of_its_autoscaler(bench: Bench) -
     )
     bench.store.observe(other)
     bench.run()
-    assert bench.writer.sent[0] == "remove Deployment but not its pods"
-    bench.store.forget(DEPLOYMENT, WEB, 501)
+    assert bench.writer.sent[:2] == ["create PodDisruptionBudget", "remove Deployment but not its pods"]
+    bench.store.forget(DEPLOYMENT, WEB, bench.writer.version + 1)
     bench.writer.version = 600
     bench.run()
     made = bench.store.get(DEPLOYMENT, WEB)
@@ -128,14 +131,14 @@ def test_a_replaced_deployment_keeps_the_count_of_its_autoscaler(bench: Bench) -
 
 
 def selected_by_app(bench: Bench, **more: Any) -> Projection:
-    """Someone makes the Deployment anew with another selector, for the same pods."""
+    """Recreate the Deployment as someone else, with another selector for the same pods."""
     live = bench.store.get(DEPLOYMENT, WEB)
     assert live is not None
-    spec = {**live.content["spec"], "selector": {"matchLabels": {"app": "web"}}, **more}
+    spec = {**live.content["spec"], "selector": OTHER, **more}
     return changed(bench, DEPLOYMENT, spec=spec)
 
 
-def test_what_others_may_keep_is_not_lost_by_a_replacement(bench: Bench) -> None:
+def test_a_replacement_keeps_fields_of_others(bench: Bench) -> None:
     bench.converge()
     rule = {"kind": "Deployment", "path": "spec.replicas", "policy": "Yield"}
     bench.webapp(version=500, generation=2, conflicts={"rules": [rule]})
@@ -171,12 +174,12 @@ AUTOSCALED = {"coxswain.dev/replicas": "kept=7,spec=1"}
 
 
 def autoscaled_with_another_selector(bench: Bench) -> Projection:
-    """Put a Deployment of seven replicas into the store, which must be replaced around its pods."""
+    """Put a Deployment of seven replicas into the store that must be replaced around its pods."""
     live = bench.store.get(DEPLOYMENT, WEB)
     assert live is not None
     assert live.owned is not None
     note: dict[str, Any] = {"f:annotations": {f"f:{next(iter(AUTOSCALED))}": {}}}
-    spec = {**live.content["spec"], "replicas": 7, "selector": {"matchLabels": {"app": "web"}}}
+    spec = {**live.content["spec"], "replicas": 7, "selector": OTHER}
     content = {**live.content, "metadata": {**live.content["metadata"], "annotations": AUTOSCALED}, "spec": spec}
     owned = {**live.owned, "f:metadata": {**live.owned["f:metadata"], **note}}
     bench.writer.version += 100
@@ -191,7 +194,7 @@ def replicas_of(bench: Bench) -> Any:
 
 
 def test_the_count_survives_a_lost_answer(bench: Bench) -> None:
-    """The DELETE was carried out and its answer was lost (K11)."""
+    """The DELETE succeeded, but its response was lost (K11)."""
     bench.converge()
     autoscaled_with_another_selector(bench)
     bench.writer.fail("remove Deployment but not its pods", Unreachable("reset after it was sent"))
@@ -200,11 +203,11 @@ def test_the_count_survives_a_lost_answer(bench: Bench) -> None:
     bench.store.forget(DEPLOYMENT, WEB, bench.writer.version)
     bench.run()
     assert (bench.writer.sent[0], replicas_of(bench)) == ("create Deployment", 7)
-    assert bench.events.told == [], "that it was deleted is no drift"
+    assert bench.events.told == [], "its deletion is not drift"
 
 
 def test_the_count_survives_a_lost_answer_and_a_conflict(bench: Bench) -> None:
-    """The object is going when the DELETE is sent again, so it has changed: found by the simulation, seed 4111."""
+    """The object is already terminating at the second DELETE, so it has changed. Found by the simulation, seed 4111."""
     bench.converge()
     autoscaled_with_another_selector(bench)
     bench.writer.fail("remove Deployment but not its pods", Unreachable("reset after it was sent"))
@@ -219,7 +222,7 @@ def test_the_count_survives_a_lost_answer_and_a_conflict(bench: Bench) -> None:
 
 
 def test_a_delete_without_an_answer_is_sent_again(bench: Bench) -> None:
-    """Whether it was carried out is unknown; its preconditions make a second one harmless (K11)."""
+    """The result of the first DELETE is unknown. The preconditions make a second one harmless (K11)."""
     bench.converge()
     other = autoscaled_with_another_selector(bench)
     bench.writer.fail("remove Deployment but not its pods", Unreachable("reset before it was sent"))
@@ -235,7 +238,7 @@ def test_a_delete_without_an_answer_is_sent_again(bench: Bench) -> None:
     assert replicas_of(bench) == 7
 
 
-def test_an_object_that_is_going_after_an_unanswered_delete_is_waited_for(bench: Bench) -> None:
+def test_a_terminating_object_after_an_unanswered_delete_delays_the_replacement(bench: Bench) -> None:
     bench.converge()
     other = autoscaled_with_another_selector(bench)
     bench.writer.fail("remove Deployment but not its pods", Unreachable("reset after it was sent"))
@@ -248,7 +251,7 @@ def test_an_object_that_is_going_after_an_unanswered_delete_is_waited_for(bench:
 
 
 def test_a_refused_delete_leaves_nothing_behind(bench: Bench) -> None:
-    """The object changed meanwhile, and needs no replacement any more: its later deletion is drift (K11)."""
+    """The object changed in the meantime and needs no replacement any more. Its later deletion is drift (K11)."""
     bench.converge()
     before = bench.store.get(DEPLOYMENT, WEB)
     other = autoscaled_with_another_selector(bench)
@@ -266,7 +269,7 @@ def test_a_refused_delete_leaves_nothing_behind(bench: Bench) -> None:
 
 
 def test_a_replacement_that_is_needed_no_more_is_forgotten(bench: Bench) -> None:
-    """The DELETE never arrived, and the object can become as desired in place by now (K11)."""
+    """The DELETE never arrived, and by now the object can be changed in place (K11)."""
     bench.converge()
     before = bench.store.get(DEPLOYMENT, WEB)
     other = autoscaled_with_another_selector(bench)
@@ -282,12 +285,12 @@ def test_a_replacement_that_is_needed_no_more_is_forgotten(bench: Bench) -> None
     assert replicas_of(bench) == 1
 
 
-def test_after_a_history_reset_no_replacement_is_waited_for(bench: Bench) -> None:
-    """K12: etcd was restored to a time before the DELETE: the same object is there, and nothing will delete it."""
+def test_after_a_history_reset_no_replacement_is_pending(bench: Bench) -> None:
+    """K12: etcd was restored to a time before the DELETE. The same object exists, and nothing will delete it."""
     bench.converge()
     live = bench.store.get(DEPLOYMENT, WEB)
     assert live is not None
-    changed(bench, DEPLOYMENT, spec={**live.content["spec"], "selector": {"matchLabels": {"app": "web"}}})
+    changed(bench, DEPLOYMENT, spec={**live.content["spec"], "selector": OTHER})
     bench.run()
     kinds = (WEBAPP, SERVICE_ACCOUNT, CONFIG_MAP, SERVICE, DEPLOYMENT)
     restored = [found for kind in kinds for found in bench.store.objects_of(WEB, kind)]
@@ -306,7 +309,7 @@ def test_a_replacement_that_a_webhook_denies_with_404_is_not_done(bench: Bench) 
     bench.converge()
     live = bench.store.get(DEPLOYMENT, WEB)
     assert live is not None
-    spec = {**live.content["spec"], "selector": {"matchLabels": {"app": "web"}}}
+    spec = {**live.content["spec"], "selector": OTHER}
     bench.store.observe(dataclasses.replace(live, version=500, content={**live.content, "spec": spec}))
     bench.writer.version = 500
     bench.writer.fail("remove Deployment but not its pods", refusal(404, 'admission webhook "x" denied the request'))

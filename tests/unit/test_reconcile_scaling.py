@@ -1,4 +1,4 @@
-"""Reconciling a WebApp whose Deployment an autoscaler scales: what is sent, in which order, and what is told."""
+"""Reconciling a WebApp whose Deployment is scaled by an autoscaler: requests, their order, and reports."""
 
 import dataclasses
 from typing import Any
@@ -18,7 +18,7 @@ SCALER = Key("shop", "scaler")
 
 
 class Autoscaled(Bench):
-    """A WebApp of two replicas that has converged."""
+    """A converged WebApp of two replicas."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -35,17 +35,17 @@ class Autoscaled(Bench):
         return found
 
     def come(self, target: str = "web") -> None:
-        """Let an autoscaler come."""
+        """Create an autoscaler."""
         self.writer.version += 1
         self.store.observe(observed_autoscaler(target, version=self.writer.version))
 
     def go(self) -> None:
-        """Let it go."""
+        """Delete the autoscaler."""
         self.writer.version += 1
         self.store.forget(HORIZONTAL_POD_AUTOSCALER, SCALER, self.writer.version)
 
     def scale(self, count: int) -> None:
-        """Let the autoscaler scale, by the scale subresource: the field becomes its own."""
+        """Scale through the scale subresource, as the autoscaler. It becomes the owner of the field."""
         live = self.deployment
         self.writer.version += 1
         owned = {**(live.owned or {}), "f:spec": dict((live.owned or {})["f:spec"])}
@@ -57,12 +57,12 @@ class Autoscaled(Bench):
         )
 
     def applied(self) -> list[str]:
-        """Reconcile; return what was sent but for status."""
+        """Reconcile. Return the requests except those for the status."""
         self.run()
         return [request for request in self.writer.sent if request != "status"]
 
     def says(self) -> tuple[Any, Any]:
-        """Return the replicas and the note of the last manifest that was applied."""
+        """Return the replicas and the annotation of the last applied manifest."""
         manifest = self.writer.manifests["Deployment"]
         return manifest["spec"].get("replicas"), manifest["metadata"].get("annotations", {}).get(NOTE)
 
@@ -91,7 +91,7 @@ def test_the_live_count_is_kept_before_it_is_left_out(bench: Autoscaled) -> None
     assert bench.applied() == []
 
 
-def test_what_others_own_need_not_be_kept(bench: Autoscaled) -> None:
+def test_fields_of_others_need_no_takeover(bench: Autoscaled) -> None:
     bench.come()
     bench.scale(5)
     assert bench.applied() == ["update Deployment"]
@@ -99,7 +99,7 @@ def test_what_others_own_need_not_be_kept(bench: Autoscaled) -> None:
 
 
 def test_once_kept_it_is_not_kept_again(bench: Autoscaled) -> None:
-    """The operator ended between the two writes, or the second one failed."""
+    """The operator stopped between the two writes, or the second one failed."""
     bench.come()
     bench.writer.fail("update Deployment", refusal(500))
     bench.run(failures=3)
@@ -108,14 +108,14 @@ def test_once_kept_it_is_not_kept_again(bench: Autoscaled) -> None:
     assert bench.applied() == ["update Deployment"]
 
 
-def test_a_conflict_of_the_first_write_is_looked_into(bench: Autoscaled) -> None:
+def test_after_a_conflict_of_the_first_write_the_deployment_is_read(bench: Autoscaled) -> None:
     bench.come()
     bench.writer.fail("keep 2", refusal(409))
     assert bench.run().retry
     assert bench.writer.sent[:2] == ["keep 2", "look Deployment"]
 
 
-def test_taken_back_in_one_write_at_the_live_count(bench: Autoscaled) -> None:
+def test_the_replicas_are_taken_over_in_one_write_at_the_live_count(bench: Autoscaled) -> None:
     bench.come()
     bench.applied()
     bench.scale(5)
@@ -131,8 +131,8 @@ def test_taken_back_in_one_write_at_the_live_count(bench: Autoscaled) -> None:
     assert bench.says() == (3, None)
 
 
-def test_the_count_that_is_left_behind_is_nobodys_drift(bench: Autoscaled) -> None:
-    """The autoscaler's entry in managedFields outlives it, beside ours."""
+def test_the_count_after_an_autoscaler_is_no_drift(bench: Autoscaled) -> None:
+    """The autoscaler's entry in managedFields stays after its deletion, beside ours."""
     bench.come()
     bench.scale(5)
     theirs = bench.deployment.others
@@ -149,7 +149,7 @@ def test_the_count_that_is_left_behind_is_nobodys_drift(bench: Autoscaled) -> No
     assert "drift" not in observed.content["status"]
 
 
-def test_taken_back_at_the_count_of_the_spec(bench: Autoscaled) -> None:
+def test_the_replicas_are_taken_over_at_the_count_of_the_spec(bench: Autoscaled) -> None:
     bench.come()
     bench.applied()
     bench.reasons()
@@ -164,8 +164,8 @@ def test_an_autoscaler_of_another_deployment_changes_nothing(bench: Autoscaled) 
     assert bench.applied() == []
 
 
-def test_a_deployment_that_the_store_lost_is_handed_over_as_it_is(bench: Autoscaled) -> None:
-    """Its label was taken away, so that the watch doesn't tell of it: the manifest must not be that of a new one."""
+def test_an_uncached_deployment_is_handed_over_unchanged(bench: Autoscaled) -> None:
+    """Without our label, no watch reports the Deployment. The manifest must not be the one for a new Deployment."""
     bench.come()
     bench.scale(5)
     bench.applied()
@@ -180,7 +180,7 @@ def test_a_deployment_that_the_store_lost_is_handed_over_as_it_is(bench: Autosca
 
 
 def test_while_autoscalers_are_unknown_a_count_of_others_is_left_alone(bench: Autoscaled) -> None:
-    """The watch of autoscalers is silent, so one that came is not in the store (K28)."""
+    """The watch of autoscalers is silent, so a new one may be missing from the store (K28)."""
     bench.replicas_unknown = True
     bench.scale(5)
     assert bench.applied() == []
@@ -191,7 +191,7 @@ def test_while_autoscalers_are_unknown_a_count_of_others_is_left_alone(bench: Au
     assert bench.says() == (None, "autoscaled")
 
 
-def test_when_they_are_known_again_and_there_is_none_the_count_is_drift(bench: Autoscaled) -> None:
+def test_once_autoscalers_are_listed_and_absent_the_count_is_drift(bench: Autoscaled) -> None:
     bench.replicas_unknown = True
     bench.scale(5)
     bench.applied()
@@ -203,7 +203,7 @@ def test_when_they_are_known_again_and_there_is_none_the_count_is_drift(bench: A
 
 @pytest.mark.parametrize("scaled", [True, False])
 def test_while_autoscalers_are_unknown_the_note_stays(bench: Autoscaled, scaled: bool) -> None:
-    """The store says that the autoscaler is gone, but the watch may be behind (K28)."""
+    """The autoscaler is gone from the store, but the watch may be behind (K28)."""
     bench.come()
     bench.applied()
     if scaled:
@@ -239,7 +239,7 @@ def test_a_replacement_while_autoscalers_are_unknown_keeps_the_count(bench: Auto
     bench.scale(5)
     live = bench.deployment
     bench.writer.version += 1
-    spec = {**live.content["spec"], "selector": {"matchLabels": {"app": "web"}}}
+    spec = {**live.content["spec"], "selector": {"matchExpressions": [{"key": "app", "operator": "Exists"}]}}
     bench.store.observe(dataclasses.replace(live, version=bench.writer.version, content={**live.content, "spec": spec}))
     assert bench.applied() == ["remove Deployment but not its pods"]
     bench.writer.version += 1

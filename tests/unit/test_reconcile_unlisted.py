@@ -1,4 +1,4 @@
-"""Reconcile: a kind of children can't be listed."""
+"""The reconcile while a kind of child cannot be listed."""
 
 import pytest
 
@@ -7,14 +7,14 @@ from unit.bench import Bench
 
 @pytest.fixture
 def bench() -> Bench:
-    """A bench whose WebApp has no config; all is as desired, and ConfigMaps can't be listed."""
+    """Return a bench of a converged WebApp without config, while ConfigMaps cannot be listed."""
     bench = Bench()
     bench.webapp(config={})
     bench.run()
     bench.roll_out()
     bench.run()
     assert bench.conditions()["Ready"] == ("True", "Ready")
-    bench.unlisted = {"ConfigMap": "configmaps can't be listed in the cluster: 403. Nothing is written until they can."}
+    bench.unlisted = {"ConfigMap": "configmaps can't be listed in the cluster: 403"}
     return bench
 
 
@@ -32,7 +32,7 @@ def test_a_webapp_that_needs_one_says_so(bench: Bench) -> None:
 
 
 def test_a_child_that_differs_is_not_ready(bench: Bench) -> None:
-    """The simulation found a status that was Ready for a new image that nobody had applied."""
+    """The simulation found a status with Ready for a new image that was not applied."""
     bench.webapp(version=500, generation=2, config={}, image="registry.example/web:2")
     bench.run()
     assert bench.writer.sent == ["status"]

@@ -1,4 +1,4 @@
-"""Hold docs/reference.md to the code: a reason, metric, flag or label without a line fails; so does a stale line."""
+"""Compare docs/reference.md with the code: each reason, metric, flag and label has a line, and no line is stale."""
 
 import ast
 import dataclasses
@@ -13,11 +13,12 @@ from typing import Any
 import pytest
 
 from coxswain.command_line import settings
+from coxswain.kernel.election import lease_client, members
 from coxswain.kernel.status.health import HEALTHY, Level
 from coxswain.settings import VARIABLES, Settings
 from coxswain.webapp import identity
 from coxswain.webapp.spec import GROUP
-from coxswain.webapp.status import POD_SECURITY_VIOLATED, RULES
+from coxswain.webapp.status import RULES
 from coxswain.webapp.workload import WORKLOAD
 
 ROOT = Path(__file__).parents[2]
@@ -30,7 +31,7 @@ CONDITIONS = {"ConditionState": 1}
 CHILDREN = {"Health": 1, "Cause": 1, "not_written": 0}
 EVENTS = {"EventRecord": 0}
 FALLBACKS = {"reason": 1, "word": 1}
-"""Calls that replace a reason that is no valid word."""
+"""Calls that replace an invalid reason."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Call:
 
     module: ModuleType
     function: ast.AST
-    """The function around it, or the module."""
+    """The function around the call, or the module."""
     name: str
     node: ast.Call
 
@@ -99,7 +100,7 @@ def argument(call: Call, position: int, name: str = "reason") -> ast.expr | None
 
 
 def constants(call: Call, expression: ast.expr) -> set[str]:
-    """Return the CamelCase words that an expression may have as its value: its own, and those of its names."""
+    """Return the CamelCase words that an expression may evaluate to: its constants, and those assigned to its names."""
     found: set[str] = set()
     for node in ast.walk(expression):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -110,7 +111,7 @@ def constants(call: Call, expression: ast.expr) -> set[str]:
 
 
 def local(call: Call, name: str) -> set[str]:
-    """Return the string constants that the function around a call assigns to a name."""
+    """Return the string constants assigned to a name in the function around a call."""
     assigned = [
         node.value
         for node in ast.walk(call.function)
@@ -132,7 +133,7 @@ def words_of(value: Any) -> set[str]:
 
 
 def is_passed_on(call: Call, expression: ast.expr) -> bool:
-    """Tell whether the reason is that of another object, or an argument of a function that is searched for itself."""
+    """Tell whether the reason comes from another object, or from an argument of a function that is itself searched."""
     attribute = any(isinstance(node, ast.Attribute) and node.attr == "reason" for node in ast.walk(expression))
     around = call.function
     forwarded = isinstance(around, ast.FunctionDef) and around.name in CHILDREN
@@ -140,11 +141,11 @@ def is_passed_on(call: Call, expression: ast.expr) -> bool:
 
 
 def reasons(constructors: Mapping[str, int]) -> set[str]:
-    """Return the reasons that the code gives to these constructors."""
+    """Return the reasons passed to these constructors in the code."""
     found: set[str] = set()
     for call in calls(constructors):
         if call.name == "Cause" and ".webapp." not in call.module.__name__:
-            continue  # that of the API server's refusals
+            continue  # the reason of a refusal by the API server
         given = argument(call, constructors[call.name])
         if given is None:
             continue
@@ -155,13 +156,13 @@ def reasons(constructors: Mapping[str, int]) -> set[str]:
 
 
 def test_every_constructor_is_found() -> None:
-    """A renamed class would make the tests below pass without looking at anything."""
+    """A renamed class would make the tests below pass without checking anything."""
     for name, position in {**CONDITIONS, **CHILDREN, **EVENTS, **FALLBACKS}.items():
         assert list(calls({name: position})), name
 
 
 def test_condition_types() -> None:
-    assert listed("Conditions") == {*RULES.types[:-1], POD_SECURITY_VIOLATED}
+    assert listed("Conditions") == {*RULES.types}
 
 
 def test_reasons_of_conditions() -> None:
@@ -208,14 +209,32 @@ def test_actions_of_events() -> None:
 
 
 def test_metrics() -> None:
+    """test_metrics.py compares the names with /metrics, and the labels with the series there."""
     found = {}
-    for call in calls({"Counter": 0, "Gauge": 0, "Histogram": 0, "Summary": 0}):
-        if not call.module.__name__.endswith("metrics"):
+    for call in calls({"Counter": 0, "Gauge": 0, "Histogram": 0, "_gauge": 0}):
+        if call.module.__name__ not in ("coxswain.metrics", "coxswain.gauges"):
             continue
-        name, labels = (ast.literal_eval(call.node.args[position]) for position in (0, 2))
-        found[name + ("_total" if call.name == "Counter" else "")] = (call.name, labels)
-    assert found
+        name = ast.literal_eval(call.node.args[0])
+        labels = ast.literal_eval(call.node.args[2]) if len(call.node.args) > 2 else []
+        found[name + ("_total" if call.name == "Counter" else "")] = (call.name.strip("_").capitalize(), labels)
+    assert len(found) == 32
     assert {names(row[0])[0]: (row[1], names(row[2])) for row in rows("Metrics")} == found
+
+
+def test_every_page_names_existing_metrics() -> None:
+    """A query with a wrong name finds nothing, and says so to nobody."""
+    kinds = {names(row[0])[0]: row[1] for row in rows("Metrics")}
+    series = {name for name, kind in kinds.items() if kind != "Histogram"}
+    parts = [
+        f"{name}_{part}" for name, kind in kinds.items() if kind == "Histogram" for part in ("bucket", "sum", "count")
+    ]
+    used = {}
+    for page in sorted((ROOT / "docs").glob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        found = re.findall(r"\b(?:coxswain|controller_runtime|workqueue|rest_client)_[a-z_]*[a-z]\b(?!\*)", text)
+        used[page.name] = set(found) - (set(kinds) if page.name == "reference.md" else set())
+    assert len(used["metrics.md"]) >= 20
+    assert {page: found - series - set(parts) for page, found in used.items() if found - series - set(parts)} == {}
 
 
 def test_metrics_are_made_in_one_module() -> None:
@@ -244,11 +263,13 @@ def flag_of(setting: str) -> str:
 
 
 def default_of(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else value if isinstance(value, str) else ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, int | float) else value if isinstance(value, str) else ""
 
 
 def test_timings() -> None:
-    """Every setting has a flag or a line here, with its value."""
+    """Every setting has a flag, or a line here with its value."""
     documented = {names(row[0])[0]: row[1] for row in rows("Timings and limits")}
     assert documented == {
         name: f"{value:g}" for name, value in fixed(Settings()) if name not in {*VARIABLES, "kubeconfig", "context"}
@@ -256,7 +277,7 @@ def test_timings() -> None:
 
 
 def fixed(found: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Return the settings by their names, those of a group as group.name."""
+    """Return the settings by name; those of a group as group.name."""
     for field in dataclasses.fields(found):
         value = getattr(found, field.name)
         if dataclasses.is_dataclass(value):
@@ -269,7 +290,8 @@ def test_labels_and_annotations() -> None:
     policy = (ROOT / "manifests" / "components" / "admission" / "policy.yaml").read_text(encoding="utf-8")
     asked = set(re.findall(rf'\?"({re.escape(GROUP)}/\w+)"', policy))
     own = {value for value in vars(identity).values() if isinstance(value, str) and value.startswith(f"{GROUP}/")}
-    assert listed("Labels and annotations") == {*own, *asked, *identity.standard_labels("")}
+    leases = {lease_client.SLOT_LABEL, members.ANNOTATION}
+    assert listed("Labels and annotations") == {*own, *asked, *leases, *identity.standard_labels("")}
 
 
 def test_field_managers() -> None:

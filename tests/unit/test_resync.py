@@ -1,4 +1,4 @@
-"""Resync: a sweep once a watch runs, again when it starts over and when it is time; and what a failed LIST does."""
+"""Resync: a relist after each start of a watch and periodically, and the reaction to failed LISTs."""
 
 import asyncio
 import logging
@@ -9,10 +9,10 @@ from coxswain.kernel.api.errors import Refused
 from coxswain.kernel.cache import resync as module
 from coxswain.webapp.kinds import WEBAPP
 from rendered import KINDS
-from unit.sweeps import WEB, Bench, during
+from unit.resync_bench import WEB, Bench, during
 
 
-def test_nothing_is_swept_before_its_watch_runs() -> None:
+def test_no_kind_is_relisted_before_its_watch_runs() -> None:
     async def body(bench: Bench) -> None:
         for kind in KINDS.watched[1:]:
             bench.resync.relist_soon(kind, None)
@@ -29,7 +29,7 @@ def test_nothing_is_swept_before_its_watch_runs() -> None:
     during(body)
 
 
-def test_a_watch_that_starts_over_is_swept_again_and_what_vanished_is_noticed() -> None:
+def test_a_restarted_watch_is_relisted_and_deletions_are_found() -> None:
     async def body(bench: Bench) -> None:
         bench.resync.relist_soon(WEBAPP, None)
         await bench.listed(1)
@@ -42,7 +42,7 @@ def test_a_watch_that_starts_over_is_swept_again_and_what_vanished_is_noticed() 
     during(body)
 
 
-def test_it_is_swept_again_when_it_is_time_by_one_list() -> None:
+def test_each_interval_relists_with_one_list() -> None:
     async def body(bench: Bench) -> None:
         clock = asyncio.get_running_loop().time
         bench.resync.relist_soon(WEBAPP, None)
@@ -56,8 +56,8 @@ def test_it_is_swept_again_when_it_is_time_by_one_list() -> None:
 
 
 @pytest.mark.parametrize("namespaces", [[None], ["a", "b", "c", "d", "e"]])
-def test_each_interval_has_one_resync_however_many_sweeps_there_are(namespaces: list[str | None]) -> None:
-    """K10: a relist began the interval anew, so there was none; and each namespace had one of its own."""
+def test_each_interval_has_one_resync(namespaces: list[str | None]) -> None:
+    """K10: each relist restarted the interval, so no resync ever came. And each namespace had its own resync."""
 
     async def body(bench: Bench) -> None:
         clock = asyncio.get_running_loop().time
@@ -73,7 +73,7 @@ def test_each_interval_has_one_resync_however_many_sweeps_there_are(namespaces: 
     during(body, interval=0.2, namespaces=namespaces)
 
 
-def test_a_relist_does_not_put_off_the_sweep_that_it_will_be_time_for() -> None:
+def test_a_relist_does_not_delay_the_periodic_one() -> None:
     async def body(bench: Bench) -> None:
         bench.resync.relist_soon(WEBAPP, None)
         await bench.listed(1)
@@ -88,7 +88,7 @@ def test_a_relist_does_not_put_off_the_sweep_that_it_will_be_time_for() -> None:
     during(body, interval=0.25)
 
 
-def test_what_is_wanted_during_a_sweep_is_swept_once_more() -> None:
+def test_a_request_during_a_relist_causes_one_more() -> None:
     async def body(bench: Bench) -> None:
         bench.client.gate.clear()
         bench.resync.relist_soon(WEBAPP, None)
@@ -149,7 +149,7 @@ def test_a_failed_list_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     during(body)
 
 
-def test_a_sweep_that_history_overtakes_counts_for_nothing() -> None:
+def test_a_relist_overtaken_by_a_history_reset_does_not_count() -> None:
     async def body(bench: Bench) -> None:
         bench.client.gate.clear()
         bench.resync.relist_soon(WEBAPP, None)
@@ -167,7 +167,7 @@ def test_a_sweep_that_history_overtakes_counts_for_nothing() -> None:
     during(body)
 
 
-def test_a_list_from_the_past_is_told_and_nothing_counts_as_swept() -> None:
+def test_an_outdated_list_is_reported_and_does_not_count() -> None:
     async def body(bench: Bench) -> None:
         bench.resync.relist_soon(WEBAPP, None)
         await bench.listed(1)

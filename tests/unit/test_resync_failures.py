@@ -1,4 +1,4 @@
-"""Resync: pages that fail, objects that can't be read, answers that are no list, and scopes that can't be watched."""
+"""Resync: failed pages, unreadable objects, responses that are no list, and scopes whose watch is refused."""
 
 import asyncio
 from typing import Any
@@ -11,11 +11,11 @@ from coxswain.kernel.cache import resync as module
 from coxswain.kernel.cache.store import Key
 from coxswain.webapp.kinds import SERVICE, WEBAPP
 from unit.objects import observed_child, raw_webapp
-from unit.sweeps import Bench, during
+from unit.resync_bench import Bench, during
 
 
-def test_what_a_page_brought_is_looked_at_even_if_a_later_page_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    """K2: the store knew of the first page, so the next sweep found nothing new in it, and nobody was told."""
+def test_objects_of_a_page_are_processed_even_if_a_later_page_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """K2: the store already had the first page, so the next relist found no change there, and nothing was requeued."""
     monkeypatch.setattr(module, "_RETRY_SECONDS", 0.01)
 
     async def body(bench: Bench) -> None:
@@ -32,8 +32,8 @@ ODD: dict[str, Any] = {"metadata": {"name": "odd", "namespace": "shop", "uid": "
 
 
 @pytest.mark.parametrize("odd", [{**ODD, "metadata": {**ODD["metadata"], "managedFields": 7, "labels": 8}}, {}, 7])
-def test_an_object_that_cannot_be_read_is_skipped_and_told(caplog: pytest.LogCaptureFixture, odd: Any) -> None:
-    """K24: it ended the process, although the log said that the next sweep would tell."""
+def test_an_unreadable_object_is_skipped_and_reported(caplog: pytest.LogCaptureFixture, odd: Any) -> None:
+    """K24: an unreadable object ended the process, although the log announced another report by the next relist."""
 
     async def body(bench: Bench) -> None:
         before = unreadable()
@@ -46,7 +46,7 @@ def test_an_object_that_cannot_be_read_is_skipped_and_told(caplog: pytest.LogCap
         assert "can't be read and is skipped" in caplog.text
         if odd and odd != 7:
             assert "odd" in caplog.text
-            assert bench.store.get(SERVICE, Key("shop", "odd")) is not None, "it was listed"
+            assert bench.store.get(SERVICE, Key("shop", "odd")) is not None, "a listed object stays in the store"
 
     during(body)
 
@@ -57,7 +57,7 @@ def unreadable() -> float:
 
 @pytest.mark.parametrize("answer", [{}, {"metadata": {}}, {"metadata": {"resourceVersion": "1"}, "items": 7}, []])
 def test_an_answer_that_is_no_list_is_a_failure(monkeypatch: pytest.MonkeyPatch, answer: Any) -> None:
-    """K27: it ended the process."""
+    """K27: such a response ended the process."""
     monkeypatch.setattr(module, "_RETRY_SECONDS", 0.01)
 
     async def body(bench: Bench) -> None:
@@ -70,7 +70,7 @@ def test_an_answer_that_is_no_list_is_a_failure(monkeypatch: pytest.MonkeyPatch,
 
 
 @pytest.mark.parametrize("error", [ValueError("the plugin printed nonsense"), TypeError()])
-def test_whatever_fails_in_one_sweep_ends_no_other(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+def test_an_error_in_one_relist_does_not_end_others(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     monkeypatch.setattr(module, "_RETRY_SECONDS", 0.01)
 
     async def body(bench: Bench) -> None:
@@ -83,7 +83,7 @@ def test_whatever_fails_in_one_sweep_ends_no_other(monkeypatch: pytest.MonkeyPat
     during(body)
 
 
-def test_a_scope_whose_watch_is_refused_is_asked_for_the_reason_and_not_swept() -> None:
+def test_a_scope_with_a_refused_watch_is_listed_for_the_reason_only() -> None:
     async def body(bench: Bench) -> None:
         scope = (WEBAPP, None)
         bench.client.failure, bench.client.failures = Refused(403, {"message": "no right"}), 1
@@ -92,12 +92,12 @@ def test_a_scope_whose_watch_is_refused_is_asked_for_the_reason_and_not_swept() 
         assert bench.resync.coverage.missing()[scope] == "webapps can't be listed: 403 : no right"
         bench.resync.diagnose(scope)
         await asyncio.sleep(0.05)
-        assert len(bench.client.listed) == 1, "asked once in ten seconds"
+        assert len(bench.client.listed) == 1, "one request in ten seconds"
         bench.resync.relist_soon(WEBAPP, None)
         await bench.swept(WEBAPP)
         assert bench.resync.coverage.missing()[scope] == "webapps not watched yet"
         bench.resync.diagnose(scope)
         await asyncio.sleep(0.05)
-        assert len(bench.client.listed) == 2, "nothing to ask: it was listed"
+        assert len(bench.client.listed) == 2, "a listed scope needs no request"
 
     during(body)

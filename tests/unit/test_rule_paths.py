@@ -1,29 +1,28 @@
-"""Each field that Coxswain writes can be named in a rule of spec.conflicts, and what it is found by can't."""
+"""A rule of spec.conflicts can name each field written by Coxswain, except the fields that identify a child."""
 
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from coxswain.kernel.conflicts.diff import places
 from coxswain.kernel.objects.field_paths import text
 from rendered import comparable, desired, is_identity
 from unit.objects import fields_of, stored
 from unit.test_children import GOLDEN, golden_names, read
+from yaml_files import webapp_schema
 
 ROOT = Path(__file__).parents[2]
-CRD = yaml.safe_load((ROOT / "crds/webapps.yaml").read_text())
-SPEC = CRD["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+SPEC = webapp_schema()["spec"]["properties"]
 RULES = SPEC["conflicts"]["properties"]["rules"]["items"]["x-kubernetes-validations"]
 
 
 def accepted(kind: str, path: str) -> bool:
-    """Tell whether the CEL rules accept a path: their expressions mean the same to Python's `re`."""
+    """Tell whether the CEL rules accept a path. Their expressions have the same meaning in Python's `re`."""
     for rule in RULES:
         expressions = re.findall(r"self\.path\.matches\(r'([^']*)'\)", rule["rule"])
-        assert expressions, "each rule is about the path"
+        assert expressions, "each rule must match the path"
         if "!self.path.matches" in rule["rule"]:
             holds = not any(re.search(expression, path) for expression in expressions)
         else:
@@ -39,7 +38,7 @@ def test_each_field_that_is_written_can_be_named(name: str) -> None:
     for manifest in desired(read(GOLDEN / "in" / f"{name}.yaml")):
         kind, live = manifest["kind"], stored(manifest)
         found = [place.text for place in places(comparable(manifest), live, fields_of(manifest))]
-        # What is immutable can't be held by another at another value.
+        # Another manager cannot own an immutable field with another value.
         mutable = [path for path in found if not (kind == "ConfigMap" and path.startswith(("data.", "immutable")))]
         refused = [path for path in mutable if accepted(kind, path) == is_identity(kind, path)]
         assert refused == []

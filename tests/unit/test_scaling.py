@@ -1,11 +1,11 @@
-"""Who says how many replicas the Deployment has, and that the count stays when that changes."""
+"""The owner of the Deployment's replicas, and an unchanged count at each change of the owner."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from coxswain.webapp.children.deployment import deployment
-from coxswain.webapp.replicas import AUTOSCALED, Kept, Scaling, kept_of, scaling
+from coxswain.webapp.replicas import AUTOSCALED, BY_SPEC, Kept, Scaling, kept_of, scaling
 from unit.objects import webapp
 
 ANNOTATION = "coxswain.dev/replicas"
@@ -35,7 +35,9 @@ ANNOTATION = "coxswain.dev/replicas"
         pytest.param(2, 7, "", False, Scaling(2), id="empty"),
     ],
 )
-def test_what_the_manifest_says(wanted: int, live: int | None, note: str, autoscaled: bool, expected: Scaling) -> None:
+def test_the_replicas_of_the_manifest(
+    wanted: int, live: int | None, note: str, autoscaled: bool, expected: Scaling
+) -> None:
     assert scaling(wanted, live, note, autoscaled=autoscaled) == expected
 
 
@@ -53,12 +55,50 @@ MALFORMED = [
     "KEPT=1,spec=1",
     "null",
     AUTOSCALED,
+    BY_SPEC,
 ]
 
 
 @pytest.mark.parametrize("note", MALFORMED)
 def test_a_malformed_note_counts_as_absent(note: str) -> None:
     assert kept_of(note) is None
+
+
+@pytest.mark.parametrize(
+    ("wanted", "live", "note", "expected"),
+    [
+        pytest.param(1, None, None, Scaling(2), id="a new Deployment begins with minReplicas"),
+        pytest.param(1, 5, None, Scaling(None, BY_SPEC), id="handed over at its count"),
+        pytest.param(1, 1, None, Scaling(None, BY_SPEC), id="the autoscaler brings it to minReplicas"),
+        pytest.param(1, 5, BY_SPEC, Scaling(None, BY_SPEC), id="goes on"),
+        pytest.param(1, 5, AUTOSCALED, Scaling(None, BY_SPEC), id="after an autoscaler of the user"),
+        pytest.param(1, 5, "kept=5,spec=1", Scaling(None, BY_SPEC), id="after a count that was kept"),
+        pytest.param(1, 0, None, Scaling(2), id="what was stopped is started: no autoscaler would"),
+        pytest.param(1, 0, "kept=0,spec=1", Scaling(2), id="what was left at 0 is started"),
+        pytest.param(1, 0, BY_SPEC, Scaling(None, BY_SPEC), id="stopped by hand meanwhile"),
+    ],
+)
+def test_the_replicas_of_the_manifest_with_spec_autoscaling(
+    wanted: int, live: int | None, note: str | None, expected: Scaling
+) -> None:
+    for autoscaled in (False, True):
+        assert scaling(wanted, live, note, autoscaled=autoscaled, by_spec=True, least=2) == expected
+
+
+@pytest.mark.parametrize(
+    ("wanted", "live", "autoscaled", "expected"),
+    [
+        pytest.param(1, 5, False, Scaling(5, "kept=5,spec=1"), id="the count stays"),
+        pytest.param(1, 1, False, Scaling(1), id="at the spec's count"),
+        pytest.param(3, 5, False, Scaling(3), id="replicas were set by the same change"),
+        pytest.param(0, 5, False, Scaling(0), id="stopped by the same change"),
+        pytest.param(1, 5, True, Scaling(None, AUTOSCALED), id="an autoscaler of the user is there"),
+    ],
+)
+def test_the_replicas_of_the_manifest_after_spec_autoscaling(
+    wanted: int, live: int, autoscaled: bool, expected: Scaling
+) -> None:
+    assert scaling(wanted, live, BY_SPEC, autoscaled=autoscaled) == expected
 
 
 @given(st.integers(0, 2**31 - 1), st.integers(0, 2**31 - 1))
@@ -76,13 +116,13 @@ EVENTS = st.one_of(
 
 
 @given(COUNTS, st.lists(EVENTS, max_size=30))
-def test_the_count_stays_whoever_has_it(first: int, events: list[tuple[str, int]]) -> None:
-    """Only an autoscaler that is there, and a change of the spec where none is, change the count.
+def test_the_count_is_unchanged_at_each_change_of_its_owner(first: int, events: list[tuple[str, int]]) -> None:
+    """Only two causes change the count: an existing autoscaler, and a change of the spec without one.
 
-    The operator may sleep through anything: it reconciles now and then. The counts are few, so that they meet.
+    The operator may miss any number of events, as it reconciles only at times. The counts are few, so they collide.
     """
     wanted, live, note, autoscaled = first, first, None, False
-    followed = first  # spec.replicas when the count was last decided on without an autoscaler
+    followed = first  # spec.replicas at the last decision without an autoscaler
     for what, value in events:
         if what == "autoscaler":
             autoscaled = bool(value)
@@ -97,7 +137,7 @@ def test_the_count_stays_whoever_has_it(first: int, events: list[tuple[str, int]
             assert after == (wanted if changed else live)
             followed = followed if autoscaled else wanted
             live, note = after, said.note
-            assert scaling(wanted, live, note, autoscaled=autoscaled) == said, "it comes to rest"
+            assert scaling(wanted, live, note, autoscaled=autoscaled) == said, "a second decision changes nothing"
 
 
 def test_the_note_is_on_the_deployment_alone() -> None:

@@ -2,15 +2,17 @@
 
 import asyncio
 import time
+from collections.abc import Coroutine
+from typing import Any
 
 import pytest
 
-from simulation.chance import Chance, seeded
-from simulation.virtual import Deadlock, Spinning, VirtualLoop, run
+from model_cluster.chance import Chance, seeded
+from model_cluster.virtual import GROUP, Deadlock, Spinning, VirtualLoop, run
 
 
 def loop(seed: str = "1", defer: float = 0.0) -> VirtualLoop:
-    """A loop of one seed."""
+    """Return a loop with this seed."""
     return VirtualLoop(Chance(seed), defer=defer)
 
 
@@ -49,8 +51,17 @@ def test_where_time_does_not_pass_it_says_so() -> None:
         run(loop(), body())
 
 
+def test_a_busy_loop_of_timers_ends_the_run() -> None:
+    async def body() -> None:
+        while True:
+            await asyncio.sleep(1e-9)
+
+    with pytest.raises(Spinning):
+        run(loop(), body())
+
+
 def order(seed: str, defer: float) -> tuple[list[int], list[int]]:
-    """The order in which tasks and callbacks run that all begin at one moment."""
+    """Return the order of tasks and of callbacks that all start at the same moment."""
     tasks: list[int] = []
     callbacks: list[int] = []
 
@@ -113,3 +124,65 @@ def test_random_and_uuid_are_seeded_for_a_while() -> None:
 
     assert drawn() == drawn()
     assert str(uuid.uuid4()) != drawn()[1]
+
+
+def in_group(number: int, body: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    token = GROUP.set(number)
+    try:
+        return asyncio.create_task(body)
+    finally:
+        GROUP.reset(token)
+
+
+@pytest.mark.parametrize("defer", [0.0, 0.5])
+@pytest.mark.parametrize(("suspended", "ticks"), [(False, [3, 13, 16]), (True, [3, 14, 17])])
+def test_a_paused_group_runs_nothing_and_continues(defer: float, suspended: bool, ticks: list[float]) -> None:
+    """Its timers are overdue then, or late by the pause if the machine was suspended."""
+    ticked: dict[int, list[float]] = {1: [], 2: []}
+    woken: list[float] = []
+
+    async def tick(number: int) -> None:
+        for _ in range(3):
+            await asyncio.sleep(3)
+            ticked[number].append(asyncio.get_running_loop().time())
+
+    async def wait(event: asyncio.Event) -> None:
+        await event.wait()
+        woken.append(asyncio.get_running_loop().time())
+
+    async def body() -> None:
+        virtual, event = asyncio.get_running_loop(), asyncio.Event()
+        assert isinstance(virtual, VirtualLoop)
+        tasks = [in_group(1, tick(1)), in_group(1, wait(event)), in_group(2, tick(2))]
+        await asyncio.sleep(5)
+        virtual.pause(1)
+        event.set()
+        await asyncio.sleep(8)
+        virtual.resume(1, suspended=suspended)
+        await asyncio.gather(*tasks)
+
+    run(loop(defer=defer), body())
+    assert ticked[2] == [3, 6, 9]
+    assert woken == [13]
+    assert ticked[1] == ticks
+
+
+def test_a_cancelled_timer_of_a_paused_group_does_not_fire() -> None:
+    fired: list[int] = []
+
+    async def body() -> None:
+        virtual = asyncio.get_running_loop()
+        assert isinstance(virtual, VirtualLoop)
+        token = GROUP.set(1)
+        timers = [virtual.call_later(seconds, fired.append, seconds) for seconds in (1, 2, 3)]
+        GROUP.reset(token)
+        timers[0].cancel()
+        virtual.pause(1)
+        timers[1].cancel()
+        await asyncio.sleep(5)
+        assert fired == []
+        virtual.resume(1)
+        await asyncio.sleep(1)
+
+    run(loop(), body())
+    assert fired == [3]

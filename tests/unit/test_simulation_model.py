@@ -1,13 +1,16 @@
-"""The model of the API server, by its main semantics; the integration test of this name sets it beside the real one."""
+"""The main semantics of the model API server. The integration test of this name compares it with the real one."""
 
 import itertools
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from simulation.model import APPLY, JSON_PATCH, MERGE_PATCH, ApiServer, Expired, Refusal, Response
+from model_cluster.api_server import APPLY, JSON_PATCH, MERGE_PATCH, ApiServer, Expired, Refusal, Response
 
+ROOT = Path(__file__).parents[2]
+CRDS = [ROOT / "crds" / "webapps.yaml", ROOT / "operator" / "example" / "crd.yaml"]
 NAMESPACE = "shop"
 CONFIG_MAPS = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
 DEPLOYMENTS = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments"
@@ -17,7 +20,12 @@ WEBAPPS = f"/apis/coxswain.dev/v1/namespaces/{NAMESPACE}/webapps"
 @pytest.fixture
 def api() -> ApiServer:
     numbers = itertools.count(1)
-    server = ApiServer(now=lambda: datetime(2026, 1, 1, tzinfo=UTC), new_uid=lambda: f"uid-{next(numbers)}")
+    server = ApiServer(
+        CRDS,
+        restricted_agent="coxswain",
+        now=lambda: datetime(2026, 1, 1, tzinfo=UTC),
+        new_uid=lambda: f"uid-{next(numbers)}",
+    )
     body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
     assert server.request("POST", "/api/v1/namespaces", query={}, body=body).status == 201
     return server
@@ -212,7 +220,7 @@ def test_rights_and_policies(api: ApiServer) -> None:
     assert apply(api, f"{CONFIG_MAPS}/a", config_map({})).status == 403
     api.forbidden.clear()
     api.forbidden.add(("create", "configmaps", None))
-    assert apply(api, f"{CONFIG_MAPS}/a", config_map({})).status == 403, "an apply that creates needs both"
+    assert apply(api, f"{CONFIG_MAPS}/a", config_map({})).status == 403, "an apply that creates needs both rights"
     api.forbidden.clear()
     api.admission.append(lambda operation, _obj, _old, _agent: Refusal() if operation == "CREATE" else None)
     assert apply(api, f"{CONFIG_MAPS}/a", config_map({})).status == 403
@@ -227,3 +235,36 @@ def test_a_restored_backup_runs_backwards(api: ApiServer) -> None:
     api.restore(backup)
     assert api.version == version
     assert api.request("GET", f"{CONFIG_MAPS}/a", query={}).body["data"] == {"x": "1"}
+
+
+def test_a_custom_kind_is_served_by_its_schema(api: ApiServer) -> None:
+    path = f"/apis/example.coxswain.dev/v1/namespaces/{NAMESPACE}/scheduledtasks"
+    task = {"apiVersion": "example.coxswain.dev/v1", "kind": "ScheduledTask", "metadata": {"name": "a"}}
+    refused = api.request("POST", path, query={}, body={**task, "spec": {"image": "i"}})
+    assert [cause["field"] for cause in refused.body["details"]["causes"]] == ["spec.schedule"]
+    made = api.request("POST", path, query={}, body={**task, "spec": {"image": "i", "schedule": "s", "unheard": 1}})
+    assert made.body["spec"] == {"image": "i", "schedule": "s"}
+    assert ApiServer(now=lambda: datetime.now(UTC), new_uid=str).request("GET", path, query={}).status == 404
+
+
+def test_a_cron_job_has_defaults_and_needs_a_restart_policy(api: ApiServer) -> None:
+    path = f"/apis/batch/v1/namespaces/{NAMESPACE}/cronjobs/a"
+
+    def manifest(**pod: str) -> dict[str, Any]:
+        job = {"template": {"spec": {"containers": [{"name": "a", "image": "i:1"}], **pod}}}
+        spec = {"schedule": "* * * * *", "jobTemplate": {"spec": job}}
+        return {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "a"}, "spec": spec}
+
+    refused = apply(api, path, manifest())
+    fields = [cause["field"] for cause in refused.body["details"]["causes"]]
+    assert fields == ["spec.jobTemplate.spec.template.spec.restartPolicy"]
+    spec = apply(api, path, manifest(restartPolicy="Never")).body["spec"]
+    template = spec.pop("jobTemplate")["spec"]["template"]["spec"]
+    assert template["containers"][0]["imagePullPolicy"] == "IfNotPresent"
+    assert spec == {
+        "schedule": "* * * * *",
+        "concurrencyPolicy": "Allow",
+        "suspend": False,
+        "successfulJobsHistoryLimit": 3,
+        "failedJobsHistoryLimit": 1,
+    }

@@ -1,4 +1,4 @@
-"""The simulation itself: runs that repeat, scripts that are cut down, invariants that can fail."""
+"""The simulation itself: reproducible runs, minimized scripts, and invariants that can fail."""
 
 import os
 import subprocess
@@ -12,15 +12,16 @@ import pytest
 from coxswain.kernel.reconciling.memory import Memories
 from coxswain.kernel.reconciling.reconciler import Outcome, Reconciler
 from coxswain.kernel.reconciling.workqueue import WorkQueue
+from model_cluster.shrink import shrunk
 from simulation.bounds import Bounds
-from simulation.profiles import PROFILES, generate
-from simulation.recipes import RECIPES
+from simulation.conditions import Conditions
+from simulation.generate import generate
+from simulation.recipes_of_replicas import RECIPES as RECIPES_OF_REPLICAS
 from simulation.run import Outcome as Played
 from simulation.run import play
 from simulation.script import Script, Step, from_json
-from simulation.shrink import shrunk
 from simulation.subject import Subject
-from simulation.world import Conditions
+from simulation.workloads import MODULES, workload
 
 WEB = {"at": "a", "name": "web-0"}
 CREATE = Step(1.0, "create", {**WEB, "size": 3, "image": "app:1", "replicas": 1})
@@ -29,36 +30,38 @@ DELETIONS = Step(30.0, "delete child again and again", {**WEB, "plural": "servic
 
 
 def script(*steps: Step, finale: bool = False, **conditions: Any) -> Script:
-    """A script of these steps."""
+    """Return a script of these steps."""
     return Script(1, "test", Conditions(**conditions), steps, finale)
 
 
-def test_one_webapp_comes_about_and_goes_again() -> None:
+def test_one_webapp_is_created_and_deleted() -> None:
     outcome = play(script(CREATE, CHANGE, finale=True))
     assert outcome.why == ""
     assert outcome.occurred == {"create": 1, "change": 1}
     assert outcome.seconds > 1200
 
 
-def test_a_seed_replays_in_another_process_whatever_the_hashes_of_strings() -> None:
-    def digest(hash_seed: str) -> str:
-        made = subprocess.run(
-            [sys.executable, "-m", "simulation", "--seed", "5", "--whole"],
-            env={**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": os.pathsep.join(sys.path)},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        return made.stdout.splitlines()[-1]
-
-    assert "trace" in digest("1")
-    assert digest("1") == digest("2")
+def test_a_seed_replays_in_another_process_with_any_hash_seed() -> None:
+    other_seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
+    other = subprocess.Popen(
+        [sys.executable, "-m", "simulation", "--seed", "4", "--whole"],
+        env={**os.environ, "PYTHONHASHSEED": other_seed, "PYTHONPATH": os.pathsep.join(sys.path)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    here = play(generate(4), keep=1)  # with the log in its trace, as the command has it
+    printed = other.communicate()[0].splitlines()[-1]
+    assert here.seconds > 300
+    assert f"trace {here.digest}: " in printed, "each draw depends on the seed alone"
 
 
 def test_a_script_survives_being_written() -> None:
-    scripts = [generate(seed) for seed in range(50)]
+    scripts = [generate(seed, name) for seed in range(50) for name in MODULES]
     assert [from_json(each.to_json()) for each in scripts] == scripts
-    assert {each.profile for each in scripts} <= {*PROFILES, *RECIPES}
+    for each in scripts:
+        of = workload(each.workload).scripts
+        recipes = of.recipes if each.conditions.replicas == 1 else RECIPES_OF_REPLICAS
+        assert each.profile in {*of.profiles, *recipes}
 
 
 @pytest.mark.parametrize("culprits", [{3}, {3, 17}, {0, 1, 19}])
@@ -70,7 +73,7 @@ def test_a_script_is_cut_down_to_what_fails(culprits: set[int]) -> None:
 
 
 def broken(outcome: Played, invariant: str) -> None:
-    """The run must have failed for this one."""
+    """Assert that the run failed because of this invariant."""
     assert outcome.invariant == invariant, outcome.why
 
 
@@ -80,7 +83,7 @@ def test_progress_can_fail() -> None:
     )
 
 
-def test_forgetting_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_forgotten_webapp_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     async def forgets(*_: Any, **__: Any) -> Outcome:
         return Outcome()
 
@@ -88,7 +91,7 @@ def test_forgetting_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     broken(play(script(CREATE)), "nobody is forgotten")
 
 
-def test_a_lie_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_false_status_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     from coxswain.kernel.status import conditions  # noqa: PLC0415
 
     finding = conditions.ConditionState("True", "Ready", "")
@@ -96,16 +99,16 @@ def test_a_lie_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     broken(play(script(replace(CREATE, parameters={**CREATE.parameters, "image": "app:crash"}))), "honesty")
 
 
-def test_too_many_writes_are_noticed() -> None:
+def test_too_many_writes_are_found() -> None:
     broken(play(script(CREATE, DELETIONS), bounds=replace(Bounds(), requests=3)), "restraint")
 
 
-def test_memory_that_stays_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_memory_leak_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Memories, "forget", lambda *_: None)
     broken(play(script(CREATE, finale=True)), "memory is empty")
 
 
-def test_an_internal_error_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_internal_error_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     async def fails(*_: Any, **__: Any) -> Outcome:
         raise KeyError("a defect")
 
@@ -113,7 +116,7 @@ def test_an_internal_error_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     broken(play(script(CREATE)), "no internal error")
 
 
-def test_an_operator_that_ends_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_operator_that_ends_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     async def fails(*_: Any) -> Any:
         raise OSError("the end")
 
@@ -121,7 +124,7 @@ def test_an_operator_that_ends_is_noticed(monkeypatch: pytest.MonkeyPatch) -> No
     broken(play(script(CREATE)), "the operator runs")
 
 
-def test_a_task_that_is_left_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_task_left_at_the_end_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     async def leaves(self: Subject) -> None:
         self._stop.set()
 

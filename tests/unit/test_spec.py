@@ -1,22 +1,21 @@
-"""Schema and typed view have the same fields: walked both ways."""
+"""The schema and the typed view have the same fields, compared in both directions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import UnionType
 from typing import Any, NotRequired, get_args, get_origin, get_type_hints, is_typeddict
 
-import yaml
-
 from coxswain.kernel.status.health import Level
 from coxswain.webapp.spec import GROUP, KIND, PLURAL, VERSION, Spec, Status
 from coxswain.webapp.status import RULES
+from yaml_files import webapp_crd, webapp_schema
 
-CRD = yaml.safe_load((Path(__file__).parents[2] / "crds" / "webapps.yaml").read_text())
-SCHEMA = CRD["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]
+CRD = webapp_crd()
+SCHEMA = webapp_schema()
 
 
 def typed_leaves(hint: Any, path: str) -> set[str]:
-    """The paths of all fields of a type of the typed view."""
+    """Return the paths of all fields of a type of the typed view."""
     if get_origin(hint) is NotRequired:
         return typed_leaves(get_args(hint)[0], path)
     if is_typeddict(hint):
@@ -33,7 +32,7 @@ def typed_leaves(hint: Any, path: str) -> set[str]:
 
 
 def schema_leaves(schema: Mapping[str, Any], path: str) -> set[str]:
-    """The paths of all fields of a schema."""
+    """Return the paths of all fields of a schema."""
     found = set()
     for name, inner in schema.get("properties", {}).items():
         found |= {f"{path}.{name}"} | schema_leaves(inner, f"{path}.{name}")
@@ -82,4 +81,36 @@ def test_health_levels_are_those_of_the_schema() -> None:
 
 def test_condition_types_are_told_in_the_docs() -> None:
     text = (Path(__file__).parents[2] / "docs" / "webapp.md").read_text()
-    assert [name for name in RULES.types[:-1] if name not in text] == []
+    assert [name for name in RULES.types if name not in text] == []
+
+
+DEFAULTS = {
+    "conflicts.policy",
+    "ingress.hosts[].paths[].pathType",
+    "network.egress[].ports[].protocol",
+    "network.ingress[].ports[].protocol",
+    "paused",
+    "ports[].protocol",
+    "replicas",
+    "rollout.strategy",
+    "routes[].rules[].headers[].type",
+    "routes[].rules[].path.type",
+    "service.ports[].protocol",
+    "serviceAccount.automountServiceAccountToken",
+    "serviceAccount.create",
+    "sidecars[].ports[].protocol",
+}
+
+
+def test_no_further_field_of_the_spec_has_a_schema_default() -> None:
+    """The API server would add it to each stored spec, and each WebApp would get a new revision (decision 40)."""
+
+    def defaults(schema: Any, path: str) -> Iterator[str]:
+        if path and "default" in schema:
+            yield path
+        for name, inner in schema.get("properties", {}).items():
+            yield from defaults(inner, f"{path}.{name}".lstrip("."))
+        for inner in (schema.get("items"), schema.get("additionalProperties")):
+            yield from defaults(inner, f"{path}[]") if isinstance(inner, dict) else ()
+
+    assert set(defaults(webapp_schema()["spec"], "")) == DEFAULTS

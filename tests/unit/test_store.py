@@ -1,4 +1,4 @@
-"""The store: only something newer adds, replaces or removes an entry, in whatever order the news comes."""
+"""The store: only a newer version adds, replaces or removes an entry, in any order of arrival."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ from unit.objects import observed_autoscaler, observed_child, observed_webapp
 WEB = Key("shop", "web")
 
 
-def test_an_object_names_the_webapps_to_look_at() -> None:
+def test_an_object_names_the_webapps_to_enqueue() -> None:
     store = Store(WEBAPP)
     assert store.observe(observed_webapp()) == {WEB}
     assert store.observe(observed_child()) == {WEB}
@@ -29,8 +29,8 @@ def test_an_object_that_changes_its_webapp_names_both() -> None:
 
 
 @pytest.mark.parametrize(("kind", "name"), [(SERVICE, "web"), (CONFIG_MAP, "web-0123456789")])
-def test_an_object_that_bears_a_childs_name_concerns_that_webapp_too(kind: Kind, name: str) -> None:
-    """K13: a Service with the label of another WebApp was in the way, and its end woke only the other one."""
+def test_an_object_with_the_name_of_a_child_enqueues_that_webapp_too(kind: Kind, name: str) -> None:
+    """K13: a Service with another WebApp's label blocked the name, and its deletion requeued only that other WebApp."""
     store = Store(WEBAPP)
     store.observe(observed_webapp())
     shop = Key("shop", "shop")
@@ -40,7 +40,7 @@ def test_an_object_that_bears_a_childs_name_concerns_that_webapp_too(kind: Kind,
     assert store.forget(kind, Key("shop", name), 22) == {WEB, shop}
 
 
-def test_a_pod_concerns_no_namesake_and_a_webapp_that_is_not_there_is_not_looked_at() -> None:
+def test_a_pod_enqueues_neither_a_namesake_nor_an_absent_webapp() -> None:
     store = Store(WEBAPP)
     assert store.observe(observed_child(SERVICE, "web", label="shop")) == {Key("shop", "shop")}
     store.observe(observed_webapp())
@@ -56,14 +56,14 @@ def test_an_autoscaler_is_of_the_webapp_whose_deployment_it_targets() -> None:
     assert store.forget(HORIZONTAL_POD_AUTOSCALER, Key("shop", "scaler"), 30) == {Key("shop", "other")}
 
 
-def test_an_autoscaler_with_the_same_target_is_no_news() -> None:
+def test_an_autoscaler_with_the_same_target_enqueues_nothing() -> None:
     store = Store(WEBAPP)
     store.observe(observed_autoscaler(version=10))
     assert store.observe(observed_autoscaler(version=20)) == set()
     assert store.objects_of(WEB, HORIZONTAL_POD_AUTOSCALER) == [observed_autoscaler(version=20)]
 
 
-def test_a_child_with_nothing_new_but_its_version_is_no_news() -> None:
+def test_a_child_with_only_a_new_version_enqueues_nothing() -> None:
     store = Store(WEBAPP)
     store.observe(observed_child(version=10))
     assert store.observe(observed_child(version=20)) == set()
@@ -73,19 +73,19 @@ def test_a_child_with_nothing_new_but_its_version_is_no_news() -> None:
     assert store.observe(observed_child(version=30, uid="another")) == {WEB}
 
 
-def test_a_webapp_of_another_version_is_news() -> None:
+def test_a_webapp_of_another_version_is_enqueued() -> None:
     store = Store(WEBAPP)
     store.observe(observed_webapp(version=10))
     assert store.observe(observed_webapp(version=20)) == {WEB}
 
 
-def test_the_same_version_is_no_news() -> None:
+def test_the_same_version_enqueues_nothing() -> None:
     store = Store(WEBAPP)
     store.observe(observed_child(version=10))
     assert store.observe(observed_child(version=10)) == set()
 
 
-def test_deleted_of_the_old_uid_after_added_of_the_new() -> None:
+def test_a_late_deletion_of_the_old_uid_is_ignored() -> None:
     store = Store(WEBAPP)
     store.observe(observed_child(version=10, uid="old"))
     store.observe(observed_child(version=30, uid="new"))
@@ -112,7 +112,7 @@ def test_an_answer_after_the_deleted() -> None:
     assert store.get(DEPLOYMENT, WEB) is None
 
 
-def test_an_answer_after_the_deleted_of_what_was_never_known() -> None:
+def test_an_answer_after_the_deletion_of_an_unknown_object() -> None:
     store = Store(WEBAPP)
     store.forget(DEPLOYMENT, WEB, 30)
     store.answer(observed_child(version=20), None)
@@ -129,7 +129,7 @@ def test_a_page_of_a_list_after_the_deleted() -> None:
     assert store.get(DEPLOYMENT, WEB) is None
 
 
-def test_a_sweep_removes_what_it_did_not_find() -> None:
+def test_a_relist_removes_absent_objects() -> None:
     store = Store(WEBAPP)
     store.observe(observed_child(version=10))
     assert store.end_relist(store.begin_relist(DEPLOYMENT, None), 20, []) == {WEB}
@@ -137,7 +137,7 @@ def test_a_sweep_removes_what_it_did_not_find() -> None:
     assert store.get(DEPLOYMENT, WEB) is None
 
 
-def test_a_sweep_keeps_what_came_after_its_list() -> None:
+def test_a_relist_keeps_objects_newer_than_its_list() -> None:
     store = Store(WEBAPP)
     sweep = store.begin_relist(DEPLOYMENT, None)
     store.observe(observed_child(version=30))
@@ -145,21 +145,21 @@ def test_a_sweep_keeps_what_came_after_its_list() -> None:
     assert store.get(DEPLOYMENT, WEB) is not None
 
 
-def test_a_sweep_of_one_namespace_leaves_the_others() -> None:
+def test_a_relist_of_one_namespace_leaves_the_others() -> None:
     store = Store(WEBAPP)
     store.observe(observed_child(version=10))
     store.end_relist(store.begin_relist(DEPLOYMENT, "elsewhere"), 20, [])
     assert store.get(DEPLOYMENT, WEB) is not None
 
 
-def test_a_list_older_than_the_store_means_that_history_was_reset() -> None:
+def test_a_list_older_than_the_store_means_a_history_reset() -> None:
     store = Store(WEBAPP)
     store.observe(observed_child(version=50))
     with pytest.raises(HistoryReset):
         store.end_relist(store.begin_relist(DEPLOYMENT, None), 40, [WEB])
 
 
-def test_a_list_that_has_caught_up_shows_by_an_older_object_that_history_was_reset() -> None:
+def test_a_newer_list_with_an_older_object_means_a_history_reset() -> None:
     store = Store(WEBAPP)
     store.observe(observed_child(version=50))
     store.begin_relist(DEPLOYMENT, None)
@@ -167,14 +167,14 @@ def test_a_list_that_has_caught_up_shows_by_an_older_object_that_history_was_res
         store.listed(observed_child(version=40), 60)
 
 
-def test_a_list_that_has_what_was_deleted_shows_that_history_was_reset() -> None:
+def test_a_list_with_a_deleted_object_means_a_history_reset() -> None:
     store = Store(WEBAPP)
     store.forget(DEPLOYMENT, WEB, 50)
     with pytest.raises(HistoryReset):
         store.listed(observed_child(version=40), 60)
 
 
-def test_an_object_of_a_list_that_an_event_has_overtaken_is_no_reset() -> None:
+def test_an_object_overtaken_by_an_event_is_no_history_reset() -> None:
     store = Store(WEBAPP)
     store.observe(observed_child(version=70))
     assert store.listed(observed_child(version=40), 60) == set()
@@ -188,7 +188,7 @@ def test_an_object_of_a_list_is_taken_in() -> None:
     assert store.get(DEPLOYMENT, WEB) == observed_child(version=40)
 
 
-def test_a_list_that_news_has_overtaken_is_no_reset() -> None:
+def test_a_list_overtaken_by_events_is_no_history_reset() -> None:
     store = Store(WEBAPP)
     sweep = store.begin_relist(DEPLOYMENT, None)
     store.observe(observed_child(version=50))
@@ -196,7 +196,7 @@ def test_a_list_that_news_has_overtaken_is_no_reset() -> None:
     assert store.get(DEPLOYMENT, WEB) is not None
 
 
-def test_an_answer_older_than_what_it_was_sent_for_means_that_history_was_reset() -> None:
+def test_an_answer_older_than_its_request_means_a_history_reset() -> None:
     store = Store(WEBAPP)
     sent_for = observed_child(version=50)
     store.observe(sent_for)
@@ -210,14 +210,14 @@ def test_kinds_have_histories_of_their_own() -> None:
     store.end_relist(store.begin_relist(DEPLOYMENT, None), 40, [])
 
 
-def test_what_left_the_label_filter_is_let_in_again_by_a_get_of_the_same_version() -> None:
+def test_a_get_of_the_same_version_readmits_an_unlabelled_object() -> None:
     store = Store(WEBAPP)
     store.observe(observed_child(version=10))
     store.forget(DEPLOYMENT, WEB, 20)
     assert store.observe(observed_child(version=20)) == {WEB}
 
 
-def test_tombstones_go_with_the_second_sweep_after_them() -> None:
+def test_tombstones_are_removed_by_the_second_relist() -> None:
     store = Store(WEBAPP)
     store.forget(DEPLOYMENT, WEB, 30)
     store.end_relist(store.begin_relist(DEPLOYMENT, None), 40, [])
@@ -237,16 +237,16 @@ def test_clear_forgets_everything() -> None:
 
 @dataclass(frozen=True)
 class Change:
-    """One revision in the life of a name: a new or changed object, or its removal."""
+    """One revision of a name: a new or changed object, or its removal."""
 
     version: int
     uid: str | None
-    """None for a removal."""
+    """The uid, or None for a removal."""
 
 
 @st.composite
 def lives(draw: st.DrawFn) -> list[Change]:
-    """The history of one name: created, changed, deleted, created anew, at growing versions."""
+    """Draw the history of one name: created, changed, deleted and recreated, at growing versions."""
     changes: list[Change] = []
     version, uid, alive = 10, 0, False
     for step in draw(st.lists(st.sampled_from(["change", "delete"]), min_size=1, max_size=8)):
@@ -274,7 +274,7 @@ def _take(store: Store, change: Change) -> None:
         )
     )
 )
-def test_whatever_the_order_the_end_is_the_newest(case: tuple[list[Change], list[Change], list[Change]]) -> None:
+def test_in_any_order_the_newest_version_wins(case: tuple[list[Change], list[Change], list[Change]]) -> None:
     life, shuffled, repeated = case
     store = Store(WEBAPP)
     for change in [*shuffled, *(repeated if life else [])]:
@@ -286,10 +286,8 @@ def test_whatever_the_order_the_end_is_the_newest(case: tuple[list[Change], list
 
 
 @given(lives().filter(bool), st.data())
-def test_sweeps_at_any_time_and_any_news_before_and_after_end_at_the_newest(
-    life: list[Change], data: st.DataObject
-) -> None:
-    """A sweep whose LIST saw any moment of the past (not older than what was known) does no harm amid shuffled news."""
+def test_with_relists_at_any_time_the_newest_version_wins(life: list[Change], data: st.DataObject) -> None:
+    """A relist from any past moment, but not older than the store, does no harm between shuffled events."""
     store = Store(WEBAPP)
     before = data.draw(st.lists(st.sampled_from(life)))
     for change in before:
@@ -312,14 +310,14 @@ def test_sweeps_at_any_time_and_any_news_before_and_after_end_at_the_newest(
     assert (found.uid if found else None) == life[-1].uid
 
 
-def test_the_same_version_again_is_no_news() -> None:
+def test_the_same_version_twice_enqueues_nothing() -> None:
     store = Store(WEBAPP)
     store.observe(observed_webapp(version=10))
     assert store.observe(observed_webapp(version=10)) == set()
 
 
-def test_a_listed_webapp_of_the_same_version_that_reads_differently_is_news() -> None:
-    """The CRD has other defaults now: the server fills them in when it reads."""
+def test_a_listed_webapp_of_the_same_version_with_other_content_is_enqueued() -> None:
+    """The CRD has new defaults, which the server adds to stored objects when it reads them."""
     store = Store(WEBAPP)
     store.observe(observed_webapp(version=10))
     read_anew = observed_webapp(version=10, spec={"image": "registry.example/web:1", "replicas": 1})

@@ -1,4 +1,4 @@
-"""The store's rule against a model: news in any order, doubled and late, ends at what is true."""
+"""The store against a model: events in any order, duplicated and late, lead to the true state."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -33,25 +33,25 @@ changes = st.tuples(kinds, names, webapps)
 
 
 def key(name: str) -> Key:
-    """Where an object of this name is."""
+    """Return the key of the object with this name."""
     return Key("shop", name)
 
 
 def seen_by_watches(observed: Projection) -> bool:
-    """Whether the filter on the server lets an object through."""
+    """Tell whether the label selector of the watch matches the object."""
     return observed.kind is WEBAPP or observed.label is not None
 
 
 @dataclass(frozen=True)
 class News:
-    """An event, an answer or a GET that is on its way."""
+    """An event, a write response or a GET response in transit."""
 
     place: Place
     version: int
     observed: Projection | None
-    """None: it is gone, or out of the filter."""
+    """None after a deletion, or if the label selector no longer matches."""
     born: int
-    """Sweeps of its kind that had ended when it was sent: what is later than two sweeps never comes."""
+    """Number of earlier relists of the kind when it was sent. It never arrives after two more relists."""
     epoch: int
     is_answer: bool = False
     sent_for: Projection | None = None
@@ -59,7 +59,7 @@ class News:
 
 @dataclass
 class Listing:
-    """A sweep that is under way, with what its LIST found once it was sent."""
+    """An active relist, with the content of its LIST once the server has answered."""
 
     relist: Relist
     version: int | None = None
@@ -68,7 +68,7 @@ class Listing:
 
 
 class StoreMachine(RuleBasedStateMachine):
-    """A true history, and a store that hears of it."""
+    """A true history, and a store that receives its events."""
 
     on_its_way = Bundle("on_its_way")
 
@@ -84,7 +84,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.forget_all()
 
     def forget_all(self) -> None:
-        """Start over, as the loop does when history ran backwards."""
+        """Start over, like the manager after a history reset."""
         self.store.clear()
         self.epoch = getattr(self, "epoch", 0) + 1
         self.sweeps: dict[Kind, Listing] = {}
@@ -93,7 +93,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.undelivered: list[News] = []
         self.restored = False
 
-    # What happens in the cluster.
+    # Changes in the cluster.
 
     def write(self, kind: Kind, name: str, webapp: str | None) -> Projection:
         before = self.truth.get((kind, name))
@@ -108,7 +108,7 @@ class StoreMachine(RuleBasedStateMachine):
         return after
 
     def tell(self, before: Projection | None, after: Projection | None, place: Place) -> Any:
-        """Return what a watch with its filter tells of a change."""
+        """Return the event that a watch with its label selector sends for a change."""
         was = before is not None and seen_by_watches(before)
         now = after is not None and seen_by_watches(after)
         if not was and not now:
@@ -132,7 +132,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(target=on_its_way, change=changes)
     def we_write(self, change: tuple[Kind, str, str | None]) -> Any:
-        """The answer may come long after, or before, the event; it is of an object that the filter may hide."""
+        """The response may arrive long before or after the event. The label selector may hide its object."""
         kind, name, webapp = change
         before = self.truth.get((kind, name))
         sent_for = self.store.get(kind, key(name))
@@ -147,7 +147,7 @@ class StoreMachine(RuleBasedStateMachine):
             return multiple()
         return News((kind, name), found.version, found, self.ended[kind], self.epoch)
 
-    # What reaches the store, when and as often as chance has it.
+    # Deliveries to the store, at random times and any number of times.
 
     def deliver(self, news: News) -> None:
         kind, name = news.place
@@ -177,7 +177,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(news=consumes(on_its_way))
     def is_lost(self, news: News) -> None:
-        """The gap of a watch: a sweep has to find it."""
+        """A gap of a watch: a relist must find the change."""
         if news in self.undelivered:
             self.undelivered.remove(news)
 
@@ -226,7 +226,7 @@ class StoreMachine(RuleBasedStateMachine):
             if self.store.get(kind, key(name)) is None:
                 self.raise_floor((kind, name), listing.version)
 
-    # What an administrator does.
+    # Actions of an administrator.
 
     @precondition(lambda self: self.restores)
     @rule()
@@ -240,12 +240,12 @@ class StoreMachine(RuleBasedStateMachine):
         self.backups = [each for each in self.backups if each[0] <= version]
         self.version, self.truth = version, dict(truth)
         self.restored = True
-        # What was on its way from the lost history may still come; what it tells nobody has to hear.
+        # Events of the lost history may still arrive, but the store need not receive them.
         self.undelivered.clear()
-        # The connections broke: no LIST goes on across a restore.
+        # The connections broke, so no LIST continues across a restore.
         self.sweeps.clear()
 
-    # What must hold.
+    # Invariants.
 
     @invariant()
     def nothing_older_comes_back(self) -> None:
@@ -275,7 +275,7 @@ class StoreMachine(RuleBasedStateMachine):
             if news.epoch == self.epoch:
                 self.deliver(news)
         self.undelivered.clear()
-        # A reset makes all kinds be swept anew, and then none may come.
+        # A reset causes a relist of all kinds. No further reset may follow.
         epoch = 0
         while epoch != self.epoch:
             epoch = self.epoch
@@ -287,13 +287,13 @@ class StoreMachine(RuleBasedStateMachine):
             for name in NAMES
             if (held := self.store.get(kind, key(name)))
         } == {place: observed for place, observed in self.truth.items() if seen_by_watches(observed)}
-        # It is known now that what was restored is true.
+        # The store holds the restored state by now, so it is the true one.
         self.restored = False
         self.epoch += 1
         self.floors.clear()
 
     def sweep_twice(self, kind: Kind) -> None:
-        """Sweep a kind in one go: the first one may have begun before something happened."""
+        """Relist a kind twice without interruption. The first relist may have begun before a change."""
         for _ in range(2):
             self.sweep_begins(kind)
             self.sweep_is_answered(kind)
@@ -306,7 +306,7 @@ class StoreMachine(RuleBasedStateMachine):
             self.all_is_delivered_and_swept()
             for kind in (WEBAPP, SERVICE):
                 self.sweep_twice(kind)
-            assert not any(self.store._tombstones.values()), "tombstones go with the second sweep after them"
+            assert not any(self.store._tombstones.values()), "the second relist removes a tombstone"
 
 
 TestStore = StoreMachine.TestCase

@@ -1,4 +1,4 @@
-"""The pauses that the API server asks for."""
+"""The pauses requested by the API server."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What can't stand beside a desired value: found, taken over with it, and left with it."""
+"""Live values that exclude a desired value: found, taken over with it, and left with it."""
 
 import copy
 from typing import Any
@@ -15,6 +15,7 @@ from rendered import desired, kind_of, observe, plan_of
 from unit.objects import fields_of, stored, webapp
 
 POD = ("f:spec", "f:template", "f:spec")
+SPEC, RANGES = ("f:spec",), {"loadBalancerSourceRanges": ["10.0.0.0/8"]}
 APP = (*POD, "f:containers", 'k:{"name":"app"}')
 
 
@@ -43,6 +44,11 @@ def shown(rivals: dict[str, Any]) -> dict[str, list[str]]:
         (("f:strategy",), {"type": "Recreate"}, {"rollingUpdate": {}}, {"type": ["rollingUpdate"]}),
         (("f:strategy",), {"type": "Recreate"}, {"type": "Recreate"}, {}),
         (("f:strategy",), {"type": "RollingUpdate"}, {"rollingUpdate": {}}, {}),
+        (SPEC, {"type": "NodePort"}, RANGES, {"type": ["loadBalancerSourceRanges"]}),
+        (SPEC, {"type": "ExternalName"}, RANGES, {"type": ["loadBalancerSourceRanges"]}),
+        (SPEC, {"type": "LoadBalancer"}, RANGES, {}),
+        (SPEC, {"type": "ClusterIP"}, {}, {}),
+        (SPEC, {"replicas": 1}, RANGES, {}),
         ((), {"exec": {}}, {"httpGet": {}}, {}),
     ],
 )
@@ -120,7 +126,7 @@ CHANGES = {
 
 
 def planned(change: str, policy: Policy, *, taken_over: bool = False) -> Plan:
-    """Let kubectl change a child after our apply, as an Update that takes what it changes."""
+    """Plan the write after kubectl changed a child by an Update and became the owner of its changes."""
     manifest, edit, _, _ = CHANGES[change]
     live = stored(manifest)
     edit(live)
@@ -165,7 +171,7 @@ def test_enforce_takes_the_other_over_and_then_it_goes(change: str) -> None:
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_yield_leaves_both_and_takes_nothing_over(change: str) -> None:
-    """Not even when, without the desired member, the other one is a member too many."""
+    """Yield omits the desired member. Even then the other one is not taken over as a surplus member."""
     _, _, wanted, _ = CHANGES[change]
     made = planned(change, Policy.YIELD)
     assert [(held.difference.text.endswith(wanted), held.manager) for held in made.left] == [(True, "kubectl-edit")]
@@ -198,15 +204,15 @@ def test_an_env_without_a_value_takes_a_value_back() -> None:
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_what_was_taken_over_is_not_taken_over_again(change: str) -> None:
-    """The apply after the take-over failed, or the operator was killed between them."""
+def test_a_field_is_taken_over_once(change: str) -> None:
+    """The apply after the takeover failed, or the operator was killed between the two."""
     made = planned(change, Policy.ENFORCE, taken_over=True)
     assert made.differences
     assert made.rivals == ()
 
 
 def adopted_service(*ports: Manifest, policy: Policy = Policy.ENFORCE) -> Plan:
-    """Plan the adoption of a Service that kubectl has made with these ports."""
+    """Plan the adoption of a Service created by kubectl with these ports."""
     content = {**SERVICE, "spec": {**SERVICE["spec"], "ports": list(ports)}}
     raw = stored(content)
     raw["metadata"]["managedFields"] = [
@@ -229,10 +235,8 @@ OURS = {"name": "http", "port": 8080, "protocol": "TCP", "targetPort": "http"}
         (({**OURS, "port": 81},), ["spec.ports[port=81,protocol=TCP]"]),
     ],
 )
-def test_ports_of_a_former_owner_that_nobody_asks_for_go_on_adoption(
-    ports: tuple[Manifest, ...], gone: list[str]
-) -> None:
-    """K35: an unnamed one can't stay beside another, and the new pods need not listen on any of them."""
+def test_an_adoption_removes_undesired_ports_of_the_former_owner(ports: tuple[Manifest, ...], gone: list[str]) -> None:
+    """K35: an unnamed port cannot stay beside another one, and the new pods need not listen on any of these ports."""
     assert [text(path) for path in adopted_service(*ports).rivals] == gone
 
 
@@ -243,3 +247,11 @@ def test_ports_of_a_former_owner_stay_if_the_policy_says_so() -> None:
 def test_ports_that_others_add_to_a_child_stay() -> None:
     content = {**SERVICE, "spec": {**SERVICE["spec"], "ports": [OURS, {**UNNAMED, "name": "more"}]}}
     assert plan_of(SERVICE, observe(kind_of(SERVICE), stored(content))).rivals == ()
+
+
+def test_the_other_limit_of_a_budget_is_a_rival() -> None:
+    """Someone replaced maxUnavailable with minAvailable: the API server refuses both together."""
+    wanted = {"maxUnavailable": 1, "selector": {"matchLabels": {"a": "b"}}}
+    live = {"minAvailable": 1, "selector": {"matchLabels": {"a": "b"}}}
+    rivals = rivals_in_map(("f:spec",), wanted, live)
+    assert rivals == {"maxUnavailable": (("f:spec", "f:minAvailable"),)}

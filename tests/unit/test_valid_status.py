@@ -1,4 +1,4 @@
-"""Whatever others say, the status is as the schema demands, an Event as its API does, and no text steers a terminal."""
+"""With any foreign texts, status and Events are valid, and no text contains control characters for a terminal."""
 
 import asyncio
 import json
@@ -37,7 +37,7 @@ TEXTS = st.one_of(
 
 @st.composite
 def statuses(draw: st.DrawFn, previous: Status | None = None) -> Status:
-    """A status in which every text that may come from others is any text."""
+    """Draw a status with arbitrary text wherever the text may come from others."""
     healths = draw(st.lists(st.builds(Health, st.sampled_from(Level), TEXTS, TEXTS, st.booleans()), max_size=4))
     children = [Child("Deployment", f"web-{number}", state) for number, state in enumerate(healths)]
     held = st.builds(
@@ -72,7 +72,7 @@ def test_a_reason_that_is_no_word_goes_into_the_message() -> None:
 
 
 @pytest.mark.parametrize("message", [f'admission webhook "x" denied the request: {SENTENCE}', SENTENCE])
-def test_a_sentence_of_a_webhook_as_reason_is_told(message: str) -> None:
+def test_a_webhooks_sentence_as_reason_is_reported(message: str) -> None:
     bench = Bench()
     bench.converge()
     bench.webapp(version=500, generation=2, image="registry.example/web:2")
@@ -87,7 +87,7 @@ def test_a_sentence_of_a_webhook_as_reason_is_told(message: str) -> None:
 
 
 class Posted:
-    """Keeps what is posted."""
+    """Keeps the posted Events."""
 
     def __init__(self) -> None:
         self.bodies: list[dict[str, Any]] = []
@@ -110,7 +110,7 @@ def test_every_event_is_valid(reason: str, note: str) -> None:
 @pytest.mark.parametrize(
     "char", "\x1b\x00\x07\x7f\x85\x9b\r\n\u200b\u200e\u200f\u061c\u2028\u202a\u202e\u2066\u2069\ufeff"
 )
-def test_each_character_that_steers_is_taken_out(char: str) -> None:
+def test_each_control_character_is_removed(char: str) -> None:
     assert clean(f"left{char}right") == "left right"
     assert clean(f"left {char}right{char}") == "left right"
 
@@ -127,7 +127,7 @@ def test_the_schema_takes_images() -> None:
 
 
 @pytest.mark.parametrize("text", ["naïve Σ 漢字 🚀", "a b", ""])
-def test_what_prints_stays(text: str) -> None:
+def test_printable_text_is_unchanged(text: str) -> None:
     assert clean(text) == text
 
 

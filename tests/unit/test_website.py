@@ -1,4 +1,4 @@
-"""The hook of MkDocs: anchors as on GitHub, links to files outside docs/, broken links."""
+"""The hook of MkDocs: anchors like GitHub's, links to files outside docs/, and broken links."""
 
 from pathlib import Path
 

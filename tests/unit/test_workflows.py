@@ -1,4 +1,4 @@
-"""CI on GitHub: pinned, with no more rights than it needs, and nothing but make targets."""
+"""CI on GitHub: pinned actions, minimal rights, and only make targets."""
 
 import re
 from pathlib import Path
@@ -25,7 +25,7 @@ def path(request: pytest.FixtureRequest) -> Path:
 
 @pytest.fixture
 def workflow(path: Path) -> dict[str, Any]:
-    # BaseLoader leaves the key `on` a string; to YAML 1.1 it is a truth value.
+    # BaseLoader keeps the key `on` as a string. In YAML 1.1 it is a boolean.
     found: dict[str, Any] = yaml.load(path.read_text(encoding="utf-8"), yaml.BaseLoader)  # noqa: S506
     return found
 
@@ -37,7 +37,7 @@ def test_every_action_is_pinned_by_its_commit_and_names_its_version(path: Path) 
 
 
 def test_one_action_has_one_commit() -> None:
-    """In all workflows: two places that are updated apart would drift."""
+    """Holds across all workflows: pins updated separately would diverge."""
     pins = {pin for path in WORKFLOWS for pin in re.findall(r"uses: (.+)", path.read_text(encoding="utf-8"))}
     assert len(pins) == len({pin.partition("@")[0] for pin in pins})
 
@@ -52,10 +52,11 @@ def test_what_runs_are_make_targets(workflow: dict[str, Any]) -> None:
 
 def test_the_workflow_tries_all_that_ci_run_tries(workflow: dict[str, Any]) -> None:
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
-    tried = set().union(*(_targets(line) for line in script.splitlines() if line.startswith("make ")))
-    assert {"check", "test", "semantics", "faults-ci", "kind-test"} <= tried
+    tried = set().union(*(_targets(line.strip()) for line in script.splitlines() if line.strip().startswith("make ")))
+    assert {"check", "test", "simulate", "semantics", "faults-ci", "gateway-test", "kind-test"} <= tried
     commands = [step["run"] for job in workflow["jobs"].values() for step in job["steps"] if "run" in step]
-    assert tried - set().union(*map(_targets, commands)) == set()
+    # Ubuntu 24.04 forbids network namespaces to users without privileges, and GitHub's jobs run as such a user.
+    assert tried - set().union(*map(_targets, commands)) == {"gateway-test"}
 
 
 def test_the_oldest_version_that_is_promised_is_one_that_is_tried() -> None:
@@ -68,7 +69,7 @@ def test_the_oldest_version_that_is_promised_is_one_that_is_tried() -> None:
 
 
 def _targets(command: str) -> set[str]:
-    """Return the targets of a make command, without the variables that it sets."""
+    """Return the targets of a make command, without its variables."""
     return {word for word in command.split()[1:] if "=" not in word}
 
 
@@ -81,7 +82,7 @@ def test_rights_time_and_number_are_limited(workflow: dict[str, Any]) -> None:
 
 
 def test_the_images_of_the_nodes_are_those_of_the_kind_that_is_used() -> None:
-    """Three minors, each with the digest that kind's release notes have; a node image belongs to a release of kind."""
+    """Three minors with the digests from kind's release notes: a node image belongs to one release of kind."""
     text = (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
     assert f"The images of kind {KIND.version}," in text
     include = yaml.safe_load(text)["jobs"]["kind"]["strategy"]["matrix"]["include"]

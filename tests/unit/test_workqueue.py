@@ -1,4 +1,4 @@
-"""The workqueue: a key once, one hand at a time, once more if needed, people first."""
+"""The workqueue: each key once, one worker per key, one more run after a change, and users' changes first."""
 
 import asyncio
 
@@ -9,11 +9,11 @@ A, B, C = Key("shop", "a"), Key("shop", "b"), Key("shop", "c")
 
 
 def queue() -> WorkQueue:
-    """A queue with short delays and no jitter."""
-    return WorkQueue(retry_delay=0.01, retry_delay_limit=0.04, chance=lambda: 1.0)
+    """Return a queue with short delays and no jitter."""
+    return WorkQueue("test", retry_delay=0.01, retry_delay_limit=0.04, chance=lambda: 1.0)
 
 
-def test_a_key_is_in_it_once() -> None:
+def test_a_key_is_queued_once() -> None:
     async def body() -> None:
         keys = queue()
         for _ in range(3):
@@ -26,7 +26,7 @@ def test_a_key_is_in_it_once() -> None:
     asyncio.run(body())
 
 
-def test_a_key_in_hand_runs_once_more_and_not_at_the_same_time() -> None:
+def test_a_key_changed_while_processing_runs_once_more_afterwards() -> None:
     async def body() -> None:
         keys = queue()
         keys.add(A)
@@ -65,7 +65,7 @@ def test_the_backlog_does_not_hold_a_change_back() -> None:
     asyncio.run(body())
 
 
-def test_what_has_changed_and_what_is_under_way_take_turns() -> None:
+def test_changed_keys_and_rollouts_take_turns() -> None:
     async def body() -> None:
         keys = queue()
         changed, under_way = ([Key(name, str(number)) for number in range(4)] for name in ("changed", "under-way"))
@@ -82,7 +82,7 @@ def test_what_has_changed_and_what_is_under_way_take_turns() -> None:
     asyncio.run(body())
 
 
-def test_where_nothing_is_under_way_each_turn_is_of_what_has_changed() -> None:
+def test_without_rollouts_each_turn_takes_a_changed_key() -> None:
     async def body() -> None:
         keys = queue()
         for key in (A, B):
@@ -92,7 +92,7 @@ def test_where_nothing_is_under_way_each_turn_is_of_what_has_changed() -> None:
     asyncio.run(body())
 
 
-def test_a_key_that_waits_keeps_its_place_whatever_else_comes() -> None:
+def test_a_waiting_key_keeps_its_place() -> None:
     async def body() -> None:
         keys = queue()
         keys.add(A, Lane.IN_PROGRESS)
@@ -105,7 +105,7 @@ def test_a_key_that_waits_keeps_its_place_whatever_else_comes() -> None:
     asyncio.run(body())
 
 
-def test_what_came_for_a_key_in_hand_counts_by_the_most_urgent() -> None:
+def test_of_several_changes_while_processing_the_most_urgent_counts() -> None:
     async def body() -> None:
         keys = queue()
         keys.add(A)
@@ -120,7 +120,7 @@ def test_what_came_for_a_key_in_hand_counts_by_the_most_urgent() -> None:
     asyncio.run(body())
 
 
-def test_failures_come_back_later_and_later_up_to_a_limit() -> None:
+def test_failures_are_requeued_with_bounded_backoff() -> None:
     async def body() -> None:
         keys = queue()
         delays = []
@@ -136,9 +136,9 @@ def test_failures_come_back_later_and_later_up_to_a_limit() -> None:
     asyncio.run(body())
 
 
-def test_failures_of_attempts_that_news_made_do_not_put_off_the_retry() -> None:
+def test_failures_of_event_driven_attempts_do_not_delay_the_retry() -> None:
     async def body() -> None:
-        keys = WorkQueue(retry_delay=60, retry_delay_limit=600, chance=lambda: 1.0)
+        keys = WorkQueue("test", retry_delay=60, retry_delay_limit=600, chance=lambda: 1.0)
         first = keys.add_rate_limited(A)
         for _ in range(5):
             keys.add(A)
@@ -152,9 +152,9 @@ def test_failures_of_attempts_that_news_made_do_not_put_off_the_retry() -> None:
     asyncio.run(body())
 
 
-def test_when_the_server_is_back_no_retry_waits_any_longer() -> None:
+def test_when_the_server_recovers_all_retries_run_at_once() -> None:
     async def body() -> None:
-        keys = WorkQueue(retry_delay=60, retry_delay_limit=600)
+        keys = WorkQueue("test", retry_delay=60, retry_delay_limit=600)
         keys.add_rate_limited(A)
         keys.add_after(B, 60)
         keys.retry_now()
@@ -164,7 +164,7 @@ def test_when_the_server_is_back_no_retry_waits_any_longer() -> None:
     asyncio.run(body())
 
 
-def test_a_retry_is_not_before_the_server_wants_to_be_asked() -> None:
+def test_a_retry_obeys_retry_after() -> None:
     async def body() -> None:
         keys = queue()
         assert keys.add_rate_limited(A, at_least=5) == 5 * 1.25
@@ -173,7 +173,7 @@ def test_a_retry_is_not_before_the_server_wants_to_be_asked() -> None:
     asyncio.run(body())
 
 
-def test_news_does_not_wait_for_a_delay() -> None:
+def test_an_event_ends_the_delay_of_its_key() -> None:
     async def body() -> None:
         keys = queue()
         keys.add_after(A, 60)
@@ -185,7 +185,7 @@ def test_news_does_not_wait_for_a_delay() -> None:
     asyncio.run(body())
 
 
-def test_of_two_delays_the_shorter_counts() -> None:
+def test_the_shorter_of_two_delays_counts() -> None:
     async def body() -> None:
         keys = queue()
         keys.add_after(A, 60)
@@ -196,7 +196,7 @@ def test_of_two_delays_the_shorter_counts() -> None:
     asyncio.run(body())
 
 
-def test_a_taker_waits_for_a_key() -> None:
+def test_get_waits_for_a_key() -> None:
     async def body() -> None:
         keys = queue()
         taker = asyncio.create_task(keys.get())
@@ -208,7 +208,7 @@ def test_a_taker_waits_for_a_key() -> None:
     asyncio.run(body())
 
 
-def test_clear_drops_what_is_in_no_hand() -> None:
+def test_clear_drops_keys_that_are_not_processing() -> None:
     async def body() -> None:
         keys = queue()
         keys.add(A)
@@ -236,7 +236,7 @@ def test_a_key_that_changed_while_it_was_processed_comes_before_the_backlog() ->
     asyncio.run(body())
 
 
-def test_a_key_that_was_cleared_does_not_come_later() -> None:
+def test_a_cleared_key_is_not_requeued_later() -> None:
     async def body() -> None:
         errors: list[object] = []
         asyncio.get_running_loop().set_exception_handler(lambda _, context: errors.append(context))

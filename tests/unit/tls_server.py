@@ -1,4 +1,4 @@
-"""A TLS server for tests of the connection: it tells who asked, and asks for what the test says."""
+"""A TLS server for tests of the connection: it records its clients, and requires scripted credentials."""
 
 import ssl
 from collections.abc import AsyncIterator
@@ -17,23 +17,23 @@ NAME = "api.corp"
 
 @dataclass
 class TlsServer:
-    """Serves on the loopback address with a certificate for NAME alone, unless another one is taken."""
+    """Serves on the loopback address, by default with a certificate for NAME alone."""
 
     directory: Path
     context: ssl.SSLContext
     authority: Authority
     url: str = ""
     only: str | None = None
-    """The common name or the Authorization header without which the answer is 401."""
+    """The required common name or Authorization header. Other requests get a 401."""
     asked: list[tuple[str | None, str | None]] = field(default_factory=list)
-    """Common name of the client's certificate and Authorization header, by request."""
+    """Common name of the client's certificate and Authorization header, for each request."""
 
     def take(self, authority: Authority, *names: str) -> None:
-        """Answer with a certificate of this authority from now on."""
+        """Use a certificate of this authority from now on."""
         self.context.load_cert_chain(*authority.issue(self.directory, "server", names or (NAME,)))
 
     async def answer(self, request: web.Request) -> web.Response:
-        """Answer, and close: each request has a handshake of its own."""
+        """Answer and close, so that each request has its own handshake."""
         assert request.transport is not None
         peer: Any = request.transport.get_extra_info("peercert") or {}
         names = [value for part in peer.get("subject", ()) for name, value in part if name == "commonName"]
@@ -47,7 +47,7 @@ class TlsServer:
 
 @asynccontextmanager
 async def tls_serving(directory: Path) -> AsyncIterator[TlsServer]:
-    """Serve for as long as the block lasts."""
+    """Serve until the block ends."""
     authority = create_authority(directory, "authority")
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(authority.certificate_file))
     context.verify_mode = ssl.CERT_OPTIONAL

@@ -1,0 +1,56 @@
+"""The reported problems of an autoscaler that does not scale."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from coxswain.kernel.status.health import HEALTHY, Level
+from coxswain.webapp.autoscaling_health import failing
+from unit.objects import webapp
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+SCALER = "the HPA was unable to compute the replica count: "
+API = "unable to fetch metrics from resource metrics API: the server could not find the requested resource"
+REQUEST = "failed to get cpu utilization: missing request for cpu in container app of Pod web-7d4b9-x2x"
+
+
+def autoscaler(reason: str, message: str, *, type_: str = "ScalingActive", minutes: float = 3) -> dict[str, Any]:
+    since = (NOW - timedelta(minutes=minutes)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    condition = {"type": type_, "status": "False", "reason": reason, "message": message, "lastTransitionTime": since}
+    return {"status": {"conditions": [condition]}}
+
+
+@pytest.mark.parametrize(
+    ("reason", "message", "advice"),
+    [
+        ("FailedGetResourceMetric", SCALER + API, "kubectl get apiservices | grep metrics.k8s.io"),
+        ("FailedGetResourceMetric", SCALER + REQUEST, "Set spec.resources.requests.cpu"),
+        ("FailedGetPodsMetric", "no", "grep custom.metrics.k8s.io"),
+        ("FailedGetExternalMetric", "no", "grep external.metrics.k8s.io"),
+        ("ScalingDisabled", "scaling is disabled", "kubectl scale deployment web -n shop --replicas=1"),
+        ("Other", "", "kubectl describe hpa web -n shop"),
+    ],
+)
+def test_the_cause_and_the_next_command(reason: str, message: str, advice: str) -> None:
+    health = failing(webapp(), autoscaler(reason, message), NOW).health
+    assert health.level is Level.HEALTHY, "the pods serve traffic"
+    assert "does not scale, so the Deployment keeps its count. Kubernetes retries" in health.message
+    assert advice in health.message
+    assert "web-7d4b9" not in health.message, "the name differs between pods"
+
+
+def test_metrics_of_new_pods_have_time_to_come() -> None:
+    found = failing(webapp(), autoscaler("FailedGetResourceMetric", API, minutes=1.5), NOW)
+    assert found.health == HEALTHY
+    assert found.until == NOW + timedelta(minutes=0.5)
+
+
+def test_what_it_cannot_scale_at_all_comes_first() -> None:
+    both = autoscaler("FailedGetResourceMetric", API)
+    both["status"]["conditions"] += autoscaler("FailedGetScale", "no", type_="AbleToScale")["status"]["conditions"]
+    assert "describe hpa" in failing(webapp(), both, NOW).health.message
+
+
+def test_without_a_failed_condition_nothing_is_told() -> None:
+    assert failing(webapp(), {}, NOW).health == HEALTHY

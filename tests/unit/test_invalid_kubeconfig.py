@@ -1,0 +1,86 @@
+"""An invalid kubeconfig: one line with the file and the remedy, and exit status 1 (K32)."""
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from coxswain.kernel.api.connection import connection
+from coxswain.kernel.api.credentials import NoConnection
+
+OPERATOR = str(Path(__file__).parents[2] / "operator")
+
+CONTEXTS = "contexts: [{name: c, context: {cluster: c, user: u}}]\n"
+CLUSTERS = "clusters: [{name: c, cluster: {server: https://127.0.0.1:1, certificate-authority: ca.crt}}]\n"
+
+CASES = {
+    "malformed": ("a: [1\nb: }{", "is not YAML: ", "kubectl config view"),
+    "binary": ("\x00", "is not YAML: ", "kubectl config view"),
+    "empty": ("", "is empty", "set --kubeconfig or KUBECONFIG"),
+    "a list": ("[]", "is not a mapping", "kubectl config view"),
+    "odd sections": ("contexts: {a: b}", "contexts that are not a list of named entries", "kubectl config view"),
+    "no current context": (CONTEXTS, "has no current context", "set --context to one of c"),
+    "no contexts": ("{}", "has no current context", "kubectl config set-context"),
+    "missing context": (CONTEXTS + "current-context: d\n", "has no context 'd'", "set --context to one of c"),
+    "missing cluster": (CONTEXTS + "current-context: c\n", "Expected object with name c", "check --kubeconfig"),
+    "missing CA": (CONTEXTS + CLUSTERS + "current-context: c\n", "No such file", "check --kubeconfig"),
+    "odd user": (CONTEXTS + CLUSTERS + "current-context: c\nusers: [{name: u, user: 7}]\n", "", "check --kubeconfig"),
+}
+
+
+def refused(path: Path, context: str | None = None) -> str:
+    """Return the error line for a refused kubeconfig."""
+    with pytest.raises(NoConnection) as refusal:
+        asyncio.run(connection(path, context, token_interval=60))
+    (line,) = str(refusal.value).splitlines()
+    assert str(path) in line
+    return line
+
+
+def test_the_operator_ends_with_one_line(tmp_path: Path) -> None:
+    """One of the invalid kubeconfigs below is enough. A YAML error is chosen because its message has several lines."""
+    path = tmp_path / "kubeconfig"
+    path.write_text(CASES["malformed"][0])
+    command = [sys.executable, "-m", "coxswain", "--kubeconfig", str(path), "--listen", "127.0.0.1:0"]
+    done = subprocess.run(
+        command, stderr=subprocess.PIPE, text=True, env={"PYTHONPATH": OPERATOR}, timeout=60, check=False
+    )
+    assert done.returncode == 1, done.stderr
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("coxswain: ")
+    assert str(path) in line
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_wrong_and_what_helps(tmp_path: Path, case: str) -> None:
+    content, trouble, remedy = CASES[case]
+    path = tmp_path / "kubeconfig"
+    path.write_text(content)
+    line = refused(path)
+    assert trouble in line
+    assert remedy in line
+
+
+def test_a_directory(tmp_path: Path) -> None:
+    assert "is a directory" in refused(tmp_path)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    assert "does not exist; set --kubeconfig or KUBECONFIG" in refused(tmp_path / "nowhere")
+
+
+def test_a_context_that_is_not_there(tmp_path: Path) -> None:
+    path = tmp_path / "kubeconfig"
+    path.write_text(CONTEXTS + "current-context: c\n")
+    assert "has no context 'x'; set --context to one of c" in refused(path, "x")
+
+
+def test_a_ca_that_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "kubeconfig"
+    path.write_text(CONTEXTS + CLUSTERS + "current-context: c\n")
+    (tmp_path / "ca.crt").write_text("no certificate")
+    refused(path)
+    (tmp_path / "ca.crt").write_text("")
+    assert "the CA bundle is empty" in refused(path)

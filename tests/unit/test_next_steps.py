@@ -1,0 +1,242 @@
+"""Each reason that a user can act on has a next step: a command with its names, or a field to change.
+
+Quotations come after the step, since messages are compared without the numbers in quotations.
+"""
+
+import dataclasses
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from coxswain.kernel.cache.coverage import _Failure, _message
+from coxswain.kernel.conflicts.immutable import command
+from coxswain.kernel.objects.event_record import ReportedEvent
+from coxswain.kernel.objects.kinds import Kind
+from coxswain.kernel.objects.projection import Controller, Projection
+from coxswain.kernel.objects.quote import MARK
+from coxswain.kernel.reconciling.adoption import foreign
+from coxswain.kernel.reconciling.failures import failure, next_step
+from coxswain.kernel.status.health import (
+    HEALTHY,
+    Health,
+    contested,
+    differs,
+    halted,
+    immutable,
+    not_listed,
+    not_removed,
+    not_served,
+)
+from coxswain.kernel.workload import Reference
+from coxswain.webapp import kinds, restarts
+from coxswain.webapp.autoscaling_health import conflict, failing
+from coxswain.webapp.children import TYPES
+from coxswain.webapp.render_choice import unknown_render
+from rendered import Empty
+from unit.objects import observed_autoscaler, observed_child, webapp
+from unit.pod_states import (
+    NOW,
+    READINESS,
+    ago,
+    container,
+    deployment,
+    ended,
+    pod,
+    replica_set,
+    running,
+    unscheduled,
+    waiting,
+)
+from unit.server import refusal
+from unit.test_reference import listed
+
+STEP = re.compile(r"\bkubectl (\w+)( can-i \w+)? [a-z-]|\bspec\.[a-zA-Z]|\bthe spec\b")
+"""A command, or a field."""
+PLACE = re.compile(r" -n \w|--all-namespaces| (namespace|ingressclasses|apiservices)\b")
+"""A command has its namespace, unless its objects have none."""
+
+NOTHING_TO_DO = {
+    "Ready": "all is well",
+    "RollingOut": "it takes its time, and has a deadline",
+    "HeldBack": "another child has the cause",
+    "Retrying": "most failures pass",
+    "Terminating": "the object is created afterwards",
+    "Replaced": "the object is created afterwards",
+    "Missing": "the object is created next",
+    "NoAnswer": "the API server is the cause",
+    "UnreadableAnswer": "the API server is the cause",
+    "WriteFailed": "the API server is the cause",
+    "Failed": "it replaces another reason, which has the step",
+    "RestartScheduled": "it comes at its time",
+}
+
+
+class Pods(Empty):
+    """The pods of a Deployment in its second revision, with Events about each."""
+
+    def __init__(self, *pods: dict[str, Any], events: tuple[ReportedEvent, ...] = (), replica_sets: Any = None) -> None:
+        self.pods, self.events, self.replica_sets = pods, events, replica_sets or (replica_set(),)
+
+    def related(self, kind: Kind) -> list[Projection]:
+        found = {kinds.REPLICA_SET: self.replica_sets, kinds.POD: self.pods}.get(kind, [])
+        return [live(kind, each.get("metadata", {}).get("name", "web"), each) for each in found]
+
+    def warnings_about(self, subject: Projection) -> tuple[ReportedEvent, ...]:  # noqa: ARG002
+        return self.events
+
+
+def live(kind: Kind, name: str, content: Mapping[str, Any]) -> Projection:
+    """Return an object with this content that the Deployment controls."""
+    controller = Controller("Deployment", "web", "child-1")
+    return dataclasses.replace(observed_child(kind, name), content=content, controller=controller)
+
+
+def told(kind: Kind, content: Mapping[str, Any], world: Empty | None = None) -> Health:
+    """Return the health of a child with this content."""
+    child_type = next(each for each in TYPES if each.kind == kind)
+    health = child_type.health(content)
+    if child_type.explain is None or not health.explainable:
+        return health
+    child = dataclasses.replace(observed_child(kind), content=content)
+    return child_type.explain(webapp(), child, health, world or Empty(), NOW).health
+
+
+class Naming(Empty):
+    """A world without the objects that `restartOn` names."""
+
+    def __init__(self, unseen: str | None) -> None:
+        self.unseen = unseen
+
+    def reference(self, kind: Kind, name: str) -> Reference:  # noqa: ARG002
+        return Reference(None, 1, self.unseen)
+
+
+def named_by_restart_on(unseen: str | None, field: str = "secrets") -> Health:
+    """Return the health of a Deployment whose WebApp names an object that is missing, or unseen for this reason."""
+    return restarts.explained(webapp(restartOn={field: ["db"]}), HEALTHY, Naming(unseen)).health
+
+
+def of_pods(*pods: dict[str, Any], events: tuple[ReportedEvent, ...] = (), **spec: Any) -> Health:
+    """Return the health of a Deployment with these pods."""
+    return told(kinds.DEPLOYMENT, deployment(**{**READINESS, **spec}), Pods(*pods, events=events))
+
+
+def of_condition(type_: str, reason: str, message: str, *pods: dict[str, Any]) -> Health:
+    """Return the health of a Deployment with this condition."""
+    condition = {"type": type_, "status": str(type_ == "ReplicaFailure"), "reason": reason, "message": message}
+    return told(kinds.DEPLOYMENT, deployment(status={"conditions": [condition]}), Pods(*pods))
+
+
+def not_prepared() -> dict[str, Any]:
+    condition = {"type": "PodReadyToStartContainers", "status": "False", "lastTransitionTime": ago(500)}
+    return pod(container(waiting("ContainerCreating")), conditions=[condition])
+
+
+SCALER = {"type": "ScalingActive", "status": "False", "reason": "FailedGetResourceMetric", "message": "no answer"}
+BLOCKS = {"metadata": {}, "status": {"blocks": True}}
+ROUTE = {"metadata": {}, "spec": {"parentRefs": [{"name": "public"}]}}
+OPTIONAL = next(str(each.optional) for each in TYPES if each.kind == kinds.HTTP_ROUTE)
+RBAC = (
+    'deployments.apps "web" is forbidden: User "system:serviceaccount:coxswain-system:coxswain" cannot patch resource '
+    '"deployments" in API group "apps" in the namespace "shop"'
+)
+QUOTA = "exceeded quota: few, requested: pods=1, used: pods=2, limited: pods=2"
+REFUSED = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": QUOTA}
+DENIED = 'admission webhook "x.example.com" denied the request: no'
+MOUNT = ReportedEvent("FailedMount", 'MountVolume.SetUp failed for volume "tls" : secret "tls" not found')
+PROBED = container(running(9999), started=False)
+NO_CLASS = _message((kinds.HTTP_ROUTE, "shop"), _Failure(403, "forbidden", 0.0))
+FOREIGN = foreign(webapp(), kinds.WEBAPP, dataclasses.replace(observed_child(label=None), controller=None))
+assert FOREIGN is not None
+UNKNOWN_RENDER = unknown_render(dataclasses.replace(webapp(), render="9"))
+assert UNKNOWN_RENDER is not None
+
+HEALTHS = {
+    "NotScaling": failing(webapp(), {"status": {"conditions": [SCALER]}}, NOW).health,
+    "DisruptionBlocked": told(kinds.POD_DISRUPTION_BUDGET, BLOCKS),
+    "WaitingForAddress": told(kinds.SERVICE, {"metadata": {}, "spec": {"type": "LoadBalancer"}}),
+    "Contested": contested("spec.replicas (kubectl)"),
+    "Differs": differs("spec.replicas"),
+    "Halted": halted("spec.replicas (kubectl)"),
+    "Immutable": immutable("spec.clusterIP", command("Service", "web", "shop")),
+    "AutoscalerConflict": conflict(webapp(), [observed_autoscaler()]),
+    "Rejected": failure(refusal(422, "spec.x: Invalid"), "shop", there=True, patient=True),
+    "AdmissionDenied": failure(refusal(403, DENIED), "shop", there=True, patient=True),
+    "NotRemoved": not_removed(RBAC, next_step(refusal(403, RBAC), "shop")),
+    "NotListed": not_listed(NO_CLASS),
+    "APIMissing": not_served("gateway.networking.k8s.io/v1", OPTIONAL),
+    "RenderUnknown": UNKNOWN_RENDER,
+    "NameTaken": FOREIGN,
+    "NotWatched": named_by_restart_on("forbidden"),
+    "NotFound": named_by_restart_on(None),
+    "NotAccepted": told(kinds.HTTP_ROUTE, ROUTE),
+    "NoAddress": told(kinds.INGRESS, {"metadata": {}, "spec": {"ingressClassName": "nginx"}}),
+    "ProgressDeadlineExceeded": of_condition("Progressing", "ProgressDeadlineExceeded", "has timed out."),
+    "ReplicaFailure": of_condition("ReplicaFailure", "ReplicaFailure", ""),
+    "ImagePullBackOff": of_pods(pod(container(waiting("ErrImagePull", "not found")))),
+    "CreateContainerError": of_pods(pod(container(waiting("create it", "no")))),
+    "RunContainerError": of_pods(pod(container(waiting("RunContainerError", "no")))),
+    "CrashLoopBackOff": of_pods(pod(container(waiting("CrashLoopBackOff"), ended(1, message="panic")))),
+    "OOMKilled": of_pods(pod(container(waiting("CrashLoopBackOff"), ended(137, "OOMKilled")))),
+    "Unschedulable": of_pods(unscheduled("0/3 nodes")),
+    "ContainerCreating": of_pods(not_prepared()),
+    "StartupProbeFailing": of_pods(pod(PROBED, phase="Running"), startupProbe={"tcpSocket": {"port": "http"}}),
+    "ReadinessProbeFailing": of_pods(pod(container(running(9999)), phase="Running")),
+    "PodFailed": of_pods(pod(phase="Failed")),
+}
+"""A message of each reason in the table of docs/reference.md."""
+
+OTHERS = {
+    "FailedMount": of_pods(not_prepared(), events=(MOUNT,)),
+    "FailedCreate": of_condition(
+        "ReplicaFailure", "FailedCreate", "exceeded quota: a, requested: x=1, used: x=1, limited: x=1"
+    ),
+    "SchedulingGated": of_pods(unscheduled("gated", "SchedulingGated")),
+    "Evicted": of_pods(pod(phase="Failed", reason="Evicted", message="low on memory")),
+    "Forbidden": failure(refusal(403, RBAC), "shop", there=True, patient=True),
+    "Forbidden by a quota": failure(refusal(403, QUOTA), "shop", there=False, patient=True),
+    "Forbidden for another reason": failure(refusal(403, "no"), "shop", there=False, patient=True),
+    "Deadline and cause": of_condition("Progressing", "ProgressDeadlineExceeded", "late.", unscheduled("0/3 nodes")),
+    "Injected": of_pods(pod(container(waiting("ErrImagePull"), name="mesh"))),
+    "Not watched, without a right": named_by_restart_on("forbidden", "configMaps"),
+    "No class": told(kinds.INGRESS, {"metadata": {}, "spec": {}}),
+}
+"""Messages of reasons that Coxswain passes on, and other cases."""
+
+
+def test_each_reason_is_here() -> None:
+    assert HEALTHS.keys() | NOTHING_TO_DO.keys() == listed("Reasons of children")
+    assert HEALTHS.keys() & NOTHING_TO_DO.keys() == set()
+
+
+@pytest.mark.parametrize("reason", HEALTHS)
+def test_each_message_is_of_its_reason(reason: str) -> None:
+    assert HEALTHS[reason].reason == reason
+
+
+def test_after_its_deadline_a_deployment_still_reports_the_quota() -> None:
+    late = {"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded", "message": "has timed out."}
+    found = told(kinds.DEPLOYMENT, deployment(status={"conditions": [late, REFUSED]}))
+    assert (found.reason, found.stalled) == ("ProgressDeadlineExceeded", True)
+    assert found.message.startswith("has timed out; pods cannot be created: ResourceQuota few is exceeded: pods 2 of 2")
+    assert found.message.endswith("kubectl describe resourcequota few -n shop")
+
+
+def test_the_newest_replica_set_has_the_message_about_the_newest_revision() -> None:
+    """The Deployment controller keeps the message of the first refusal."""
+    now = {**replica_set(), "status": {"conditions": [{**REFUSED, "message": "maximum cpu usage per Container is 1"}]}}
+    before = {**replica_set("old", 1), "status": {"conditions": [{**REFUSED, "message": "another"}]}}
+    live_deployment = deployment(status={"conditions": [REFUSED]})
+    found = told(kinds.DEPLOYMENT, live_deployment, Pods(replica_sets=(before, now)))
+    assert "maximum cpu usage per Container is 1. " in found.message
+    assert "ResourceQuota few" in told(kinds.DEPLOYMENT, live_deployment, Pods(replica_sets=(before,))).message
+
+
+@pytest.mark.parametrize("name", [*HEALTHS, *OTHERS])
+def test_a_message_ends_with_the_next_step(name: str) -> None:
+    text = {**HEALTHS, **OTHERS}[name].message.partition(MARK)[0]
+    step = text.rpartition(". ")[2]
+    assert STEP.search(step), text
+    assert "kubectl" not in step or PLACE.search(step), f"no namespace: {step}"

@@ -1,0 +1,192 @@
+"""Each error of the plugin names the problem and the next step."""
+
+import pytest
+
+from kubectl_coxswain.arguments import COMMANDS, parse
+from kubectl_coxswain.kubectl import Kubectl, run_kubectl
+from kubectl_coxswain.problems import Conflict, Denied, Forbidden, Invalid, NotFound, NotServed, Problem, problem_of
+from unit.plugin_bench import PluginBench
+from unit.plugin_states import healthy
+
+REFUSED = (
+    'E1123 17:53:32 memcache.go:265] "Unhandled Error" err="couldn\'t get current server API group list"\n'
+    "The connection to the server 127.0.0.1:1 was refused - did you specify the right host or port?"
+)
+FORBIDDEN = (
+    'Error from server (Forbidden): deployments.apps "web" is forbidden: User "bob" cannot patch resource '
+    '"deployments" in API group "apps" in the namespace "shop"'
+)
+LIST_FORBIDDEN = (
+    'Error from server (Forbidden): webapps.coxswain.dev is forbidden: User "bob" cannot list resource "webapps" '
+    'in API group "coxswain.dev" at the cluster scope'
+)
+MESSAGES = [
+    (REFUSED, Problem, "the cluster cannot be reached: The connection to the server 127.0.0.1:1 was refused"),
+    ("Unable to connect to the server: net/http: TLS handshake timeout", Problem, "the cluster cannot be reached"),
+    ('error: context "nope" does not exist', Problem, 'context "nope" does not exist'),
+    ("error: stat /nonexist: no such file or directory", Problem, "stat /nonexist: no such file or directory"),
+    ("error: You must be logged in to the server (Unauthorized)", Problem, "does not accept your credentials"),
+    ('Error from server (NotFound): webapps.coxswain.dev "web" not found', NotFound, 'webapps.coxswain.dev "web"'),
+    ("Error from server (NotFound): the server could not find the requested resource", NotServed, "does not serve"),
+    ('error: resource mapping not found: no matches for kind "WebApp" in version "x/v1"', NotServed, "no matches"),
+    (FORBIDDEN, Forbidden, "you are not allowed to patch deployments.apps in namespace shop"),
+    (LIST_FORBIDDEN, Forbidden, "you are not allowed to list webapps.coxswain.dev in the whole cluster"),
+    ('Error from server (Forbidden): pods "web" is forbidden: exceeded quota: pods', Denied, "exceeded quota"),
+    ("Error from server (Conflict): Operation cannot be fulfilled", Conflict, "Operation cannot be fulfilled"),
+    ('error: Apply failed with 1 conflict: conflict with "x"', Conflict, "Apply failed with 1 conflict"),
+    ('The WebApp "web" is invalid: \n* spec.replicas: Invalid value: -1', Invalid, "spec.replicas: Invalid value: -1"),
+    ('error: the path "/a.yaml" does not exist', Problem, 'the path "/a.yaml" does not exist'),
+    ("", Problem, "kubectl failed: without a message"),
+]
+
+
+@pytest.mark.parametrize(("stderr", "kind", "message"), MESSAGES)
+def test_messages_of_kubectl(stderr: str, kind: type[Problem], message: str) -> None:
+    found = problem_of(stderr)
+    assert type(found) is kind
+    assert message in found.message
+    assert found.next_step or kind is NotFound
+
+
+def test_a_message_cannot_control_the_terminal() -> None:
+    assert "\x1b" not in problem_of("Error from server (NotFound): \x1b[31mred\nnew line").message
+
+
+def test_a_missing_right_names_verb_and_resource_and_how_to_check_it() -> None:
+    assert problem_of(FORBIDDEN).next_step == (
+        "ask an administrator for the verb patch on deployments.apps; "
+        "to check: kubectl auth can-i patch deployments.apps -n shop"
+    )
+
+
+def test_without_kubectl(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    with pytest.raises(Problem, match="kubectl is not in PATH") as found:
+        run_kubectl(["version"])
+    assert "https://kubernetes.io/docs/tasks/tools/" in found.value.next_step
+
+
+@pytest.mark.parametrize(
+    "command", ["status", "why", "drift", "conflicts", "tree", "history", "undo", "pause", "adopt"]
+)
+def test_every_command_without_the_crd(command: str) -> None:
+    bench = PluginBench()
+    bench.kubectl.unserved.add("webapps")
+    assert bench.run(command, "web") == 1
+    assert "error: the cluster does not serve webapps.coxswain.dev: Coxswain's CRD is not installed" in bench.err
+    assert "next: install it: kubectl apply --server-side -k crds" in bench.err
+
+
+@pytest.mark.parametrize("command", ["status", "why", "undo", "restart"])
+def test_every_command_without_a_cluster(command: str) -> None:
+    bench = PluginBench()
+    bench.kubectl.stderr = REFUSED
+    assert bench.run(command, "web") == 1
+    assert (bench.out, "cannot be reached" in bench.err) == ("", True)
+
+
+def test_similar_names_are_suggested() -> None:
+    bench = PluginBench()
+    assert bench.run("status", "wbe") == 1
+    assert bench.err == (
+        "error: WebApp wbe does not exist in namespace shop. Did you mean web?\n"
+        "next: kubectl coxswain status web -n shop\n"
+    )
+
+
+def test_a_webapp_of_another_namespace_is_suggested() -> None:
+    bench = PluginBench()
+    bench.kubectl.context_namespace = "empty"
+    assert bench.run("status", "web") == 1
+    assert "It exists in namespace shop" in bench.err
+    bench.kubectl.forbidden.add(("list", "webapps"))
+    assert bench.run("status", "web") == 1
+    assert "next: check the name and the namespace (-n)" in bench.err
+
+
+def test_without_the_right_to_read_webapps() -> None:
+    bench = PluginBench()
+    bench.kubectl.forbidden |= {("get", "webapps"), ("list", "webapps")}
+    assert bench.run("status", "web") == 1
+    assert "error: you are not allowed to get webapps.coxswain.dev in namespace shop" in bench.err
+
+
+# Arguments
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (),
+        ("nothing",),
+        ("tree",),
+        ("status", "-o", "xml"),
+        ("status", "--watch"),
+        ("status", "web", "-A"),
+        ("status", "web", "--watch", "-o", "yaml"),
+        ("undo", "web", "--to", "0"),
+        ("plan",),
+        ("completion", "fish"),
+    ],
+)
+def test_wrong_usage_ends_with_2(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        parse(words)
+    assert ended.value.code == 2
+    assert "error: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_examples(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        parse([command, "--help"])
+    assert ended.value.code == 0
+    text = capsys.readouterr().out
+    assert COMMANDS[command].summary in text
+    for _, example in COMMANDS[command].examples:
+        assert f"kubectl coxswain {example}" in text
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_example_is_valid(command: str) -> None:
+    for _, example in COMMANDS[command].examples:
+        assert parse(example.partition(" >")[0].split()).command == command
+
+
+def test_options_of_kubectl_are_passed_on_before_and_after_the_command() -> None:
+    bench = PluginBench()
+    healthy(bench)
+    assert bench.run("--context", "c", "status", "-n", "shop") == 0
+    assert bench.kubectl.calls[0][0] == "--context=c"
+    bench.kubectl.calls.clear()
+    assert bench.run("status", "--context", "c", "-n", "shop") == 0
+    assert bench.kubectl.calls[0][0] == "--context=c"
+
+
+def test_the_namespace_is_that_of_the_context() -> None:
+    bench = PluginBench()
+    assert Kubectl(bench.kubectl).namespace == "shop"
+    assert Kubectl(bench.kubectl, namespace="other").namespace == "other"
+    bench.kubectl.context_namespace = ""
+    assert Kubectl(bench.kubectl).namespace == "default"
+
+
+def test_lists_are_read_page_by_page() -> None:
+    pages = iter(
+        [
+            '{"items": [{"a": 1}], "metadata": {"continue": "next"}}',
+            '{"items": [{"a": 2}], "metadata": {"continue": ""}}',
+        ]
+    )
+    asked = []
+
+    def run(arguments: object, stdin: str | None = None) -> object:  # noqa: ARG001
+        from kubectl_coxswain.kubectl import Completed  # noqa: PLC0415
+
+        asked.append(str(arguments))
+        return Completed(0, next(pages), "")
+
+    from coxswain.webapp.kinds import WEBAPP  # noqa: PLC0415
+
+    assert Kubectl(run, namespace="a").all_of(WEBAPP) == [{"a": 1}, {"a": 2}]  # type: ignore[arg-type]
+    assert "continue=next" in asked[1]

@@ -1,0 +1,168 @@
+"""Reconciling a WebApp with spec.autoscaling: the order of writes, and an unchanged replica count at each handover."""
+
+from typing import Any
+
+import pytest
+
+from coxswain.kernel.cache.store import Key
+from coxswain.kernel.conflicts.diff import Difference
+from coxswain.kernel.objects.projection import Projection
+from coxswain.kernel.status.health import HEALTHY, Child
+from coxswain.kernel.workload import ChildReport, Observations
+from coxswain.webapp import replicas
+from coxswain.webapp.kinds import HORIZONTAL_POD_AUTOSCALER
+from coxswain.webapp.spec import WebApp
+from unit.bench import WEB, Bench
+from unit.objects import observed_autoscaler
+from unit.server import refusal
+from unit.test_reconcile_scaling import Autoscaled
+
+
+def autoscaling(bench: Autoscaled, **fields: Any) -> None:
+    """Set spec.autoscaling as the user."""
+    bench.webapp(version=bench.writer.version + 1, generation=2, replicas=1, autoscaling={"maxReplicas": 8, **fields})
+
+
+def hpa(bench: Autoscaled) -> Projection | None:
+    return bench.store.get(HORIZONTAL_POD_AUTOSCALER, WEB)
+
+
+@pytest.fixture
+def bench() -> Autoscaled:
+    return Autoscaled()
+
+
+def test_a_new_webapp_with_autoscaling_begins_with_its_least_count() -> None:
+    """One reconcile is enough. It hands the replicas over before the autoscaler exists."""
+    bench = Bench()
+    bench.webapp(autoscaling={"minReplicas": 3, "maxReplicas": 8})
+    bench.run()
+    last = [sent for sent in bench.writer.sent if sent != "status"][-4:]
+    assert last == ["create Deployment", "keep 3", "update Deployment", "create HorizontalPodAutoscaler"]
+    assert "replicas" not in bench.writer.manifests["Deployment"]["spec"]
+    assert [told.reason for told in bench.events.told] == ["Created"]
+
+
+@pytest.mark.parametrize(("generation", "reasons"), [(1, []), (2, ["Autoscaled"])])
+def test_a_hand_over_is_no_news_for_a_webapp_that_always_had_autoscaling(generation: int, reasons: list[str]) -> None:
+    """A conflict delayed the handover to a reconcile after the creation."""
+    web = WebApp("shop", "web", "uid-1", generation, {"image": "web:1", "autoscaling": {"maxReplicas": 8}})
+    path = ("f:metadata", "f:annotations", "f:coxswain.dev/replicas")
+    noted = Difference(path, "autoscaled-by-spec", None)
+    report = ChildReport(Child("Deployment", "web", HEALTHY), corrected=(noted,))
+    assert [told.reason for told in replicas.events(web, Observations([report]))] == reasons
+
+
+def test_autoscaling_is_switched_on_at_the_live_count(bench: Autoscaled) -> None:
+    autoscaling(bench)
+    assert bench.applied() == ["keep 2", "update Deployment", "create HorizontalPodAutoscaler"]
+    assert bench.says() == (None, "autoscaled-by-spec")
+    assert bench.reasons() == ["Autoscaled"]
+    assert bench.applied() == []
+    bench.scale(5)
+    assert bench.applied() == []
+
+
+def test_autoscaling_starts_what_was_stopped(bench: Autoscaled) -> None:
+    bench.webapp(version=bench.writer.version + 1, generation=2, replicas=0)
+    bench.applied()
+    autoscaling(bench, minReplicas=2)
+    sent = bench.applied()
+    assert sent[-4:] == ["update Deployment", "keep 2", "update Deployment", "create HorizontalPodAutoscaler"]
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_switched_off_the_count_stays_and_is_taken_back_after_the_autoscaler(
+    bench: Autoscaled, restarted: bool
+) -> None:
+    autoscaling(bench)
+    bench.applied()
+    bench.scale(5)
+    bench.applied()
+    bench.reasons()
+    bench.webapp(version=bench.writer.version + 1, generation=3, replicas=1)
+    if restarted:
+        bench.restart()
+        bench.writer.answers["look WebApp"] = bench.webapp_now
+    sent = bench.applied()
+    assert [each for each in sent if each != "look WebApp"] == ["remove HorizontalPodAutoscaler"]
+    live = hpa(bench)
+    assert live is not None, "it may scale until its DELETED event arrives"
+    bench.scale(6)
+    assert bench.applied() == []
+    bench.writer.version += 1
+    bench.store.forget(HORIZONTAL_POD_AUTOSCALER, WEB, bench.writer.version)
+    assert bench.applied() == ["update Deployment"]
+    assert bench.says() == (6, "kept=6,spec=1")
+    assert bench.reasons() == ["ReplicasKept"]
+    assert bench.applied() == []
+
+
+def test_switched_off_with_a_count_that_count_is_applied(bench: Autoscaled) -> None:
+    autoscaling(bench)
+    bench.applied()
+    bench.scale(5)
+    bench.webapp(version=bench.writer.version + 1, generation=3, replicas=3)
+    bench.applied()
+    bench.writer.version += 1
+    bench.store.forget(HORIZONTAL_POD_AUTOSCALER, WEB, bench.writer.version)
+    assert bench.applied() == ["update Deployment"]
+    assert bench.says() == (3, None)
+
+
+def test_while_autoscalers_are_unknown_spec_autoscaling_decides(bench: Autoscaled) -> None:
+    bench.replicas_unknown = True
+    autoscaling(bench)
+    assert bench.applied() == ["keep 2", "update Deployment", "create HorizontalPodAutoscaler"]
+    bench.webapp(version=bench.writer.version + 1, generation=3, replicas=1)
+    assert bench.applied() == ["remove HorizontalPodAutoscaler"]
+    bench.writer.version += 1
+    bench.store.forget(HORIZONTAL_POD_AUTOSCALER, WEB, bench.writer.version)
+    assert bench.applied() == [], "another autoscaler may exist"
+
+
+@pytest.mark.parametrize("name", ["scaler", "web"])
+def test_beside_an_autoscaler_of_the_user_none_is_created(bench: Autoscaled, name: str) -> None:
+    """Two autoscalers disable each other. One with the WebApp's name stays in the cache, so its replicas are kept."""
+    bench.writer.version += 1
+    bench.store.observe(observed_autoscaler("web", version=bench.writer.version, name=name))
+    bench.applied()
+    autoscaling(bench)
+    assert "create HorizontalPodAutoscaler" not in bench.applied()
+    assert bench.says() == (None, "autoscaled-by-spec")
+    reason = "NameTaken" if name == "web" else "AutoscalerConflict"
+    assert bench.conditions()["Ready"] == ("False", reason)
+    assert bench.conditions()["Stalled"] == ("True", reason)
+    if name == "scaler":
+        assert "kubectl delete hpa scaler -n shop" in bench.message_of("Ready")
+    bench.writer.version += 1
+    bench.store.forget(HORIZONTAL_POD_AUTOSCALER, Key("shop", name), bench.writer.version)
+    assert bench.applied() == ["create HorizontalPodAutoscaler"]
+    bench.now += 60
+    bench.applied()
+    assert bench.conditions()["Stalled"] == ("False", "NotStalled")
+
+
+def test_an_autoscaler_of_the_user_that_comes_later_is_reported(bench: Autoscaled) -> None:
+    autoscaling(bench)
+    bench.applied()
+    bench.come()
+    assert bench.applied() == []
+    assert bench.conditions()["Ready"] == ("False", "AutoscalerConflict")
+    bench.go()
+    bench.applied()
+    bench.now += 60
+    bench.applied()
+    assert bench.conditions()["Stalled"] == ("False", "NotStalled")
+
+
+def test_an_autoscaler_waits_for_its_deployment() -> None:
+    """If the Deployment cannot be created, the autoscaler would later scale any Deployment with this name."""
+    bench = Bench()
+    bench.webapp(autoscaling={"maxReplicas": 8})
+    bench.writer.fail("create Deployment", refusal(403))
+    bench.run()
+    assert "create HorizontalPodAutoscaler" not in bench.writer.sent
+    bench.writer.answers.clear()
+    bench.run()
+    assert "create HorizontalPodAutoscaler" in bench.writer.sent

@@ -1,0 +1,80 @@
+"""The removal of a child that the spec no longer needs: conflicts delay it, even if the spec changes often."""
+
+from typing import Any
+
+import pytest
+
+from coxswain.webapp.kinds import SERVICE
+from unit.bench import WEB, Bench
+from unit.server import refusal
+
+
+@pytest.fixture
+def bench() -> Bench:
+    """Return a bench with a converged WebApp. Each removal of its Service is a conflict."""
+    bench = Bench()
+    bench.converge()
+    bench.writer.fail("remove Service", refusal(409))
+    return bench
+
+
+def change(bench: Bench, *, needed: bool) -> None:
+    """Change whether the spec needs a Service."""
+    spec: dict[str, Any] = {} if needed else {"ports": []}
+    observed = bench.store.parent(WEB)
+    assert observed is not None
+    bench.writer.version += 1
+    bench.webapp(version=bench.writer.version, generation=observed.generation + 1, **spec)
+
+
+def removals(bench: Bench, seconds: float, *, flapping: bool) -> int:
+    """Reconcile 20 times a second, each time as a retry. Return the number of removals."""
+    count = 0
+    for step in range(round(seconds / 0.05)):
+        if flapping:
+            change(bench, needed=step % 3 > 0)
+        bench.run(failures=step)
+        count += bench.writer.sent.count("remove Service")
+        bench.now += 0.05
+    return count
+
+
+def test_events_do_not_reset_the_backoff(bench: Bench) -> None:
+    change(bench, needed=False)
+    assert 8 <= removals(bench, 10, flapping=False) <= 10
+    assert bench.conditions()["Ready"] == ("False", "NotRemoved")
+
+
+def test_a_spec_that_changes_often_does_not_reset_the_backoff(bench: Bench) -> None:
+    assert 5 <= removals(bench, 10, flapping=True) <= 12
+
+
+def test_the_end_of_the_backoff_needs_no_event(bench: Bench) -> None:
+    change(bench, needed=False)
+    for _ in range(2):
+        bench.run()
+    bench.writer.answers.clear()
+    waiting = bench.run()
+    assert bench.writer.sent == []
+    assert waiting.after == pytest.approx(0.1)
+    bench.now += 0.1
+    bench.run()
+    assert "remove Service" in bench.writer.sent
+
+
+@pytest.mark.parametrize("pause", [0.0, 10.0])
+def test_a_removal_or_a_pause_ends_the_count(bench: Bench, pause: float) -> None:
+    change(bench, needed=False)
+    for _ in range(2):
+        bench.run()
+    bench.now += 0.1 + pause
+    if not pause:
+        bench.writer.answers.clear()
+        bench.run()
+        (removed,) = bench.store.objects_of(WEB, SERVICE)
+        bench.store.forget(SERVICE, WEB, removed.version + 1)
+        change(bench, needed=True)
+        bench.run()
+        bench.writer.fail("remove Service", refusal(409))
+        change(bench, needed=False)
+    assert removals(bench, 0.1, flapping=False) == 2

@@ -1,0 +1,262 @@
+"""spec.restartOn: the last change of data, the slots of restarts, and what the pod template records."""
+
+import json
+from collections import Counter
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from coxswain.kernel.cache.store import Key, Store
+from coxswain.kernel.objects.kinds import Kind, UnknownKind
+from coxswain.kernel.objects.projection import Projection
+from coxswain.kernel.status.health import Health, Level
+from coxswain.kernel.workload import Reference
+from coxswain.webapp.children.deployment import TYPE, deployment
+from coxswain.webapp.kinds import CONFIG_MAP, DEPLOYMENT, NAMED_CONFIG_MAP, SECRET, WEBAPP
+from coxswain.webapp.restarts import Restart, explained, restart_of, slot
+from coxswain.webapp.spec import WebApp
+from coxswain.webapp.workload import WORKLOAD
+from rendered import Empty, observe
+from unit.objects import observed_webapp, stored, webapp
+
+THEN = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
+SHOP: dict[str, Any] = {
+    "spec": {"image": "registry.example/web:1", "restartOn": {"secrets": ["db"], "configMaps": ["flags"]}}
+}
+
+
+def at(seconds: float) -> datetime:
+    return THEN + timedelta(seconds=seconds)
+
+
+def entry(manager: str, seconds: int, *keys: str, field: str = "data") -> dict[str, Any]:
+    """An entry of managedFields that owns keys of a field."""
+    owned: dict[str, Any] = {f"f:{field}": {".": {}, **{f"f:{key}": {} for key in keys}}}
+    time = at(seconds).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {"manager": manager, "operation": "Update", "time": time, "fieldsV1": owned}
+
+
+def named(*entries: dict[str, Any], kind: Kind = SECRET, name: str = "db", **metadata: Any) -> Projection:
+    """A Secret or ConfigMap as PartialObjectMetadata, as observed."""
+    identity = {"name": name, "namespace": "shop", "uid": "s-1", "resourceVersion": "5"}
+    created = {"creationTimestamp": "2026-01-01T00:00:00Z"}
+    return observe(kind, {"metadata": {**identity, **created, "managedFields": list(entries), **metadata}})
+
+
+LABELLED = entry("kubectl-label", 50, "labels", field="metadata")
+DB = named(entry("kubectl-create", 0, "password", "user"))
+
+
+class World(Empty):
+    """A world with a Deployment, Secrets and ConfigMaps."""
+
+    def __init__(
+        self, *found: Projection, live: Projection | None = None, users: int = 1, now: datetime = THEN
+    ) -> None:
+        self._found = {(each.kind, each.name): each for each in found}
+        self._live = live
+        self._users = users
+        self.now = now
+        self.unseen: str | None = None
+
+    def live(self, kind: Kind, name: str) -> Projection | None:  # noqa: ARG002
+        return self._live if kind == DEPLOYMENT else None
+
+    def reference(self, kind: Kind, name: str) -> Reference:
+        return Reference(self._found.get((kind, name)), self._users, self.unseen)
+
+
+def app(**spec: Any) -> WebApp:
+    return webapp(restartOn={"secrets": ["db"], **spec})
+
+
+def running(recorded: str, **spec: Any) -> Projection:
+    """The live Deployment with these records."""
+    return observe(DEPLOYMENT, stored(deployment(app(**spec), restart=Restart(recorded))))
+
+
+def started(*found: Projection, **spec: Any) -> Projection:
+    """The live Deployment as it was made when these objects were there."""
+    restart = restart_of(app(**spec), World(*found))
+    assert restart is not None
+    return running(restart.annotation, **spec)
+
+
+def restarted(world: World, **spec: Any) -> bool:
+    """Tell whether the pod template differs from that of the live Deployment."""
+    [wanted] = TYPE.all_desired(app(**spec), world)
+    live = world.live(DEPLOYMENT, "web")
+    assert live is not None
+    found: bool = wanted.manifest["spec"]["template"] != live.content["spec"]["template"]
+    return found
+
+
+def test_the_cache_holds_neither_data_nor_labels_nor_annotations() -> None:
+    applied = {"kubectl.kubernetes.io/last-applied-configuration": json.dumps({"data": {"password": "SECRET"}})}
+    raw = {
+        "data": {"password": "SECRET"},
+        "metadata": {**_identity(), "annotations": applied, "labels": {"a": "SECRET"}},
+    }
+    found = observe(SECRET, raw)
+    assert "SECRET" not in repr(found)
+    assert found.content.keys() == {"created", "digest", "changed"}
+
+
+def _identity() -> dict[str, Any]:
+    return {"name": "db", "namespace": "shop", "uid": "s-1", "resourceVersion": "5"}
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        [entry("kubectl-create", 0, "password", "user"), LABELLED],
+        [LABELLED, entry("kubectl-create", 0, "user", "password")],
+    ],
+)
+def test_a_change_of_labels_is_no_change(entries: list[dict[str, Any]]) -> None:
+    assert named(*entries).content == DB.content
+    live = started(DB)
+    assert not restarted(World(named(*entries), live=live, now=at(1000)))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        pytest.param(named(entry("kubectl-create", 7, "password", "user")), id="by the same manager"),
+        pytest.param(named(entry("kubectl-create", 0, "user"), entry("edit", 7, "password")), id="by another one"),
+        pytest.param(named(entry("kubectl-create", 0, "user")), id="a key removed by another one"),
+        pytest.param(named(entry("kubectl-create", 0, "password", "user"), uid="s-2"), id="created again"),
+        pytest.param(
+            named(entry("kubectl-create", 0, "password", "user"), entry("x", 7, "a", field="binaryData")),
+            id="binary data",
+        ),
+    ],
+)
+def test_a_change_of_data_restarts(changed: Projection) -> None:
+    live = started(DB)
+    assert restarted(World(changed, live=live, now=at(9)))
+
+
+def test_two_changes_within_a_second_are_one_restart() -> None:
+    """They leave the same trace, so the pods must start after the second."""
+    first = named(entry("kubectl-create", 7, "password", "user"))
+    live = started(DB)
+    world = World(first, live=live, now=at(8.9))
+    assert not restarted(world)
+    [wanted] = TYPE.all_desired(app(), world)
+    assert wanted.until == at(9), "the reconcile comes back at that time"
+
+
+def test_a_missing_or_unseen_object_keeps_its_record() -> None:
+    live = started(DB)
+    assert not restarted(World(live=live, now=at(1000)))
+    unseen = World(named(entry("edit", 7, "password")), live=live, now=at(1000))
+    unseen.unseen = "The operator cannot list secrets"
+    assert not restarted(unseen)
+
+
+def test_an_object_that_appears_later_restarts() -> None:
+    live = started()
+    assert "'coxswain.dev/restart-on': 'Secret/db='" in str(live.content)
+    assert restarted(World(DB, live=live, now=at(1000)))
+
+
+def test_a_new_name_does_not_wait_and_takes_others_along() -> None:
+    flags = named(entry("edit", 5, "beta"), kind=NAMED_CONFIG_MAP, name="flags")
+    live = started(DB)
+    changed = named(entry("kubectl-create", 5, "password", "user"))
+    world = World(changed, flags, live=live, users=200, now=at(6))
+    restart = restart_of(app(configMaps=["flags"]), world)
+    assert restart == Restart(restart_of(app(configMaps=["flags"]), World(changed, flags)).annotation)  # type: ignore[union-attr]
+
+
+def test_without_the_field_nothing_is_recorded() -> None:
+    world = World(live=started(DB))
+    assert restart_of(webapp(), world) is None
+    assert explained(webapp(), Health(Level.HEALTHY, explainable=True), world).health == Health(Level.HEALTHY)
+
+
+def test_the_records_of_a_foreign_deployment_do_not_count() -> None:
+    live = replace(started(DB), controller=None, owned=None)
+    restart = restart_of(app(), World(live=live, now=at(5)))
+    assert restart == Restart("Secret/db=")
+
+
+UIDS = [f"6f1c7b5e-{number:04}" for number in range(200)]
+
+
+def test_the_restarts_of_200_webapps_are_spread() -> None:
+    """A window of 597 s: nowhere more than a fifth above the pace of one in three seconds, and none outside."""
+    times = sorted(slot(uid, THEN, len(UIDS)) for uid in UIDS)
+    assert times[0] >= at(2)
+    assert times[-1] <= at(2 + 600)
+    minutes = Counter(int((time - THEN).total_seconds()) // 60 for time in times)
+    assert max(minutes.values()) <= 30, minutes
+    assert len(minutes) >= 10
+
+
+@pytest.mark.parametrize(("users", "window"), [(1, 0), (2, 3), (11, 30), (201, 600), (5000, 600)])
+def test_the_window_grows_with_the_users_up_to_a_limit(users: int, window: int) -> None:
+    times = [slot(uid, THEN, users) for uid in UIDS]
+    assert at(2) <= min(times)
+    assert max(times) <= at(2 + window)
+    assert max(times) > at(2 + 0.9 * window - 1)
+
+
+def test_further_changes_postpone_no_restart_for_ever() -> None:
+    """A Secret that changes each minute: each WebApp still restarts in each window."""
+    for uid in UIDS[:20]:
+        restarts, applied = 0, at(-1)
+        for second in range(3 * 600):
+            now, changed = at(second), at(second - second % 60)
+            if applied < changed and slot(uid, changed, 200) <= now:
+                restarts, applied = restarts + 1, changed
+        assert 2 <= restarts <= 4
+
+
+def test_a_waiting_restart_has_its_time_in_the_status() -> None:
+    changed = named(entry("kubectl-create", 5, "password", "user"))
+    waiting = next(uid for uid in UIDS if slot(uid, at(5), 200) > at(60))
+    found = replace(app(), uid=waiting)
+    live = observe(DEPLOYMENT, stored(deployment(found, restart=restart_of(found, World(DB)))))
+    explanation = explained(found, Health(Level.HEALTHY), World(changed, live=live, users=200, now=at(6)))
+    time = slot(waiting, at(5), 200)
+    assert explanation.health.reason == "RestartScheduled"
+    assert time.strftime("The pods restart at %Y-%m-%dT%H:%M:%SZ") in explanation.health.message
+    assert explanation.until == time
+
+
+def test_a_change_enqueues_the_webapps_that_name_the_object() -> None:
+    store = Store(WEBAPP)
+    for name, spec in (("web", SHOP), ("other", {}), ("third", SHOP)):
+        store.observe(observed_webapp(name, **spec))
+    assert store.users(SECRET, Key("shop", "db")) == {Key("shop", "web"), Key("shop", "third")}
+    assert store.observe(DB) == {Key("shop", "web"), Key("shop", "third")}
+    labelled = named(entry("kubectl-create", 0, "password", "user"), LABELLED, resourceVersion="6")
+    assert store.observe(labelled) == set()
+    assert store.observe(named(entry("edit", 7, "user"), resourceVersion="7")) == {
+        Key("shop", "web"),
+        Key("shop", "third"),
+    }
+    assert store.forget(SECRET, Key("shop", "db"), 8) == {Key("shop", "web"), Key("shop", "third")}
+    store.observe(observed_webapp("third", version=11))
+    assert store.users(SECRET, Key("shop", "db")) == {Key("shop", "web")}
+    assert store.observe(named(kind=NAMED_CONFIG_MAP, name="flags")) == {Key("shop", "web")}
+    assert store.get(CONFIG_MAP, Key("shop", "flags")) is None, "those of WebApps are another collection"
+    store.clear()
+    assert store.users(SECRET, Key("shop", "db")) == set()
+
+
+def test_kinds_are_watched_on_demand_and_by_metadata_only() -> None:
+    kinds = WORKLOAD.projector.kinds
+    assert not {SECRET, NAMED_CONFIG_MAP} & {*kinds.watched, *kinds.optional}
+    some = kinds.with_named(["secrets"])
+    assert {*some.watched} - {*kinds.watched} == {SECRET} == {*some.optional} - {*kinds.optional}
+    with pytest.raises(UnknownKind, match="'pods' cannot be watched: choose of secrets, configmaps"):
+        kinds.with_named(["pods"])
+    for kind in (SECRET, NAMED_CONFIG_MAP):
+        for watching, asked in ((True, "PartialObjectMetadata"), (False, "PartialObjectMetadataList")):
+            accepted = kind.accept(watching=watching)
+            assert accepted == f"application/json;as={asked};g=meta.k8s.io;v=v1", "no alternative with data"
