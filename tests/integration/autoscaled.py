@@ -1,4 +1,4 @@
-"""An autoscaler for the Deployment of a scene, and what becomes of its replicas, version by version."""
+"""An autoscaler for the Deployment of a scene, and a history of the Deployment's replicas."""
 
 import json
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ NOTE = "coxswain.dev/replicas"
 
 
 def autoscaler(target: str = "Deployment", *, least: int = 1, most: int = 8) -> dict[str, Any]:
-    """Return an autoscaler that wants a pod for each 100 millicores, at once."""
+    """Return an autoscaler that wants one pod per 100 millicores, without delays."""
     version = {"Deployment": "apps/v1", "WebApp": "coxswain.dev/v1"}[target]
     at_once = {"stabilizationWindowSeconds": 0, "policies": [{"type": "Pods", "value": 10, "periodSeconds": 1}]}
     cpu = {"name": "cpu", "target": {"type": "AverageValue", "averageValue": "100m"}}
@@ -41,25 +41,25 @@ def note(scene: Scene) -> str | None:
 
 
 def owners(scene: Scene) -> set[str]:
-    """Return who owns the Deployment's replicas."""
+    """Return the owners of the Deployment's replicas."""
     entries = scene.get("deployment")["metadata"]["managedFields"]
     return {entry["manager"] for entry in entries if "f:replicas" in entry["fieldsV1"].get("f:spec", {})}
 
 
 def noted(scene: Scene, text: str | None) -> None:
-    """Wait until the Deployment has a note, or none."""
+    """Wait until the Deployment has this note, or none."""
     eventually(lambda: (note(scene) or "") == (text or "") or None, f"the note {text}")
 
 
 def scaled(scene: Scene, count: int) -> None:
-    """Wait until so many pods are ready, and the WebApp says so."""
+    """Wait until `count` pods are ready and the WebApp reports it."""
     eventually(lambda: replicas(scene) == count, f"the Deployment has {count} replicas")
     eventually(lambda: scene.get("webapp")["status"].get("readyReplicas") == count, f"{count} pods are ready")
     scene.ready()
 
 
 class Counts:
-    """The replicas of the Deployment in each of its versions, from a watch of the test's own."""
+    """The replicas of the Deployment in each of its versions, from a separate watch."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -78,7 +78,7 @@ class Counts:
         self._lines = self._answer.iter_lines(chunk_size=1)
 
     def so_far(self) -> list[int]:
-        """Return the counts in the order in which they were, up to the Deployment as it is now."""
+        """Return the counts in chronological order, up to the current Deployment."""
         now = int(self._scene.get("deployment")["metadata"]["resourceVersion"])
         while self._version < now:
             event = json.loads(next(self._lines))
@@ -91,7 +91,7 @@ class Counts:
 
 @contextmanager
 def refusing_the_note(scene: Scene) -> Iterator[None]:
-    """Have the API server refuse the second write of the hand-over: the one that brings the note."""
+    """Let the API server refuse the second write of the hand-over, which adds the note."""
     group = "admissionregistration.k8s.io/v1"
     name = f"no-note-{scene.namespace}"
     rule = {"apiGroups": ["apps"], "apiVersions": ["v1"], "resources": ["deployments"], "operations": ["UPDATE"]}

@@ -1,4 +1,4 @@
-"""Other managers of a WebApp's children: kubectl under another name, and controllers in processes of their own."""
+"""Other managers of a WebApp's children: kubectl with another field manager, and controllers in separate processes."""
 
 import json
 import sys
@@ -16,7 +16,7 @@ IMAGE = "spec.template.spec.containers[name=app].image"
 
 
 def image(value: str) -> dict[str, Any]:
-    """Return what sets the image of a Deployment, and what an apply must name besides."""
+    """Return the body that sets a Deployment's image, with the other fields required by an apply."""
     return {"spec": {"template": {"spec": {"containers": [{"name": "app", "image": value}]}}}}
 
 
@@ -36,25 +36,25 @@ def patch_as(scene: Scene, manager: str, kind: str, *operations: dict[str, Any])
 
 
 def conflicts(scene: Scene) -> list[tuple[str, str, str, str]]:
-    """Return what the status tells of fields that others hold."""
+    """Return the fields held by other managers, from the status."""
     told = scene.get("webapp").get("status", {}).get("conflicts", [])
     return [(entry["object"], entry["field"], entry["manager"], entry["policy"]) for entry in told]
 
 
 def drift(scene: Scene) -> dict[tuple[str, str, str], dict[str, Any]]:
-    """Return what the status tells of what was put back, by object, field and manager."""
+    """Return the corrected drift from the status, by object, field and manager."""
     told = scene.get("webapp").get("status", {}).get("drift", [])
     return {(entry["object"], entry["field"], entry["manager"]): entry for entry in told}
 
 
 def is_true(scene: Scene, condition: str, reason: str = "") -> bool:
-    """Tell whether a condition is True, for a reason."""
+    """Return whether a condition is True with this reason."""
     found = scene.condition(condition)
     return found.get("status") == "True" and (not reason or found["reason"] == reason)
 
 
 def conflicted(scene: Scene, reason: str) -> None:
-    """Wait until the WebApp is Conflicted for a reason."""
+    """Wait until the WebApp is Conflicted with this reason."""
     eventually(lambda: is_true(scene, "Conflicted", reason), f"Conflicted is True: {reason}")
 
 
@@ -65,7 +65,7 @@ def not_conflicted(scene: Scene) -> None:
 
 
 def told(scene: Scene, reason: str) -> list[str]:
-    """Return the notes of the Events of a reason."""
+    """Return the notes of the Events with this reason."""
     return [event["note"] for event in scene.events() if event["reason"] == reason]
 
 
@@ -76,25 +76,25 @@ def managers(scene: Scene, kind: str, name: str = "web") -> dict[str, Any]:
 
 
 def writes(requests: Counter[str]) -> Counter[str]:
-    """Return the requests that change something."""
+    """Return the requests that modify objects."""
     return Counter(
         {asked: count for asked, count in requests.items() if asked.split()[0] not in ("get", "list", "watch")}
     )
 
 
 class CoWriter:
-    """A controller that writes one object again and again, in a process of its own."""
+    """A controller in its own process that repeatedly writes one object."""
 
     def __init__(self, process: Process) -> None:
         self._process = process
 
     @property
     def answers(self) -> list[str]:
-        """What it was answered: `200 <resourceVersion>`, or `409 <message>`."""
+        """The responses to its writes: `200 <resourceVersion>`, or `409 <message>`."""
         return self._process.log.read_text().splitlines() if self._process.log.exists() else []
 
     def writes(self, more: int) -> None:
-        """Wait until it has written so many times more."""
+        """Wait until it has written `more` times."""
         goal = len(self.answers) + more
 
         def done() -> bool:
@@ -106,14 +106,14 @@ class CoWriter:
 
 @contextmanager
 def co_writer(scene: Scene, manager: str, mode: str, thing: str, body: Any, *, every: float) -> Iterator[CoWriter]:
-    """Run a controller that writes a body, with `{n}` the number of the write in it, every so many seconds."""
+    """Run a controller that writes a body every few seconds; `{n}` in the body is the number of the write."""
     command = [
         *(sys.executable, "-m", "cluster.co_writer", "--kubeconfig", str(scene.cluster.kubeconfig)),
         *("--ca-file", str(scene.cluster.ca_file), "--namespace", scene.namespace, "--manager", manager),
         *("--mode", mode, "--object", thing, "--every", str(every), "--body", json.dumps(body)),
     ]
     log = scene.cluster.directory / "logs" / f"co-writer-{scene.namespace}-{manager}.log"
-    extra = {"PYTHONPATH": str(ROOT / "tests"), "PYTHONUNBUFFERED": "1"}
+    extra = {"PYTHONPATH": str(ROOT / "tests" / "harness"), "PYTHONUNBUFFERED": "1"}
     process = Process(f"co-writer {manager}", command, log=log, home=scene.cluster.directory, extra=extra)
     process.start()
     try:

@@ -1,6 +1,6 @@
-"""A collection of objects in one namespace, asked over plain HTTP: every parameter is as the test spells it.
+"""A collection of objects in one namespace, accessed over plain HTTP with exactly the given parameters.
 
-The objects are Leases, since nobody else makes any in a namespace of a test; `holderIdentity` is their content.
+The objects are Leases, because no other client creates them in a test's namespace; `holderIdentity` is their content.
 """
 
 import json
@@ -14,14 +14,14 @@ from cluster import ControlPlane
 from cluster.clients import direct_session
 
 FAR = 1_000_000
-"""Added to a resourceVersion, it makes one that no test lives to see."""
+"""Added to a resourceVersion, it gives one that no test reaches."""
 
 _MERGE_PATCH = {"Content-Type": "application/merge-patch+json"}
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer to one request."""
+    """The response to one request."""
 
     status: int
     headers: Mapping[str, str]
@@ -40,7 +40,7 @@ class Answer:
 
     @property
     def contents(self) -> dict[str, str]:
-        """What a list holds, name by name."""
+        """The contents of the objects in a list, by name."""
         return {item["metadata"]["name"]: content(item) for item in self.body["items"]}
 
 
@@ -58,12 +58,12 @@ class Event:
 
     @property
     def told(self) -> tuple[str, str, str]:
-        """The type, the name and the content."""
+        """The type, name and content of the event."""
         return self.type, self.object["metadata"]["name"], content(self.object)
 
 
 def content(thing: Mapping[str, Any]) -> str:
-    """Return what is in an object."""
+    """Return the content of an object."""
     found: str = thing["spec"]["holderIdentity"]
     return found
 
@@ -83,7 +83,7 @@ class Collection:
         return answer.version
 
     def change(self, name: str, content: str) -> int:
-        """Change an object whatever its resourceVersion is; return the new one."""
+        """Change an object regardless of its resourceVersion; return the new one."""
         answer = self.patch(name, {"spec": {"holderIdentity": content}})
         assert answer.status == 200, answer.body
         return answer.version
@@ -113,7 +113,7 @@ class Collection:
         return self.list(limit=limit, **({"continue": token} if token else {}))
 
     def watch(self, **parameters: object) -> Iterator[Event]:
-        """Open a watch, with status 200, and yield its events until the server ends it, after `timeoutSeconds`."""
+        """Open a watch, with status 200, and yield its events until the server ends it after `timeoutSeconds`."""
         query = {name: str(value) for name, value in {"watch": "true", **parameters}.items()}
         answer = self.session.get(self.url, params=query, stream=True, timeout=self.timeout)
         assert answer.status_code == 200, answer.text

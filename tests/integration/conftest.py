@@ -1,4 +1,4 @@
-"""One throwaway Kubernetes and one running operator for all integration tests; a namespace for each."""
+"""One throwaway Kubernetes and one running operator for all integration tests; a namespace for each test."""
 
 import itertools
 import time
@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 from cluster import ControlPlane
+from cluster.gateway_api import httproute_crd
+from cluster.metrics_api import MetricsApi
 from cluster.operator_process import OperatorProcess
+from integration.collection import Collection
 from integration.scene import Quiet, Scene
 
 ROOT = Path(__file__).parents[2]
@@ -18,8 +21,8 @@ _numbers = itertools.count(1)
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[ControlPlane]:
-    """A Kubernetes with the CRD and the manifests, but for the operator's Deployment: it runs as a process here."""
-    with ControlPlane(manifests=[ROOT / "crds" / "webapps.yaml"]) as plane:
+    """A Kubernetes with the CRD and the manifests except the operator's Deployment: the operator is a local process."""
+    with ControlPlane(manifests=[ROOT / "crds" / "webapps.yaml", httproute_crd()]) as plane:
         plane.kubectl("apply", "--kustomize", str(ROOT / "manifests/overlays/out-of-cluster"))
         yield plane
 
@@ -39,7 +42,7 @@ def _operator(cluster: ControlPlane, kubeconfig: Path) -> Iterator[OperatorProce
 
 @pytest.fixture(scope="session")
 def quiet(cluster: ControlPlane, _operator: OperatorProcess) -> Quiet:
-    """A converged WebApp that nobody touches while all the tests run."""
+    """A converged WebApp that no test changes."""
     _operator.start()
     cluster.kubectl("create", "namespace", "quiet")
     scene = Scene(cluster, "quiet", _operator)
@@ -51,7 +54,7 @@ def quiet(cluster: ControlPlane, _operator: OperatorProcess) -> Quiet:
 
 @pytest.fixture
 def operator(quiet: Quiet, request: pytest.FixtureRequest) -> Iterator[OperatorProcess]:
-    """The operator, running; with the rights of the manifests and no others. A test may stop and start it."""
+    """The running operator, with only the rights of the manifests. A test may stop and restart it."""
     process = quiet.scene.operator
     process.start()
     yield process
@@ -63,7 +66,7 @@ def operator(quiet: Quiet, request: pytest.FixtureRequest) -> Iterator[OperatorP
 def another_operator(
     cluster: ControlPlane, kubeconfig: Path, _operator: OperatorProcess
 ) -> Iterator[Callable[..., OperatorProcess]]:
-    """Run an operator with arguments, and perhaps another kubeconfig, in the place of the usual one."""
+    """Run an operator with other arguments or another kubeconfig instead of the usual one."""
     started: list[OperatorProcess] = []
 
     def start(*arguments: str, kubeconfig: Path = kubeconfig) -> OperatorProcess:
@@ -80,7 +83,7 @@ def another_operator(
 
 @pytest.fixture
 def make_namespace(cluster: ControlPlane) -> Iterator[Callable[[], str]]:
-    """Make namespaces that go after the test."""
+    """Create namespaces that are deleted after the test."""
     made: list[str] = []
 
     def make() -> str:
@@ -96,11 +99,26 @@ def make_namespace(cluster: ControlPlane) -> Iterator[Callable[[], str]]:
 
 @pytest.fixture
 def namespace(make_namespace: Callable[[], str]) -> str:
-    """A namespace of the test's own."""
+    """A namespace of this test."""
     return make_namespace()
 
 
 @pytest.fixture
 def scene(cluster: ControlPlane, namespace: str, operator: OperatorProcess) -> Scene:
-    """A namespace of the test's own, with the operator running."""
+    """A namespace of this test, with the operator running."""
     return Scene(cluster, namespace, operator)
+
+
+@pytest.fixture
+def collection(cluster: ControlPlane, namespace: str) -> Iterator[Collection]:
+    """A collection of objects in the namespace of the test, over plain HTTP."""
+    found = Collection(cluster, namespace)
+    with found.session:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def metrics(cluster: ControlPlane) -> Iterator[MetricsApi]:
+    """A metrics API in which the test sets the usage of pods."""
+    with MetricsApi(cluster) as api:
+        yield api

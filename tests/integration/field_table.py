@@ -1,4 +1,4 @@
-"""Every field of a WebApp's spec with two values, and where in the children each of them is found."""
+"""Every field of a WebApp's spec, with two values and their places in the children."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,10 +18,10 @@ PROBE = {"periodSeconds": 10, "timeoutSeconds": 1, "successThreshold": 1, "failu
 
 @dataclass(frozen=True)
 class Field:
-    """One field with two values to be set one after the other.
+    """One field with two values, set one after the other.
 
-    `places` says what is then found in the children: by place, such as 'deployment/spec/replicas', the values after the
-    first and after the second step. `extra` is what else the WebApp has all the time.
+    `places` has the expected content of the children: for each place, such as 'deployment/spec/replicas', the values
+    after the first and after the second step. `extra` has further fields of the WebApp for both steps.
     """
 
     name: str
@@ -32,12 +32,12 @@ class Field:
 
     @property
     def webapp(self) -> str:
-        """The name of the WebApp that tries it."""
+        """The name of the WebApp that tests the field."""
         return "field-" + self.name.lower().replace(".", "-")
 
     @property
     def base(self) -> dict[str, Any]:
-        """The spec without the field; the image is required, so there it is the usual one."""
+        """The spec without the field; for the required image, with its usual value."""
         return {**{name: value for name, value in BASE.items() if name == "image" or name != self.name}, **self.extra}
 
     def spec(self, step: int) -> dict[str, Any]:
@@ -47,17 +47,17 @@ class Field:
         return {**self.base, outer: {**self.base.get(outer, {}), inner: value} if inner else value}
 
     def expected(self, step: int) -> dict[str, Any]:
-        """Return what the children then hold, by place."""
+        """Return the expected content of the children, by place."""
         return {place: values[step] for place, values in self.places.items()}
 
 
 def same(name: str, first: Any, second: Any, place: str, **extra: Any) -> Field:
-    """Return a field that stands in one place just as it is given."""
+    """Return a field that is copied to one place unchanged."""
     return Field(name, first, second, {place: (first, second)}, extra)
 
 
 def probe(name: str) -> Field:
-    """Return a probe that changes its handler."""
+    """Return a probe with two different handlers."""
     http = {"path": "/healthz", "port": "http"}
     first = {"httpGet": http, "periodSeconds": 5, "initialDelaySeconds": 3}
     second = {"tcpSocket": {"port": 8080}, "failureThreshold": 7}
@@ -66,7 +66,7 @@ def probe(name: str) -> Field:
 
 
 def everywhere(name: str) -> Field:
-    """Return labels or annotations, which all children and the pods bear."""
+    """Return labels or annotations that are copied to all children and the pods."""
     places: dict[str, tuple[Any, Any]] = {}
     places |= {f"{thing}/metadata/{name}/example.com~one": ("1", None) for thing in LABELLED}
     places |= {f"{thing}/metadata/{name}/example.com~two": ("2", "3") for thing in LABELLED}
@@ -90,6 +90,15 @@ def service_port(number: int) -> dict[str, Any]:
     return {"name": "http", "port": number, "targetPort": "http", "protocol": "TCP"}
 
 
+def service(name: str, first: Any, second: Any, **more: Any) -> Field:
+    """Return a field of the Service, which has further fields in both steps."""
+    return same(f"service.{name}", first, second, f"{SERVICE}/{name}", **({"service": more} if more else {}))
+
+
+def seconds(number: int) -> dict[str, Any]:
+    return {"clientIP": {"timeoutSeconds": number}}
+
+
 def resources() -> Field:
     first = {"requests": {"cpu": "1000m", "memory": "1Gi"}, "limits": {"memory": "1024Mi"}}
     found = ({"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"memory": "1Gi"}}, {"requests": {"cpu": "500m"}})
@@ -97,7 +106,7 @@ def resources() -> Field:
 
 
 def environment() -> Field:
-    """Return variables that change from a value to a source and back, and change places."""
+    """Return variables that change from a value to a source and back, and change their order."""
     source = {"fieldRef": {"fieldPath": "metadata.name"}}
     found = {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.name"}}
     one, other = {"name": "ONE", "value": "1"}, {"name": "OTHER", "valueFrom": source}
@@ -128,6 +137,84 @@ def strategy() -> Field:
         "rollout.strategy", "Recreate", "RollingUpdate", {"deployment/spec/strategy": ({"type": "Recreate"}, rolling)}
     )
 
+
+AUTOSCALER = "horizontalpodautoscaler/spec"
+BUDGET = "poddisruptionbudget/spec"
+POLICY = "networkpolicy/spec"
+UNLIMITED = {"autoscaling": {"maxReplicas": 5}}
+DNS = {"ports": [{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}]}
+DATABASE = {"cidr": "10.0.0.0/8", "except": ["10.1.0.0/16"]}
+
+
+def utilization(name: str, percent: int) -> dict[str, Any]:
+    target = {"type": "Utilization", "averageUtilization": percent}
+    return {"type": "Resource", "resource": {"name": name, "target": target}}
+
+
+def metrics() -> Field:
+    """Return a metric with a non-canonical quantity, then none, which restores the default."""
+    queue = {"metric": {"name": "queue"}, "target": {"averageValue": "1000m"}}
+    stored = {"type": "External", "external": {**queue, "target": {"type": "AverageValue", "averageValue": "1"}}}
+    places = {f"{AUTOSCALER}/metrics": ([stored], [utilization("cpu", 80)])}
+    return Field("autoscaling.metrics", [{"external": queue}], [], places, UNLIMITED)
+
+
+def behavior() -> Field:
+    policies = [{"type": "Pods", "value": 1, "periodSeconds": 60}]
+    places = {
+        f"{AUTOSCALER}/behavior/scaleDown/stabilizationWindowSeconds": (60, None),
+        f"{AUTOSCALER}/behavior/scaleDown/policies": (
+            [{"type": "Percent", "value": 100, "periodSeconds": 15}],
+            policies,
+        ),
+    }
+    first = {"scaleDown": {"stabilizationWindowSeconds": 60}}
+    return Field("autoscaling.behavior", first, {"scaleDown": {"policies": policies}}, places, UNLIMITED)
+
+
+GUARDS = [
+    same("autoscaling.maxReplicas", 3, 4, f"{AUTOSCALER}/maxReplicas"),
+    *(
+        Field(
+            f"autoscaling.{name}",
+            70,
+            60,
+            {f"{AUTOSCALER}/metrics": ([utilization(name, 70)], [utilization(name, 60)])},
+            UNLIMITED,
+        )
+        for name in ("cpu", "memory")
+    ),
+    metrics(),
+    behavior(),
+    Field("disruption.enabled", True, False, {f"{BUDGET}/maxUnavailable": (1, None)}),
+    same("disruption.minAvailable", 1, "50%", f"{BUDGET}/minAvailable", replicas=3),
+    same("disruption.maxUnavailable", 2, "50%", f"{BUDGET}/maxUnavailable", replicas=3),
+    same(
+        "disruption.unhealthyPodEvictionPolicy",
+        "IfHealthyBudget",
+        "AlwaysAllow",
+        f"{BUDGET}/unhealthyPodEvictionPolicy",
+        disruption={"enabled": True},
+    ),
+    Field("network.defaultDeny", True, False, {f"{POLICY}/policyTypes": (["Ingress", "Egress"], None)}),
+    Field(
+        "network.ingress",
+        [{"from": {"sameNamespace": True}, "ports": [{"port": "http"}]}],
+        [],
+        {
+            f"{POLICY}/ingress": (
+                [{"from": [{"podSelector": {}}], "ports": [{"protocol": "TCP", "port": "http"}]}],
+                None,
+            )
+        },
+    ),
+    Field(
+        "network.egress",
+        [{"to": {"cidrs": [DATABASE]}}],
+        [],
+        {f"{POLICY}/egress": ([DNS, {"to": [{"ipBlock": DATABASE}]}], [DNS])},
+    ),
+]
 
 ROLLING = "deployment/spec/strategy/rollingUpdate"
 NOT_CREATED = {"create": False}
@@ -193,6 +280,14 @@ FIELDS = [
         },
     ),
     same("service.sessionAffinity", "ClientIP", "None", f"{SERVICE}/sessionAffinity"),
+    service("sessionAffinityConfig", seconds(60), seconds(600), sessionAffinity="ClientIP"),
+    service("type", "NodePort", "LoadBalancer"),
+    service("externalTrafficPolicy", "Local", "Cluster", type="NodePort"),
+    service("internalTrafficPolicy", "Local", "Cluster"),
+    service("trafficDistribution", "PreferClose", "PreferSameNode"),
+    service("loadBalancerSourceRanges", ["10.0.0.0/8", "192.0.2.0/24"], ["192.0.2.0/24"], type="LoadBalancer"),
+    service("ipFamilyPolicy", "PreferDualStack", "SingleStack"),
+    Field("service.publishNotReadyAddresses", True, False, {f"{SERVICE}/publishNotReadyAddresses": (True, None)}),
     Field(
         "serviceAccount.create",
         False,
@@ -226,4 +321,5 @@ FIELDS = [
     ),
     spread(),
     same("priorityClassName", "system-cluster-critical", "system-node-critical", f"{POD}/priorityClassName"),
+    *GUARDS,
 ]

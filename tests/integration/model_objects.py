@@ -1,10 +1,34 @@
-"""Random objects for the model and the real API server, and those that the operator makes."""
+"""Random objects for the model and the real API server, and objects made by the operator."""
 
 from typing import Any
 
 from hypothesis import strategies as st
 
-from rendered import desired
+from example.scheduled_task import WORKLOAD as TASKS
+from example.scheduled_task import Task
+from integration.model_specs import (
+    COUNTS,
+    CRON_JOB_SPEC,
+    DEPLOYMENT_SPEC,
+    DEPLOYMENT_STATUS,
+    HPA_SPEC,
+    INGRESS_SPEC,
+    INGRESS_STATUS,
+    LEASE_SPEC,
+    REPLICA_SET_SPEC,
+    ROUTE_SPEC,
+    ROUTE_STATUS,
+    SELECTOR,
+    SERVICE_SPEC,
+    TASK_SPEC,
+    TASK_STATUS,
+    WEBAPP_SPEC,
+    WEBAPP_STATUS,
+    items,
+    some,
+    texts,
+)
+from rendered import Empty, desired
 from unit.objects import webapp
 
 PATHS = {
@@ -15,210 +39,32 @@ PATHS = {
     "ConfigMap": "/api/v1/namespaces/{}/configmaps",
     "ServiceAccount": "/api/v1/namespaces/{}/serviceaccounts",
     "HorizontalPodAutoscaler": "/apis/autoscaling/v2/namespaces/{}/horizontalpodautoscalers",
+    "ScheduledTask": "/apis/example.coxswain.dev/v1/namespaces/{}/scheduledtasks",
+    "CronJob": "/apis/batch/v1/namespaces/{}/cronjobs",
+    "Ingress": "/apis/networking.k8s.io/v1/namespaces/{}/ingresses",
+    "HTTPRoute": "/apis/gateway.networking.k8s.io/v1/namespaces/{}/httproutes",
+    "Lease": "/apis/coordination.k8s.io/v1/namespaces/{}/leases",
 }
+KINDS = tuple(kind for kind in PATHS if kind != "Lease")
+"""The kinds of the workloads. Leases are compared in sequences of their own."""
+CUSTOM = ("WebApp", "ScheduledTask", "HTTPRoute")
 API_VERSIONS = {
     "WebApp": "coxswain.dev/v1",
     "Deployment": "apps/v1",
     "ReplicaSet": "apps/v1",
     "HorizontalPodAutoscaler": "autoscaling/v2",
+    "ScheduledTask": "example.coxswain.dev/v1",
+    "CronJob": "batch/v1",
+    "Ingress": "networking.k8s.io/v1",
+    "HTTPRoute": "gateway.networking.k8s.io/v1",
+    "Lease": "coordination.k8s.io/v1",
 }
 
 
-def some(**parts: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
-    """A map with some of these parts."""
-    return st.fixed_dictionaries({}, optional=parts)
-
-
-def items(key: str, names: tuple[Any, ...], **parts: st.SearchStrategy[Any]) -> st.SearchStrategy[list[dict[str, Any]]]:
-    """A list of items, each once, in any order."""
-    one = st.tuples(st.sampled_from(names), some(**parts)).map(lambda found: {key: found[0], **found[1]})
-    return st.lists(one, max_size=3, unique_by=lambda item: item[key])
-
-
-def texts(*names: str) -> st.SearchStrategy[dict[str, str]]:
-    """A map of texts."""
-    return some(**{name: st.sampled_from(["1", "2"]) for name in names})
-
-
-OWNERS = items(
-    "uid",
-    ("10000000-0000-0000-0000-000000000000", "20000000-0000-0000-0000-000000000000"),
-    controller=st.just(value=False),
-).map(lambda found: [{"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", **each} for each in found])
-
-METADATA = some(
-    labels=texts("x", "y"),
-    annotations=texts("x", "example.com/y"),
-    ownerReferences=OWNERS,
-    finalizers=st.lists(st.sampled_from(["example.com/a", "example.com/b"]), unique=True, max_size=2),
-)
-
-_PROTOCOL: dict[int, dict[str, str]] = {80: {}, 81: {"protocol": "UDP"}}
-ENV = items("name", ("A", "B", "C"), value=st.sampled_from(["1", "2"]))
-SOURCED = items("name", ("A", "B"), valueFrom=st.just({"secretKeyRef": {"name": "s", "key": "k"}}))
-PORTS = items("containerPort", (80, 81), name=st.just("p")).map(
-    lambda found: [
-        {
-            **port,
-            **({"name": f"p{port['containerPort']}"} if "name" in port else {}),
-            **_PROTOCOL[port["containerPort"]],
-        }
-        for port in found
-    ]
-)
-PROBE = st.sampled_from(
-    [
-        {"httpGet": {"port": 80}},
-        {"httpGet": {"port": 80, "path": "/a"}, "periodSeconds": 5},
-        {"tcpSocket": {"port": 80}},
-    ]
-)
-CONTAINERS = items(
-    "name",
-    ("app", "side"),
-    env=st.one_of(ENV, ENV, SOURCED),
-    ports=PORTS,
-    args=st.lists(st.sampled_from(["1", "2"]), max_size=2),
-    resources=some(limits=some(cpu=st.sampled_from(["1", "2"])), requests=some(memory=st.just("1Mi"))),
-    imagePullPolicy=st.sampled_from(["Always", "Never"]),
-    readinessProbe=PROBE,
-    securityContext=some(allowPrivilegeEscalation=st.just(value=False), capabilities=st.just({"drop": ["ALL"]})),
-    volumeMounts=st.just([{"name": "files", "mountPath": "/f", "readOnly": True}]),
-).flatmap(
-    lambda found: st.lists(st.sampled_from(["image:1", "image:2", "image"]), min_size=3, max_size=3).map(
-        lambda images: [{"image": image, **each} for image, each in zip(images, found, strict=False)]
-    )
-)
-POD_SPEC = some(
-    serviceAccountName=st.sampled_from(["a", "b"]),
-    nodeSelector=texts("disk"),
-    tolerations=st.sampled_from([[], [{"key": "a", "operator": "Exists"}], [{"key": "b", "operator": "Exists"}]]),
-    terminationGracePeriodSeconds=st.sampled_from([5, 30]),
-    securityContext=some(runAsNonRoot=st.just(value=True), runAsUser=st.sampled_from([1, 2])),
-    imagePullSecrets=items("name", ("s", "t")),
-)
-
-
-def _template(
-    containers: list[Any], spec: dict[str, Any], annotations: dict[str, str], *, bare: bool
-) -> dict[str, Any]:
-    full = {**spec, "containers": containers or [{"name": "app", "image": "image:1"}], "volumes": [_VOLUME]}
-    metadata = {"labels": {"app": "a"}, **({"annotations": annotations} if annotations else {})}
-    return {"metadata": metadata, "spec": full if not bare else {"containers": full["containers"]}}
-
-
-_VOLUME = {"name": "files", "configMap": {"name": "a"}}
-
-
-def _with_mounts(template: dict[str, Any]) -> dict[str, Any]:
-    """A container that mounts the volume needs it."""
-    mounted = any("volumeMounts" in each for each in template["spec"]["containers"])
-    return {**template, "spec": {**template["spec"], **({"volumes": [_VOLUME]} if mounted else {})}}
-
-
-TEMPLATE = st.builds(_template, CONTAINERS, POD_SPEC, texts("x"), bare=st.booleans()).map(_with_mounts)
-SELECTOR = {"matchLabels": {"app": "a"}}
-DEPLOYMENT_SPEC = st.builds(
-    lambda template, rest: {**rest, "selector": SELECTOR, "template": template},
-    TEMPLATE,
-    some(
-        replicas=st.sampled_from([0, 1, 3]),
-        minReadySeconds=st.sampled_from([0, 5]),
-        progressDeadlineSeconds=st.sampled_from([60, 600]),
-        revisionHistoryLimit=st.sampled_from([0, 10]),
-        strategy=st.sampled_from([{"type": "Recreate"}, {"rollingUpdate": {"maxSurge": 1}}, {"type": "RollingUpdate"}]),
-    ),
-)
-REPLICA_SET_SPEC = st.builds(
-    lambda template, replicas: {"replicas": replicas, "selector": SELECTOR, "template": template},
-    TEMPLATE,
-    st.sampled_from([0, 1]),
-)
-SERVICE_PORTS = items(
-    "port", (80, 81), targetPort=st.sampled_from(["http", 8080]), appProtocol=st.just("http"), protocol=st.just("UDP")
-).map(lambda found: [{"name": f"p{port['port']}", **port} for port in found])
-SERVICE_SPEC = st.builds(
-    lambda ports, selector, rest: {
-        **rest,
-        "selector": {"app": "a", **selector},
-        "ports": ports or [{"name": "p", "port": 82}],
-    },
-    SERVICE_PORTS,
-    texts("x"),
-    some(
-        sessionAffinity=st.sampled_from(["None", "ClientIP"]),
-        type=st.just("ClusterIP"),
-        clusterIP=st.sampled_from(["None"]),
-    ),
-)
-HPA_SPEC = st.builds(
-    lambda most, rest: {
-        **rest,
-        "maxReplicas": most,
-        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "a"},
-    },
-    st.sampled_from([3, 5]),
-    some(minReplicas=st.sampled_from([1, 2])),
-)
-WEBAPP_SPEC = st.builds(
-    lambda image, rest: {"image": image, **rest},
-    st.sampled_from(["image:1", "image:2"]),
-    some(
-        replicas=st.sampled_from([0, 1, 3]),
-        env=ENV,
-        ports=PORTS.map(lambda found: [{"name": f"p{each['containerPort']}", **each} for each in found]),
-        config=texts("k", "l"),
-        conflicts=some(policy=st.sampled_from(["Enforce", "Yield"])),
-        args=st.lists(st.sampled_from(["1", "2"]), max_size=2),
-        paused=st.booleans(),
-        serviceAccount=some(annotations=texts("x")),
-        nodeSelector=texts("disk"),
-        rollout=some(strategy=st.just("Recreate")),
-    ),
-)
-CONDITIONS = items(
-    "type",
-    ("Ready", "Available"),
-    status=st.sampled_from(["True", "False"]),
-    reason=st.sampled_from(["A", "B"]),
-    message=st.just("m"),
-    lastTransitionTime=st.just("2026-01-01T00:00:00Z"),
-    observedGeneration=st.sampled_from([1, 2]),
-)
-FULL_CONDITIONS = CONDITIONS.map(
-    lambda found: [
-        {"status": "Unknown", "reason": "C", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z", **each}
-        for each in found
-    ]
-)
-WEBAPP_STATUS = some(
-    replicas=st.sampled_from([1, 2]),
-    readyReplicas=st.sampled_from([0, 2]),
-    observedGeneration=st.sampled_from([1, 2]),
-    url=st.just("http://a"),
-    conditions=FULL_CONDITIONS,
-    children=items("name", ("a", "b")).map(
-        lambda found: [{"kind": "Service", "health": "Healthy", **e} for e in found]
-    ),
-)
-COUNTS = some(
-    observedGeneration=st.sampled_from([1, 2]),
-    replicas=st.sampled_from([1, 2]),
-    readyReplicas=st.sampled_from([0, 1, 2]),
-    availableReplicas=st.sampled_from([0, 1, 2]),
-)
-CONDITION = {"lastTransitionTime": "2026-01-01T00:00:00Z", "status": "True", "type": "Progressing"}
-DEPLOYMENT_STATUS = st.builds(
-    lambda counts, rest: {**counts, **rest},
-    COUNTS,
-    some(
-        updatedReplicas=st.sampled_from([0, 1, 2]),
-        unavailableReplicas=st.sampled_from([0, 1]),
-        conditions=st.just([{**CONDITION, "lastUpdateTime": "2026-01-01T00:00:00Z", "reason": "A", "message": "m"}]),
-    ),
-)
 BODIES: dict[str, st.SearchStrategy[dict[str, Any]]] = {
     "WebApp": st.fixed_dictionaries({"spec": WEBAPP_SPEC}),
+    "ScheduledTask": st.fixed_dictionaries({"spec": TASK_SPEC}),
+    "CronJob": st.fixed_dictionaries({"spec": CRON_JOB_SPEC}),
     "Deployment": st.fixed_dictionaries({"spec": DEPLOYMENT_SPEC}),
     "ReplicaSet": st.fixed_dictionaries({"spec": REPLICA_SET_SPEC}),
     "Service": st.fixed_dictionaries({"spec": SERVICE_SPEC}),
@@ -229,11 +75,21 @@ BODIES: dict[str, st.SearchStrategy[dict[str, Any]]] = {
         imagePullSecrets=items("name", ("s",)),
     ),
     "HorizontalPodAutoscaler": st.fixed_dictionaries({"spec": HPA_SPEC}),
+    "Ingress": st.fixed_dictionaries({"spec": INGRESS_SPEC}),
+    "HTTPRoute": st.fixed_dictionaries({"spec": ROUTE_SPEC}),
+    "Lease": st.fixed_dictionaries({"spec": LEASE_SPEC}),
 }
 STATUSES: dict[str, st.SearchStrategy[dict[str, Any]]] = {
     "WebApp": WEBAPP_STATUS,
+    "ScheduledTask": TASK_STATUS,
+    "CronJob": some(
+        lastScheduleTime=st.sampled_from(["2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"]),
+        active=st.sampled_from([[], [{"kind": "Job", "name": "a"}]]),
+    ),
     "Deployment": DEPLOYMENT_STATUS,
     "ReplicaSet": COUNTS.map(lambda found: {"replicas": 1, **found}),
+    "Ingress": INGRESS_STATUS,
+    "HTTPRoute": ROUTE_STATUS,
     "HorizontalPodAutoscaler": some(currentReplicas=st.sampled_from([1, 2]), desiredReplicas=st.sampled_from([0, 2])),
 }
 WEBAPPS: list[dict[str, Any]] = [
@@ -258,6 +114,8 @@ WEBAPPS: list[dict[str, Any]] = [
         "labels": {"team": "a"},
         "annotations": {"note": "a"},
         "serviceAccount": {"annotations": {"y": "1"}},
+        "routes": [{"parentRefs": [{"name": "public", "namespace": "infra"}], "hostnames": ["a.example.com"]}],
+        "ingress": {"className": "public", "hosts": [{"host": "a.example.com"}], "annotations": {"x": "1"}},
     },
     {
         "ports": [{"name": "http", "containerPort": 8080}],
@@ -278,34 +136,51 @@ WEBAPPS: list[dict[str, Any]] = [
         "config": {"B": "2"},
     },
 ]
-"""Specs of WebApps: what the operator makes of them is applied as it is."""
+"""Specs of WebApps: the operator's children for them are applied unchanged."""
 
 OPERATORS: dict[str, list[dict[str, Any]]] = {}
 for _spec in WEBAPPS:
     for _made in desired(webapp(**_spec)):
         OPERATORS.setdefault(_made["kind"], []).append(_made)
+for _config in ({}, {"A": "1"}, {"A": "2", "B": "1"}):
+    _task = Task("shop", "web", "uid-1", 1, {"schedule": "* * * * *", "image": "image:1", "config": _config})
+    for _child in TASKS.children:
+        for _wanted in _child.all_desired(_task, Empty()):
+            OPERATORS.setdefault(_wanted.manifest["kind"], []).append(_wanted.manifest)
 
 PARTIAL: dict[str, st.SearchStrategy[dict[str, Any]]] = {
     "Deployment": some(replicas=st.sampled_from([1, 3])).map(lambda spec: {"spec": spec}),
     "WebApp": st.just({"spec": {}}),
+    "ScheduledTask": st.just({"spec": {}}),
+    "CronJob": st.just({"spec": {"schedule": "0 4 * * *"}}),
+    "HTTPRoute": st.just({"spec": {}}),
 }
 
 
 def manifest_of(kind: str, name: str) -> dict[str, Any]:
-    """The least that can be created, with the label that watches select."""
-    template = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "app", "image": "image:1"}]}}
+    """Return the smallest valid object, with the label selected by watches."""
+    template: dict[str, dict[str, Any]] = {
+        "metadata": {"labels": {"app": "a"}},
+        "spec": {"containers": [{"name": "app", "image": "image:1"}]},
+    }
+    never = {**template, "spec": {"restartPolicy": "Never", **template["spec"]}}
     target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "a"}
     specs: dict[str, Any] = {
         "WebApp": {"image": "image:1"},
+        "ScheduledTask": {"schedule": "* * * * *", "image": "image:1"},
+        "CronJob": {"schedule": "* * * * *", "jobTemplate": {"spec": {"template": never}}},
         "Deployment": {"selector": SELECTOR, "template": template},
         "ReplicaSet": {"selector": SELECTOR, "template": template},
         "Service": {"selector": {"app": "a"}, "ports": [{"port": 80}]},
         "HorizontalPodAutoscaler": {"maxReplicas": 3, "scaleTargetRef": target},
+        "Ingress": {"rules": [{"host": "a.example.com"}]},
+        "HTTPRoute": {},
+        "Lease": {"holderIdentity": "a", "leaseDurationSeconds": 15},
     }
     spec = {"spec": specs[kind]} if kind in specs else {}
     return {**identity(kind, name), "metadata": {"name": name, "labels": {"x": "1"}}, **spec}
 
 
 def identity(kind: str, name: str) -> dict[str, Any]:
-    """The fields that say which object it is."""
+    """Return the fields that identify an object."""
     return {"apiVersion": API_VERSIONS.get(kind, "v1"), "kind": kind, "metadata": {"name": name}}

@@ -1,22 +1,30 @@
-"""The real API server and its model, asked the same: each remembers its own uids and versions."""
+"""The real API server and its model, with the same requests; each side remembers its own uids and versions."""
 
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Protocol
 from uuid import uuid4
 
 from cluster import ControlPlane
 from cluster.clients import direct_session
-from simulation.model import ApiServer, Response
+from model_cluster.api_server import ApiServer, Response
 
 TIMEOUT = 30.0
+ROOT = Path(__file__).parents[2]
+CRDS = [
+    ROOT / "crds" / "webapps.yaml",
+    ROOT / "operator" / "example" / "crd.yaml",
+    ROOT / "tests" / "simulation" / "workloads" / "webapp" / "httproutes.yaml",
+]
+OPERATOR = "system:serviceaccount:coxswain-system:coxswain"
 
 
 @dataclass(frozen=True)
 class Request:
-    """A request, with words in the place of what each side has its own of."""
+    """A request, with placeholders for values that differ between the sides."""
 
     method: str
     path: str
@@ -27,7 +35,7 @@ class Request:
 
 
 class Server(Protocol):
-    """Answers requests and watches."""
+    """A server of requests and watches."""
 
     def send(self, request: Request) -> Response:
         """Send a request."""
@@ -44,7 +52,7 @@ class Real:
         self._url = cluster.url
 
     def impersonate(self, user: str) -> None:
-        """Send from now on as another user."""
+        """Impersonate another user in later requests."""
         self._session.headers["Impersonate-User"] = user
 
     def send(self, request: Request) -> Response:
@@ -72,7 +80,13 @@ class Model:
     """The model."""
 
     def __init__(self) -> None:
-        self.api = ApiServer(now=lambda: datetime.now(UTC), new_uid=lambda: str(uuid4()))
+        self.api = ApiServer(
+            CRDS,
+            restricted_agent="coxswain",
+            restricted_user=OPERATOR,
+            now=lambda: datetime.now(UTC),
+            new_uid=lambda: str(uuid4()),
+        )
 
     def send(self, request: Request) -> Response:
         return self.api.request(
@@ -98,11 +112,11 @@ def _until(last: str, lines: Iterator[bytes]) -> Iterator[tuple[str, Any]]:
         yield event["type"], event["object"]
         if event["object"]["metadata"].get("name") == last:
             return
-    raise AssertionError(f"the watch ended before it told of {last}")
+    raise AssertionError(f"the watch ended without an event of {last}")
 
 
 class Side:
-    """One of the two, and the words that stand for its uids and versions."""
+    """One of the two servers, and the placeholders for its uids and versions."""
 
     def __init__(self, server: Server, namespace: str) -> None:
         self.server = server
@@ -110,12 +124,12 @@ class Side:
         self._uids: dict[str, str] = {}
         self.versions: list[int] = []
         self.objects: dict[str, list[dict[str, Any]]] = {}
-        """What was answered at each path, in order."""
+        """The responses of each path, in order."""
         self.tokens: dict[str, str] = {}
         """Continue tokens by path."""
 
     def ask(self, request: Request) -> Response:
-        """Send a request with its words filled in, and take note of the answer."""
+        """Send a request with its placeholders replaced, and record the response."""
         path = request.path.replace("{}", self.namespace)
         body = self._filled(request.body, path)
         query = {key: self._filled(value, path) for key, value in request.query.items()}
@@ -147,7 +161,7 @@ class Side:
         return meanings.get(word, chosen.get("uid", "00000000-0000-0000-0000-000000000000"))
 
     def plain(self, answer: Response) -> Any:
-        """Return an answer without what may differ: times, texts, uids and versions but for which are the same."""
+        """Return a response without times and texts; equal uids and versions stay recognizable."""
         body = answer.body
         if body.get("kind") == "Status":
             return answer.status, self._plain_status(body)
@@ -177,7 +191,7 @@ class Side:
         }
 
     def plain_object(self, obj: Mapping[str, Any]) -> Any:
-        """Return an object without what may differ."""
+        """Return an object without values that may differ between the sides."""
         metadata = dict(obj["metadata"])
         for name in ("creationTimestamp", "deletionTimestamp"):
             if name in metadata:
@@ -200,7 +214,7 @@ class Side:
         return self._uids.setdefault(uid, f"uid {len(self._uids)}")
 
     def _rank(self, version: int) -> tuple[str, int]:
-        """Return which of the versions seen before it equals, or how many are older."""
+        """Return the index of an equal earlier version, or the number of older versions."""
         if version in self.versions:
             return "as", self.versions.index(version)
         older = sum(known < version for known in self.versions)
@@ -209,7 +223,7 @@ class Side:
 
 
 def _entries(entries: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return managedFields by whose they are: their order depends on times."""
+    """Return managedFields by manager, because their order depends on times."""
     whose = ("manager", "operation", "subresource", "apiVersion")
     found = {
         " ".join(str(entry.get(key, "")) for key in whose): {
@@ -222,6 +236,6 @@ def _entries(entries: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _cause(cause: Mapping[str, Any]) -> tuple[str, str, str]:
-    """Return a cause; of a conflict the text too, since it names the manager."""
+    """Return a cause; for a conflict with its text, which names the manager."""
     reason = str(cause.get("reason", ""))
     return reason, str(cause.get("field", "")), cause["message"] if reason == "FieldManagerConflict" else ""

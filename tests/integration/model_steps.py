@@ -1,4 +1,4 @@
-"""Random requests for the model and the real API server: what the operator, users and controllers send."""
+"""Random requests for the model and the real API server, like those of the operator, users and controllers."""
 
 from typing import Any
 
@@ -6,18 +6,17 @@ from hypothesis import strategies as st
 
 from integration.model_objects import (
     BODIES,
-    METADATA,
+    CUSTOM,
+    KINDS,
     OPERATORS,
     PARTIAL,
     PATHS,
     STATUSES,
-    WEBAPP_STATUS,
     identity,
-    some,
-    texts,
 )
 from integration.model_sides import Request
-from simulation.model import APPLY, JSON_PATCH, MERGE_PATCH
+from integration.model_specs import METADATA, some, texts
+from model_cluster.api_server import APPLY, JSON_PATCH, MERGE_PATCH
 
 NAMES = ("a", "a", "a", "a", "b", "web")
 RARELY = st.sampled_from([False] * 15 + [True])
@@ -29,13 +28,17 @@ UIDS = st.sampled_from(
 )
 
 Step = tuple[str, Request]
-"""A request and its sort."""
+"""A request and its type."""
 
 
 @st.composite
-def sequences(draw: st.DrawFn) -> list[Step]:
-    """Requests for a few objects, of which the first makes one. Paths have {} in the place of the namespace."""
-    kinds = draw(st.sampled_from([*((kind,) for kind in PATHS), *((kind,) for kind in PATHS), ("WebApp", "Service")]))
+def sequences(draw: st.DrawFn, of: tuple[str, ...] = ()) -> list[Step]:
+    """Return requests for a few objects of these or random kinds; the first creates one.
+
+    Paths have {} instead of the namespace.
+    """
+    mixed = [*((kind,) for kind in KINDS), *((kind,) for kind in KINDS), ("WebApp", "Service")]
+    kinds = of or draw(st.sampled_from(mixed))
     first = draw(st.sampled_from(["apply", "create"]))
     found = [(first, MAKERS[first](draw, kinds[0], "a"))]
     for _ in range(draw(st.integers(6, 24))):
@@ -47,9 +50,9 @@ def sequences(draw: st.DrawFn) -> list[Step]:
 
 
 def _metadata(draw: st.DrawFn, kind: str) -> dict[str, Any]:
-    """Labels and the like. What is empty in a custom resource is stored and not told: it has to be left out."""
+    """Return labels and other metadata. Empty maps of a custom resource are stored but not returned, so omit them."""
     found = draw(METADATA)
-    return {key: value for key, value in found.items() if value} if kind == "WebApp" else found
+    return {key: value for key, value in found.items() if value} if kind in CUSTOM else found
 
 
 def _manifest(draw: st.DrawFn, kind: str, name: str) -> dict[str, Any]:
@@ -86,15 +89,15 @@ def _applying(draw: st.DrawFn, path: str, manifest: dict[str, Any]) -> Request:
     return Request("PATCH", path, manifest, APPLY, query=query)
 
 
-def _apply_status(draw: st.DrawFn, _kind: str, name: str) -> Request:
+def _apply_status(draw: st.DrawFn, kind: str, name: str) -> Request:
     manifest = {
-        **identity("WebApp", name),
+        **identity(kind, name),
         "metadata": {"name": name, **_preconditions(draw)},
-        "status": draw(WEBAPP_STATUS),
+        "status": draw(STATUSES[kind]),
     }
     if draw(RARELY):
         manifest["status"]["unheard"] = 1
-    return _applying(draw, f"{PATHS['WebApp']}/{name}/status", manifest)
+    return _applying(draw, f"{PATHS[kind]}/{name}/status", manifest)
 
 
 def _create(draw: st.DrawFn, kind: str, name: str) -> Request:
@@ -104,6 +107,8 @@ def _create(draw: st.DrawFn, kind: str, name: str) -> Request:
 def _put(draw: st.DrawFn, kind: str, name: str) -> Request:
     manifest = _manifest(draw, kind, name)
     manifest["metadata"] = {**manifest["metadata"], **_preconditions(draw)}
+    if kind == "Lease" and draw(st.booleans()):
+        manifest["metadata"]["resourceVersion"] = "$version"
     return Request("PUT", f"{PATHS[kind]}/{name}", manifest, agent=draw(st.sampled_from(["kubectl/1", "lens"])))
 
 
@@ -121,7 +126,7 @@ LABELLED = some(labels=texts("x"), annotations=texts("x"))
 
 
 def _merge_status(draw: st.DrawFn, kind: str, name: str) -> Request:
-    patch = {"status": draw(STATUSES[kind]), "metadata": draw(LABELLED if kind != "WebApp" else some())}
+    patch = {"status": draw(STATUSES[kind]), "metadata": draw(LABELLED if kind not in CUSTOM else some())}
     return Request("PATCH", f"{PATHS[kind]}/{name}/status", patch, MERGE_PATCH, agent="kube-controller-manager/1")
 
 
@@ -161,7 +166,7 @@ def _delete(draw: st.DrawFn, kind: str, name: str) -> Request:
         body["preconditions"] = preconditions
     policies = ["", "Orphan", "Foreground"] if name == "a" else ["", "Background"]
     if name == "a" and "resourceVersion" not in preconditions:
-        policies.append("Background")  # with one, see the limits of the model
+        policies.append("Background")  # not with a precondition: see the limits of the model
     policy = draw(st.sampled_from(policies))
     return Request("DELETE", f"{PATHS[kind]}/{name}", {**body, **({"propagationPolicy": policy} if policy else {})})
 
@@ -185,11 +190,11 @@ def _page(draw: st.DrawFn, kind: str, _name: str) -> Request:
 ONLY = {
     "operator": tuple(OPERATORS),
     "operator again": tuple(OPERATORS),
-    "apply status": ("WebApp",),
+    "apply status": CUSTOM,
     "merge status": tuple(STATUSES),
     "scale": ("Deployment",),
 }
-"""The kinds of which there is such a request."""
+"""The kinds supported by each such request."""
 
 MAKERS = {
     "operator": _apply_as_operator,

@@ -1,4 +1,4 @@
-"""Objects as other tools make them, in the places of a WebApp's children; and whether a Service ever led nowhere."""
+"""Children created by other tools, and a check that a Service always has ready endpoints."""
 
 import copy
 import json
@@ -18,11 +18,11 @@ TOOLS: dict[str, tuple[str, ...]] = {
     "kubectl apply --server-side": ("apply", "--server-side"),
     "helm": ("create", "--field-manager=helm"),
 }
-"""What makes an object, by the tool; all but the third leave entries of the operation Update."""
+"""The command of each tool to create an object; all but the third leave managedFields entries of operation Update."""
 
 
 def learned(scene: Scene, spec: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the children that a WebApp with this spec has, by kind, as someone else might have written them."""
+    """Return the children of a WebApp with this spec by kind, as another tool might have created them."""
     scene.apply_ready(spec=spec)
     children = {kind: _bare(whole(scene, kind)) for kind in CHILDREN}
     scene.kubectl("delete", "webapp", "web")
@@ -32,7 +32,7 @@ def learned(scene: Scene, spec: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def whole(scene: Scene, kind: str) -> dict[str, Any]:
-    """Return a child of the WebApp `web`, with apiVersion and kind, which items of a list lack."""
+    """Return a child of the WebApp `web` with apiVersion and kind, which items of a list lack."""
     return scene.get(kind, scene.child(kind)["metadata"]["name"])
 
 
@@ -45,7 +45,7 @@ def _bare(child: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def put(scene: Scene, thing: Mapping[str, Any], tool: str, annotations: Mapping[str, str] = ADOPT) -> dict[str, Any]:
-    """Make an object with a tool, with annotations; return it once a Deployment's pods are available."""
+    """Create an object with a tool and annotations; return it once a Deployment's pods are available."""
     made = copy.deepcopy(dict(thing))
     made["metadata"]["annotations"] = dict(annotations)
     scene.kubectl(*TOOLS[tool], "-f", "-", input=json.dumps(made))
@@ -63,13 +63,13 @@ def put(scene: Scene, thing: Mapping[str, Any], tool: str, annotations: Mapping[
 
 
 def pod_uids(scene: Scene, selector: str) -> set[str]:
-    """Return the uids of the pods that are there and not going."""
+    """Return the uids of the existing pods that are not terminating."""
     pods = scene.list("pod", selector)
     return {pod["metadata"]["uid"] for pod in pods if "deletionTimestamp" not in pod["metadata"]}
 
 
 def command_in(message: str) -> list[str]:
-    """Return the arguments of the kubectl command that a message names."""
+    """Return the arguments of the kubectl command in a message."""
     found = re.search(r"kubectl ((?:annotate|delete) .*)", message)
     assert found is not None, message
     return found[1].split()
@@ -78,13 +78,14 @@ def command_in(message: str) -> list[str]:
 class Endpoints:
     """The endpoints of the Service `web`."""
 
-    def __init__(self, scene: Scene) -> None:
+    def __init__(self, scene: Scene, expected: int) -> None:
+        """Wait until there are `expected` ready endpoints."""
         self._api = scene.cluster.pykube()
         self._namespace = scene.namespace
-        self.now()
+        eventually(lambda: self.now() == expected, f"the Service has {expected} endpoints")
 
     def now(self) -> int:
-        """Return how many are ready; from now on `fewest` counts."""
+        """Return the number of ready endpoints; `fewest` counts from now on."""
         listed = self._get("").json()
         self._version = listed["metadata"]["resourceVersion"]
         self._slices = {item["metadata"]["name"]: item for item in listed["items"]}
@@ -100,7 +101,7 @@ class Endpoints:
         return answer
 
     def fewest(self) -> int:
-        """Return how many were ready at the time when they were fewest."""
+        """Return the minimum number of ready endpoints so far."""
         answer = self._get(f"&watch=true&timeoutSeconds=1&resourceVersion={self._version}")
         counts = [self._ready()]
         for line in answer.text.splitlines():
@@ -124,7 +125,7 @@ class Endpoints:
 def relabelled(
     deployment: Mapping[str, Any], selector: Mapping[str, str], change: Callable[[dict[str, str]], dict[str, str]]
 ) -> dict[str, Any]:
-    """Return a Deployment with another selector, and other labels of its pods."""
+    """Return a Deployment with another selector and other pod labels."""
     found = copy.deepcopy(dict(deployment))
     found["spec"]["selector"] = {"matchLabels": dict(selector)}
     metadata = found["spec"]["template"]["metadata"]

@@ -1,4 +1,4 @@
-"""Refusals by admission, as the API server words them: they are retried, unlike refusals of the object itself."""
+"""Denials by admission control are retried, unlike validation errors of the object."""
 
 import base64
 import json
@@ -20,7 +20,7 @@ from integration.scene import SPEC, Scene, eventually
 
 GROUP = "admissionregistration.k8s.io/v1"
 CODES = (None, 400, 403, 404, 409, 422)
-"""Codes of a webhook's answer; None leaves the code to the API server."""
+"""Codes of a webhook's response; None leaves the code to the API server."""
 
 
 def selecting(namespace: str) -> dict[str, Any]:
@@ -33,7 +33,7 @@ def rule(resource: str, *operations: str) -> dict[str, Any]:
 
 @contextmanager
 def denying(cluster: ControlPlane, namespace: str, resource: str, *operations: str, reason: str = "") -> Iterator[None]:
-    """Have a ValidatingAdmissionPolicy deny writes of a resource in a namespace."""
+    """Let a ValidatingAdmissionPolicy deny writes of a resource in a namespace."""
     name = f"deny-{namespace}"
     validation = {"expression": "false", "message": "spec.x: not today"}
     policy = {
@@ -64,7 +64,7 @@ def denying(cluster: ControlPlane, namespace: str, resource: str, *operations: s
 
 
 class Webhook(BaseHTTPRequestHandler):
-    """Denies every object that is labelled `webhook`, with the code that the label names."""
+    """Denies every object with the label `webhook`; the label is the code."""
 
     protocol_version = "HTTP/1.1"
     answers: ClassVar[dict[str, Any]] = {}
@@ -83,7 +83,7 @@ class Webhook(BaseHTTPRequestHandler):
         self.wfile.write(body.encode())
 
     def log_message(self, *_: Any) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @contextmanager
@@ -125,7 +125,7 @@ def webhook(cluster: ControlPlane, namespace: str, directory: Path) -> Iterator[
 
 
 def created(cluster: ControlPlane, namespace: str, name: str, **more: Any) -> Refused | None:
-    """Create a ConfigMap; return the refusal, if there is one."""
+    """Create a ConfigMap; return the refusal, or None."""
     session = direct_session(cluster.ca_file, cluster.token)
     thing = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, **more.pop("metadata", {})}, **more}
     answer = session.post(f"{cluster.url}/api/v1/namespaces/{namespace}/configmaps", json=thing, timeout=30)
@@ -179,7 +179,7 @@ def test_the_object_itself(cluster: ControlPlane, namespace: str, more: dict[str
 
 
 def test_a_policy_that_goes_holds_nothing_up(scene: Scene) -> None:
-    """No watch tells of it: the write is retried with backoff, long before the next resync."""
+    """No watch event reports the removal: the write is retried with backoff, long before the next resync."""
     mark = scene.cluster.audit()
     with denying(scene.cluster, scene.namespace, "services", "CREATE"):
         probe = ("--namespace", scene.namespace, "create", "service", "clusterip", "probe", "--tcp=80")

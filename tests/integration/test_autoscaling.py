@@ -1,38 +1,28 @@
-"""A HorizontalPodAutoscaler that someone made for the Deployment has its replicas; the count stays when that changes.
+"""A user's HorizontalPodAutoscaler for the Deployment owns its replicas; the count survives each change of ownership.
 
-The HPA controller is the real one; what the pods use is what the test says.
+The HPA controller is real; the test sets the CPU usage of the pods.
 """
 
-from collections.abc import Iterator
 from signal import SIGKILL
 
 import pytest
 
-from cluster import AuditLog, ControlPlane
+from cluster import AuditLog
 from cluster.metrics_api import MetricsApi
 from integration.autoscaled import NOTE, Counts, autoscaler, note, noted, owners, refusing_the_note, replicas, scaled
+from integration.co_writing import told
 from integration.scene import SPEC, Scene, eventually
 
 QUIETLY = {"patch webapps/status"}
 
 
-@pytest.fixture(scope="module")
-def metrics(cluster: ControlPlane) -> Iterator[MetricsApi]:
-    with MetricsApi(cluster) as api:
-        yield api
-
-
-def told(scene: Scene, reason: str) -> list[str]:
-    return [event["note"] for event in scene.events() if event["reason"] == reason]
-
-
 def quiet(scene: Scene, mark: AuditLog) -> None:
-    """Assert that the operator has written nothing but status since the mark, and settles."""
+    """Assert that the operator has written only status since the mark, and settles."""
     assert scene.settled(mark).keys() <= QUIETLY
 
 
 def no_conflict(scene: Scene) -> None:
-    """Assert that who has the replicas is neither drift nor a conflict."""
+    """Assert that the ownership of the replicas counts neither as drift nor as a conflict."""
     assert told(scene, "DriftCorrected") == []
     assert scene.condition("Conflicted")["status"] == "False"
     assert not scene.get("webapp")["status"].get("drift")
@@ -40,7 +30,7 @@ def no_conflict(scene: Scene) -> None:
 
 @pytest.fixture
 def handed_over(scene: Scene, metrics: MetricsApi) -> Counts:
-    """A WebApp of two replicas whose Deployment an autoscaler has brought to four."""
+    """A WebApp with two replicas, whose Deployment an autoscaler has scaled to four."""
     scene.apply_ready(spec={**SPEC, "replicas": 2})
     counts = Counts(scene)
     metrics.set_load(scene.namespace, 400)
@@ -66,7 +56,7 @@ def test_an_autoscaler_scales_and_the_operator_writes_nothing(
 
 
 def test_the_hand_over_takes_two_writes_and_the_count_stays(scene: Scene, metrics: MetricsApi) -> None:
-    """Left out by its only owner, the count would be 1."""
+    """If its only owner stopped applying it, the count would become 1."""
     scene.apply_ready(spec={**SPEC, "replicas": 3})
     metrics.set_load(scene.namespace, 300)
     counts, mark = Counts(scene), scene.cluster.audit()
@@ -132,8 +122,8 @@ def test_an_autoscaler_that_goes_leaves_its_count_until_the_spec_changes(scene: 
 
 
 @pytest.mark.parametrize("policy", ["Yield", "Halt"])
-def test_what_an_autoscaler_leaves_behind_is_not_its_any_more(scene: Scene, metrics: MetricsApi, policy: str) -> None:
-    """Its entry of managedFields stays, and would hold the replicas for ever."""
+def test_the_replicas_of_a_deleted_autoscaler_are_taken_over(scene: Scene, metrics: MetricsApi, policy: str) -> None:
+    """Its managedFields entry remains, and could keep the replicas forever."""
     spec = {**SPEC, "replicas": 2, "conflicts": {"policy": policy}}
     scene.apply_ready(spec=spec)
     metrics.set_load(scene.namespace, 400)
@@ -164,7 +154,7 @@ def test_the_count_that_is_kept_is_the_desired_one(scene: Scene, handed_over: Co
     scene.kubectl("delete", "hpa", "scaler")
     noted(scene, "kept=4,spec=2")
     scene.kubectl("scale", "deployment", "web", "--replicas=6")
-    eventually(lambda: handed_over.so_far()[-2:] == [6, 4], "it is put back")
+    eventually(lambda: handed_over.so_far()[-2:] == [6, 4], "the count is restored")
     eventually(lambda: told(scene, "DriftCorrected"), "an Event")
     assert note(scene) == "kept=4,spec=2"
 
@@ -182,7 +172,7 @@ def test_an_autoscaler_that_comes_again_has_the_count_again(
 
 
 def test_a_person_may_scale_a_deployment_that_is_autoscaled(scene: Scene) -> None:
-    """Without metrics this autoscaler does nothing; it has the count all the same."""
+    """The autoscaler has no metrics and does nothing, but it still owns the count."""
     scene.apply_ready(spec={**SPEC, "replicas": 2})
     scene.create(autoscaler())
     noted(scene, "autoscaled")
@@ -196,7 +186,7 @@ def test_a_person_may_scale_a_deployment_that_is_autoscaled(scene: Scene) -> Non
     assert replicas(scene) == 3
 
 
-def test_what_someone_notes_is_not_believed(scene: Scene, handed_over: Counts) -> None:
+def test_a_replicas_note_of_another_writer_is_ignored(scene: Scene, handed_over: Counts) -> None:
     scene.kubectl("annotate", "--overwrite", "deployment", "web", f"{NOTE}=kept=1,spec=2")
     noted(scene, "autoscaled")
     scene.kubectl("annotate", "deployment", "web", f"{NOTE}-")
@@ -211,9 +201,9 @@ def test_what_someone_notes_is_not_believed(scene: Scene, handed_over: Counts) -
 
 
 def test_a_deployment_that_lost_its_label_keeps_the_count(scene: Scene, handed_over: Counts) -> None:
-    """Then the store doesn't know it, and must not decide as if there were none."""
+    """The cache then lacks the Deployment, and the operator must not decide as if it did not exist."""
     scene.kubectl("label", "deployment", "web", "coxswain.dev/webapp-")
-    eventually(lambda: scene.names("deployment") == ["web"], "the label is put back")
+    eventually(lambda: scene.names("deployment") == ["web"], "the label is restored")
     scene.ready()
     assert handed_over.so_far() == [2, 4]
 

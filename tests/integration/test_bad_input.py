@@ -1,4 +1,4 @@
-"""Bad input is refused at once, with a message that names the field; what is there stays as it is."""
+"""Invalid input is refused immediately, with a message that names the field; the existing object stays unchanged."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ def test_bad_input_is_refused_and_the_field_named(scene: Scene, field: str) -> N
 
 
 def test_a_field_that_does_not_exist_is_refused(scene: Scene) -> None:
-    # kubectl says it if the API server has published the schema already, else the API server does.
+    # kubectl reports it if the API server has published the schema already, otherwise the API server does.
     with pytest.raises(KubectlError, match=r'unknown field "(spec\.)?imagge"'):
         scene.apply(spec={**SPEC, "imagge": "registry.example/web:1"})
     assert scene.find("webapp") is None

@@ -1,4 +1,4 @@
-"""A field of the spec that another manager holds: taken back, left to it, or nothing written, as the policy says."""
+"""A spec field held by another manager: enforced, left to it, or the object not written, depending on the policy."""
 
 from collections import Counter
 from typing import Any
@@ -30,7 +30,7 @@ NOTED = {**SPEC, "service": {"annotations": {NOTE: "ours"}}}
 
 
 def ruled(policy: str, spec: dict[str, Any] = SPEC, *, kind: str = "Deployment", path: str = "", **more: Any) -> Any:
-    """Return a spec with a policy for a path, or for all."""
+    """Return a spec with a policy for one path, or for all."""
     conflicts = {"rules": [{"kind": kind, "path": path, "policy": policy}]} if path else {"policy": policy}
     return {**spec, "conflicts": conflicts, **more}
 
@@ -60,7 +60,7 @@ WAYS = {"a patch": by_patch, "a forced apply": by_forced_apply}
 def test_enforce_takes_it_back(scene: Scene, way: str) -> None:
     scene.apply_ready()
     WAYS[way](scene)
-    eventually(lambda: ("Deployment/web", IMAGE, "updater") in drift(scene), "the change is in the ledger")
+    eventually(lambda: ("Deployment/web", IMAGE, "updater") in drift(scene), "the change is in the drift ledger")
     assert live_image(scene) == OWN
     scene.ready()
     assert (scene.condition("Conflicted")["status"], conflicts(scene)) == ("False", [])
@@ -86,7 +86,7 @@ def test_yield_leaves_it_and_applies_the_rest(scene: Scene, way: str) -> None:
     assert (live_image(scene), scene.get("deployment")["spec"]["replicas"]) == (THEIRS, 2)
     assert [IMAGE in note for note in told(scene, "FieldConflict")] == [True]
     scene.apply(spec=ruled("Enforce", path=IMAGE, image=NEW, replicas=2))
-    eventually(lambda: live_image(scene) == NEW, "the image is taken back")
+    eventually(lambda: live_image(scene) == NEW, "the image is enforced")
     not_conflicted(scene)
     scene.ready()
 
@@ -108,14 +108,14 @@ def test_a_field_under_yield_costs_no_request_however_often_it_changes(scene: Sc
 
 
 def test_a_controller_that_does_not_force_succeeds_once_the_field_was_left_to_it(scene: Scene) -> None:
-    """It applies the same value first, as one does that takes over with care; then the field is its own."""
+    """It first applies the same value, like a careful migration; then it owns the field."""
     scene.apply_ready(spec=ruled("Yield", path=IMAGE))
     with pytest.raises(KubectlError, match='conflict with "coxswain"'):
         apply_as(scene, "updater", "Deployment", image(THEIRS))
     apply_as(scene, "updater", "Deployment", image(OWN))
     change = image("registry.example/theirs:{n}")
     with co_writer(scene, "updater", "apply", "deployments/web", change, every=0.3) as other:
-        eventually(lambda: other.answers and other.answers[-1].startswith("200 "), "it isn't refused any more")
+        eventually(lambda: other.answers and other.answers[-1].startswith("200 "), "it is no longer refused")
         conflicted(scene, "Yielded")
         other.writes(5)
         assert all(answer.startswith("200 ") for answer in other.answers[-5:])
@@ -127,14 +127,14 @@ def test_a_field_that_passes_from_one_to_another_stays_theirs(scene: Scene) -> N
     by_forced_apply(scene)
     conflicted(scene, "Yielded")
     apply_as(scene, "updater", "Deployment", image(NEW))
-    assert live_image(scene) == NEW, "who has it need not force"
+    assert live_image(scene) == NEW, "the owner need not force"
     apply_as(scene, "heir", "Deployment", image(NEW))
     apply_as(scene, "updater", "Deployment", {"metadata": {"labels": {"other.example/a": "b"}}})
     eventually(lambda: conflicts(scene) == [("Deployment/web", IMAGE, "heir", "Yield")], "it is held by the heir")
     assert live_image(scene) == NEW
 
 
-def test_what_the_other_gives_up_is_ours_again(scene: Scene) -> None:
+def test_a_released_field_is_enforced_again(scene: Scene) -> None:
     scene.apply_ready(spec=ruled("Yield", NOTED))
     apply_as(scene, "updater", "Service", {"metadata": {"annotations": {NOTE: "theirs"}}}, force=True)
     conflicted(scene, "Yielded")
@@ -142,7 +142,7 @@ def test_what_the_other_gives_up_is_ours_again(scene: Scene) -> None:
     apply_as(scene, "updater", "Service", {"metadata": {"annotations": {"other.example/a": "b"}}})
     eventually(lambda: live_note(scene) == "ours", "the value of the spec is applied")
     not_conflicted(scene)
-    assert drift(scene) == {}, "what was given up was no drift"
+    assert drift(scene) == {}, "a field given up is no drift"
     scene.ready()
 
 
@@ -165,7 +165,7 @@ def test_halt_writes_nothing_to_that_object_and_everything_to_others(scene: Scen
     eventually(lambda: live_image(scene) == NEW, "the Deployment is written")
     not_conflicted(scene)
     scene.ready()
-    assert drift(scene) == {}, "what the spec says anew was nobody's change"
+    assert drift(scene) == {}, "a change of the spec is no drift"
 
 
 UNIONS: dict[str, tuple[str, dict[str, Any], str]] = {
@@ -206,7 +206,7 @@ UNIONS: dict[str, tuple[str, dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("union", UNIONS)
-def test_a_union_or_merge_key_under_yield_is_left_as_it_is(scene: Scene, union: str) -> None:
+def test_a_union_or_merge_key_under_yield_is_unchanged(scene: Scene, union: str) -> None:
     kind, operation, field = UNIONS[union]
     spec = ruled("Yield", {**SPEC, "env": [{"name": "PLAIN", "value": "ours"}]})
     scene.apply_ready(spec=spec)
@@ -219,12 +219,12 @@ def test_a_union_or_merge_key_under_yield_is_left_as_it_is(scene: Scene, union: 
     conflicted(scene, "Yielded")
     theirs = scene.get(kind)
     assert [field in conflict[1] for conflict in conflicts(scene)] == [True]
-    assert writes(scene.settled(mark))[f"patch {kind}s"] <= 1, "at most what lets go of it"
+    assert writes(scene.settled(mark))[f"patch {kind}s"] <= 1, "at most the write that releases the field"
     scene.apply_ready(spec={**spec, "labels": {"team": "red"}})
     after = scene.get(kind)
     assert after["metadata"]["labels"]["team"] == "red"
     body = ("spec", "template", "spec", "containers") if kind == "deployment" else ("spec", "ports")
-    assert _at(after, body) == _at(theirs, body), "what is left to the other is as it was"
+    assert _at(after, body) == _at(theirs, body), "the field of the other manager is unchanged"
     assert told(scene, "Rejected") == []
 
 
@@ -237,13 +237,13 @@ def _at(thing: Any, path: tuple[str, ...]) -> Any:
 @pytest.mark.parametrize("changed", [False, True], ids=["as it was", "with another value"])
 @pytest.mark.parametrize("policy", ["Enforce", "Yield"])
 def test_stripped_managed_fields_keep_nothing_for_ever(scene: Scene, policy: str, changed: bool) -> None:
-    """The API server makes an entry of all that was there before our first apply; nobody would ever give that up."""
+    """The API server makes an entry of all fields from before our first apply; no manager would ever release it."""
     spec = ruled(policy, {**SPEC, "labels": {"team": "red"}})
     scene.apply_ready(spec=spec)
     strip = {"op": "replace", "path": "/metadata/managedFields", "value": [{}]}
     change = {"op": "replace", "path": f"{CONTAINER}/image", "value": THEIRS}
     patch_as(scene, "stripper", "deployment", *([change] if changed else []), strip)
-    eventually(lambda: "coxswain" in managers(scene, "deployment"), "our entry is there again")
+    eventually(lambda: "coxswain" in managers(scene, "deployment"), "our entry is restored")
     eventually(lambda: live_image(scene) == OWN, "the image is ours")
     scene.ready()
     assert conflicts(scene) == []

@@ -1,4 +1,4 @@
-"""The throwaway Kubernetes itself: what the other tests rely on."""
+"""The throwaway Kubernetes itself: the properties used by the other tests."""
 
 import os
 import signal
@@ -25,7 +25,7 @@ PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler
 
 @pytest.fixture(scope="module")
 def own() -> Iterator[ControlPlane]:
-    """A cluster of this module's own: it is restarted, and looked at after its end."""
+    """A separate cluster for this module, because it is restarted and stopped."""
     with ControlPlane(nodes=2) as cluster:
         yield cluster
 
@@ -33,7 +33,7 @@ def own() -> Iterator[ControlPlane]:
 def eventually(condition: Callable[[], bool], seconds: float = 15.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < deadline, "it did not come about"
+        assert time.monotonic() < deadline, "the condition did not become true"
         time.sleep(0.1)
 
 
@@ -153,12 +153,12 @@ def test_a_client_of_another_authority_refuses_the_server(own: ControlPlane, tmp
         session.get(f"{own.url}/version", timeout=5)
 
 
-def test_kubectl_says_what_went_wrong(own: ControlPlane) -> None:
+def test_an_error_of_kubectl_is_reported(own: ControlPlane) -> None:
     with pytest.raises(KubectlError, match="NotFound") as failure:
         own.kubectl("get", "configmap", "absent")
     assert failure.value.code == 1
     assert own.kubectl("get", "configmap", "absent", check=False) == ""
-    with pytest.raises(KubectlError, match="took too long"):
+    with pytest.raises(KubectlError, match="timed out"):
         own.kubectl("get", "pods", "--watch", timeout=0.5)
 
 
@@ -190,7 +190,7 @@ with ControlPlane(nodes=1) as cluster:
 def test_everything_dies_with_a_parent_that_is_killed(tmp_path: Path) -> None:
     parent = subprocess.Popen(
         [sys.executable, "-c", KILLED, *PROGRAMS],
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent), "TMPDIR": str(tmp_path)},
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1] / "harness"), "TMPDIR": str(tmp_path)},
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -223,7 +223,7 @@ def test_up_leaves_a_cluster_and_down_ends_it(tmp_path: Path, capsys: pytest.Cap
         command = [str(folder / "kubectl"), f"--kubeconfig={folder / 'kubeconfig'}", "get", "nodes"]
         assert "node-0" in subprocess.run(command, capture_output=True, text=True, check=True).stdout
         assert main(["up", where]) == 0
-        assert "up already" in capsys.readouterr().out
+        assert "already up" in capsys.readouterr().out
     finally:
         assert main(["down", where]) == 0
     assert not folder.exists()
@@ -233,7 +233,7 @@ def test_up_leaves_a_cluster_and_down_ends_it(tmp_path: Path, capsys: pytest.Cap
 def test_up_leaves_a_folder_with_other_content_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "data").mkdir()
     assert main(["up", f"--directory={tmp_path}"]) == 1
-    assert "other content" in capsys.readouterr().err
+    assert "contains other files" in capsys.readouterr().err
     assert (tmp_path / "data").exists()
 
 

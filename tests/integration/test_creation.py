@@ -1,4 +1,4 @@
-"""A WebApp is created: its children, what the status says, and what `kubectl` shows of it."""
+"""Creation of a WebApp: its children, its status, and the output of `kubectl`."""
 
 import json
 from typing import Any
@@ -75,10 +75,14 @@ def test_without_ports_no_service_and_without_config_no_config_map(scene: Scene)
     assert scene.names("service") == []
     assert scene.names("configmap") == []
     assert "url" not in webapp["status"]
-    assert [child["kind"] for child in webapp["status"]["children"]] == ["ServiceAccount", "Deployment"]
+    assert [child["kind"] for child in webapp["status"]["children"]] == [
+        "ServiceAccount",
+        "Deployment",
+        "ControllerRevision",
+    ]
 
 
-def test_status_tells_what_is_true(scene: Scene) -> None:
+def test_the_status_matches_the_children(scene: Scene) -> None:
     scene.apply_ready(spec={**SPEC, "replicas": 2})
     eventually(lambda: scene.get("webapp")["status"].get("updatedReplicas") == 2, "the status counts pods")
     status = scene.get("webapp")["status"]
@@ -98,7 +102,9 @@ def test_status_tells_what_is_true(scene: Scene) -> None:
         ("ServiceAccount", "web", "Healthy"),
         ("ConfigMap", scene.child("configmap")["metadata"]["name"], "Healthy"),
         ("Service", "web", "Healthy"),
+        ("PodDisruptionBudget", "web", "Healthy"),
         ("Deployment", "web", "Healthy"),
+        ("ControllerRevision", scene.child("controllerrevision")["metadata"]["name"], "Healthy"),
     }
 
 

@@ -1,4 +1,4 @@
-"""WebApps and namespaces that go, and WebApps that come back under their name."""
+"""Deletion of WebApps and namespaces, and recreation of WebApps with the same name."""
 
 import json
 from collections import Counter
@@ -19,17 +19,17 @@ def test_children_go_with_their_webapp(scene: Scene) -> None:
     mark = scene.cluster.audit()
     scene.kubectl("delete", "webapp", "web")
     eventually(lambda: all(not scene.names(kind) for kind in (*CHILDREN, "pod")), "all children are gone")
-    assert scene.settled(mark) == Counter(), "the operator has no part in it"
+    assert scene.settled(mark) == Counter(), "the operator sends nothing"
 
 
 def test_foreground_deletion_is_not_undone_while_the_webapp_is_going(scene: Scene) -> None:
     scene.apply_ready()
-    # Someone else's finalizer keeps the WebApp after its children have gone.
+    # A foreign finalizer keeps the WebApp after the deletion of its children.
     scene.patch("webapp", {"metadata": {"finalizers": ["other.example/slow"]}})
     mark = scene.cluster.audit()
     scene.kubectl("delete", "webapp", "web", "--cascade=foreground", "--wait=false")
     eventually(lambda: all(not scene.names(kind) for kind in (*CHILDREN, "pod")), "all children are gone")
-    assert scene.settled(mark) == Counter(), "nothing is made anew, no status is written"
+    assert scene.settled(mark) == Counter(), "nothing is created, no status is written"
     assert "deletionTimestamp" in scene.get("webapp")["metadata"]
     scene.patch("webapp", {"metadata": {"finalizers": None}})
     eventually(lambda: scene.find("webapp") is None, "the WebApp is gone")
@@ -50,7 +50,7 @@ def test_orphans_are_adopted_by_a_new_webapp(scene: Scene) -> None:
     assert uids(scene) == before
 
 
-def test_recreated_at_once_it_gets_children_of_its_own(scene: Scene) -> None:
+def test_a_recreated_webapp_gets_new_children(scene: Scene) -> None:
     old = scene.apply_ready()["metadata"]["uid"]
     before = uids(scene)
     scene.kubectl("delete", "webapp", "web")
@@ -62,7 +62,7 @@ def test_recreated_at_once_it_gets_children_of_its_own(scene: Scene) -> None:
         found = [scene.list(kind, "coxswain.dev/webapp=web") for kind in CHILDREN]
         return all(len(items) == 1 and items[0]["metadata"]["uid"] not in before.values() for items in found)
 
-    eventually(all_new, "no child of the old one is left")
+    eventually(all_new, "no child of the old WebApp is left")
     assert owners(scene) == {new}
     scene.ready()
 
@@ -73,7 +73,7 @@ def test_a_namespace_goes_with_the_webapps_in_it(scene: Scene) -> None:
     scene.all_ready(5)
     mark = scene.cluster.audit()
     scene.cluster.kubectl("delete", "namespace", scene.namespace)
-    # Each WebApp may tell of its pods that go, and miss one child that goes before it: looked up, and tried once.
+    # Each WebApp may report its terminating pods, and may miss one child deleted before it: one lookup, one retry.
     sent = scene.settled(mark)
     statuses, looks = sent.pop("patch webapps/status", 0), sent.pop("get webapps", 0)
     assert sum(sent.values()) <= 5, sent

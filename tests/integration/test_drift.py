@@ -1,4 +1,4 @@
-"""What someone else deletes or changes is put back; what they add is left alone."""
+"""Deleted or changed children are restored; additions by others are kept."""
 
 from collections import Counter
 from typing import Any
@@ -11,11 +11,11 @@ FOUR = {**SPEC, "annotations": {"example.com/contact": "me"}}
 
 
 def references(scene: Scene) -> list[str]:
-    """Return the children as kubectl names them."""
+    """Return the children in the notation of kubectl."""
     return [f"{kind}/{child['metadata']['name']}" for kind, child in scene.children().items()]
 
 
-def wait_until_put_back(scene: Scene, before: dict[str, Any], timeout: float = 30) -> None:
+def wait_until_put_back(scene: Scene, before: dict[str, Any], timeout: float = 40) -> None:
     def put_back() -> bool:
         found = {kind: scene.find(kind, child["metadata"]["name"]) for kind, child in before.items()}
         return all(found[kind] is not None and masked(found[kind] or {}) == before[kind] for kind in before)
@@ -28,7 +28,7 @@ def children_as_they_are(scene: Scene) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", CHILDREN)
-def test_a_deleted_child_is_made_anew(scene: Scene, kind: str) -> None:
+def test_a_deleted_child_is_recreated(scene: Scene, kind: str) -> None:
     scene.apply_ready(spec=FOUR)
     before, old = children_as_they_are(scene), scene.child(kind)
     scene.kubectl("delete", kind, old["metadata"]["name"], "--wait=false")
@@ -48,7 +48,7 @@ METADATA_CHANGES = {
 
 
 @pytest.mark.parametrize("change", METADATA_CHANGES)
-def test_changed_metadata_of_every_child_is_put_back(scene: Scene, change: str) -> None:
+def test_changed_metadata_of_every_child_is_corrected(scene: Scene, change: str) -> None:
     scene.apply_ready(spec=FOUR)
     before = children_as_they_are(scene)
     command, *arguments = METADATA_CHANGES[change]
@@ -57,7 +57,7 @@ def test_changed_metadata_of_every_child_is_put_back(scene: Scene, change: str) 
     scene.ready()
 
 
-def test_a_stripped_owner_reference_of_every_child_is_put_back(scene: Scene) -> None:
+def test_a_removed_owner_reference_of_every_child_is_restored(scene: Scene) -> None:
     scene.apply_ready(spec=FOUR)
     before, uids = children_as_they_are(scene), {child["metadata"]["uid"] for child in scene.children().values()}
     for kind, child in before.items():
@@ -118,16 +118,16 @@ def named(change: tuple[str, dict[str, Any]]) -> str:
 
 
 @pytest.mark.parametrize("change", SPEC_CHANGES, ids=named)
-def test_a_changed_field_is_put_back(scene: Scene, change: tuple[str, dict[str, Any]]) -> None:
+def test_a_changed_field_is_corrected(scene: Scene, change: tuple[str, dict[str, Any]]) -> None:
     _change_and_wait(scene, *change)
 
 
 @pytest.mark.parametrize("change", UNIONS_AND_MERGE_KEYS, ids=named)
-def test_a_changed_union_or_merge_key_is_put_back(scene: Scene, change: tuple[str, dict[str, Any]]) -> None:
+def test_a_changed_union_or_merge_key_is_corrected(scene: Scene, change: tuple[str, dict[str, Any]]) -> None:
     _change_and_wait(scene, *change, spec={**FOUR, "files": [{"path": "/etc/motd", "content": "hello"}]})
 
 
-def test_a_switched_strategy_is_put_back(scene: Scene) -> None:
+def test_a_switched_strategy_is_corrected(scene: Scene) -> None:
     scene.apply_ready(spec={**FOUR, "rollout": {"strategy": "Recreate"}})
     before = children_as_they_are(scene)
     rolling = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 2}}
@@ -150,7 +150,7 @@ def test_labels_and_annotations_of_others_stay_without_a_write(scene: Scene) -> 
     scene.settled(mark)
     scene.kubectl("label", *references(scene), "other.example/team=storefront")
     assert scene.settled(mark) == Counter()
-    # A new annotation is a new generation of a Deployment, so for a moment it counts as rolling out.
+    # A new annotation is a new generation of a Deployment, so it briefly counts as rolling out.
     scene.kubectl("annotate", *references(scene), "other.example/note=text")
     assert scene.settled(mark).keys() <= {"patch webapps/status"}
     for child in scene.children().values():

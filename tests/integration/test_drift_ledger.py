@@ -1,4 +1,4 @@
-"""Who changed what, and how often: in the status, as Events, as a metric; without secrets, and seldom written."""
+"""Corrected drift in the status, as Events and as a metric: manager, field and count; no secrets, and few writes."""
 
 import re
 import time
@@ -18,7 +18,7 @@ def test_wanted_found_manager_and_count(scene: Scene) -> None:
     before = corrected(scene, "Deployment")
     apply_as(scene, "updater", "Deployment", image(THEIRS), force=True)
     place = ("Deployment/web", IMAGE, "updater")
-    entry = eventually(lambda: drift(scene).get(place), "the change is in the ledger")
+    entry = eventually(lambda: drift(scene).get(place), "the change is in the drift ledger")
     assert (entry["wanted"], entry["found"], entry["count"]) == (SPEC["image"], THEIRS, 1)
     assert len(drift(scene)) == 1
     (note,) = told(scene, "DriftCorrected")
@@ -27,23 +27,23 @@ def test_wanted_found_manager_and_count(scene: Scene) -> None:
 
 
 def corrected(scene: Scene, kind: str) -> float:
-    """Return how often /metrics says that fields of a kind were put back."""
+    """Return the number of corrected fields of a kind from /metrics."""
     status, text = scene.operator.probe("/metrics")
     assert status == 200
     found = re.search(rf'coxswain_drift_corrected_total{{kind="{kind}"}} (\S+)', text)
     return float(found[1]) if found else 0.0
 
 
-def test_of_a_removal_nobody_is_known(scene: Scene) -> None:
+def test_a_removal_has_no_known_manager(scene: Scene) -> None:
     scene.apply_ready(spec=NOTED)
     scene.kubectl("annotate", "service/web", f"{NOTE}-")
-    entry = eventually(lambda: drift(scene).get((*NOTED_AT, "unknown")), "the removal is in the ledger")
+    entry = eventually(lambda: drift(scene).get((*NOTED_AT, "unknown")), "the removal is in the drift ledger")
     assert (entry["wanted"], entry["found"], entry["count"]) == ("ours", "(none)", 1)
     assert scene.get("service")["metadata"]["annotations"][NOTE] == "ours"
 
 
-def test_what_the_spec_says_anew_is_no_drift(scene: Scene) -> None:
-    """Fields that are new, changed or no longer desired are the user's own doing, also where another had them."""
+def test_a_change_of_the_spec_is_no_drift(scene: Scene) -> None:
+    """New, changed or removed fields of the spec are the user's changes, even if another manager had set them."""
     scene.apply_ready(spec=NOTED)
     scene.kubectl("label", "service/web", "deployment/web", "team=red")
     scene.apply_ready(
@@ -60,16 +60,16 @@ def test_what_the_spec_says_anew_is_no_drift(scene: Scene) -> None:
     assert (drift(scene), told(scene, "DriftCorrected")) == ({}, [])
 
 
-def test_a_change_while_the_operator_was_down_is_told(scene: Scene) -> None:
+def test_a_change_while_the_operator_was_down_is_reported(scene: Scene) -> None:
     scene.apply_ready(spec=NOTED)
     scene.operator.stop()
     scene.kubectl("annotate", "--overwrite", "--field-manager=updater", "service/web", f"{NOTE}=theirs")
     scene.operator.start()
-    entry = eventually(lambda: drift(scene).get((*NOTED_AT, "updater")), "the change is in the ledger")
+    entry = eventually(lambda: drift(scene).get((*NOTED_AT, "updater")), "the change is in the drift ledger")
     assert entry["found"] == "theirs"
 
 
-def test_secrets_are_hidden_wherever_it_is_told(scene: Scene) -> None:
+def test_secrets_are_hidden_in_status_events_and_logs(scene: Scene) -> None:
     env = [{"name": "DB_PASSWORD", "value": "open-sesame-1"}, {"name": "URL", "value": "http://a:open-sesame-2@db"}]
     scene.apply_ready(spec={**SPEC, "env": env})
     live = scene.get("deployment")["spec"]["template"]["spec"]["containers"][0]["env"]
@@ -81,10 +81,10 @@ def test_secrets_are_hidden_wherever_it_is_told(scene: Scene) -> None:
     ]
     assert len(changes) == 2
     patch_as(scene, "updater", "deployment", *changes)
-    found = eventually(lambda: drift(scene), "the changes are in the ledger")
+    found = eventually(lambda: drift(scene), "the changes are in the drift ledger")
     assert {(entry["wanted"], entry["found"]) for entry in found.values()} == {("(hidden)", "(hidden)")}
     assert len(found) == 2
-    eventually(lambda: told(scene, "DriftCorrected"), "an Event tells of it")
+    eventually(lambda: told(scene, "DriftCorrected"), "an Event reports it")
     status = str(scene.get("webapp")["status"]) + str(scene.events())
     assert "open-sesame" not in status
     assert "open-sesame" not in scene.operator.logged()
@@ -97,19 +97,19 @@ def test_counts_alone_are_written_at_most_once_a_minute(scene: Scene) -> None:
     began = time.monotonic()
     for number in range(4):
         scene.kubectl("annotate", "--overwrite", "--field-manager=updater", "service/web", f"{NOTE}={number}")
-        eventually(lambda: scene.get("service")["metadata"]["annotations"][NOTE] == "ours", "it is put back")
+        eventually(lambda: scene.get("service")["metadata"]["annotations"][NOTE] == "ours", "it is corrected")
     requests = scene.settled(mark)
     minutes = (time.monotonic() - began) / 60
     assert requests["patch services"] == 4
     assert requests["patch webapps/status"] <= 1 + minutes
-    assert drift(scene)[*NOTED_AT, "updater"]["found"] == "0", "the first is told at once"
+    assert drift(scene)[*NOTED_AT, "updater"]["found"] == "0", "the first change is reported immediately"
     scene.apply_ready(spec={**NOTED, "image": "registry.example/web:2"})
     entry = drift(scene)[*NOTED_AT, "updater"]
-    assert (entry["count"], entry["found"]) == (4, "3"), "another write takes the rest along"
+    assert (entry["count"], entry["found"]) == (4, "3"), "another write includes the pending counts"
 
 
-def test_a_change_that_is_put_back_at_once_by_its_maker_is_no_drift(scene: Scene) -> None:
-    """The value is as desired: there is nothing to correct, whoever holds it now."""
+def test_an_equal_value_written_by_another_manager_is_no_drift(scene: Scene) -> None:
+    """The value is as desired, so there is nothing to correct, whichever manager owns it now."""
     scene.apply_ready(spec=NOTED)
     mark = scene.cluster.audit()
     scene.settled(mark)

@@ -1,6 +1,6 @@
-"""The rule of equality as a property: equal exactly when a dry run of the apply returns the live object.
+"""Property test of the diff: it is empty exactly when a dry run of the apply returns the live object.
 
-Here the operator's own comparison is on trial, so here alone it is imported; the API server is the judge.
+Only this module imports the operator's own diff, because that is under test; the API server decides.
 """
 
 import copy
@@ -21,6 +21,7 @@ from coxswain.kernel.objects.manifests import Manifest
 from coxswain.kernel.objects.quantity import canonical
 from coxswain.webapp.kinds import DEPLOYMENT
 from coxswain.webapp.spec import WebApp
+from integration.pod_specs import pods
 from rendered import comparable, desired, kind_of, observe
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "in"
@@ -29,7 +30,7 @@ VOLATILE = ("resourceVersion", "generation", "managedFields")
 
 
 class Bench:
-    """One WebApp, paused so that the running operator writes nothing, and its children written by hand."""
+    """One WebApp, paused so that the running operator writes nothing, and its children, written by the test."""
 
     def __init__(self, api: pykube.HTTPClient, namespace: str) -> None:
         self.api = api
@@ -44,11 +45,11 @@ class Bench:
         self.uid = self.send("POST", path, manifest, "application/json")["metadata"]["uid"]
 
     def webapp(self, spec: Any) -> WebApp:
-        """The WebApp, had it this spec."""
+        """Return the WebApp with this spec."""
         return WebApp(namespace=self.namespace, name="equal", uid=self.uid, generation=1, spec=spec)
 
     def send(self, method: str, path: str, body: Any, content_type: str, **query: str) -> Any:
-        """Send a request; return the answer, or None for an error of the client."""
+        """Send a request; return the response, or None for a client error."""
         answer = self.api.session.request(
             method,
             self.api.url + path,
@@ -60,15 +61,15 @@ class Bench:
         return answer.json() if answer.ok else None
 
     def path(self, manifest: Manifest) -> str:
-        """Where a child is."""
+        """Return the path of a child."""
         return kind_of(manifest).path(self.namespace, manifest["metadata"]["name"])
 
     def apply(self, manifest: Manifest, **query: str) -> Any:
-        """Apply a child as the operator does."""
+        """Apply a child like the operator."""
         return self.send("PATCH", self.path(manifest), manifest, APPLY, fieldManager="coxswain", force="true", **query)
 
     def get(self, manifest: Manifest) -> Any:
-        """The child as it is."""
+        """Return the live child."""
         return self.send("GET", self.path(manifest), None, "application/json")
 
     def delete(self, manifest: Manifest) -> None:
@@ -76,12 +77,12 @@ class Bench:
         self.send("DELETE", self.path(manifest), {}, "application/json")
 
     def agrees(self, manifest: Manifest) -> None:
-        """Assert that our comparison and a dry run of the apply say the same of the live child."""
+        """Assert that the diff and a dry run of the apply agree on the live child."""
         while True:
             live = self.get(manifest)
             result = self.apply(manifest, dryRun="All")
             if self.get(manifest)["metadata"]["resourceVersion"] == live["metadata"]["resourceVersion"]:
-                break  # no controller wrote in between
+                break  # no controller wrote between the two reads
         observed = observe(kind_of(manifest), live)
         found = differences(comparable(manifest), observed.content, observed.owned)
         same = result is not None and masked(result) == masked(live)
@@ -89,7 +90,7 @@ class Bench:
 
 
 def masked(live: Manifest) -> Manifest:
-    """A live object without what an apply that changes nothing may change: versions and times."""
+    """Return a live object without the fields that a no-op apply may change: versions and times."""
     shown = copy.deepcopy(live)
     entries = [{**entry, "time": None} for entry in shown["metadata"]["managedFields"]]
     shown["metadata"] = {key: value for key, value in shown["metadata"].items() if key not in VOLATILE}
@@ -105,8 +106,8 @@ def bench(cluster: ControlPlane) -> Iterator[Bench]:
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in GOLDEN.glob("*.yaml")))
-def test_what_was_applied_is_equal(bench: Bench, name: str) -> None:
-    """Every form that `desired` emits is the canonical one: nothing differs right after the apply."""
+def test_an_applied_object_is_equal(bench: Bench, name: str) -> None:
+    """`desired` emits only canonical forms: there is no diff directly after the apply."""
     spec = yaml.safe_load((GOLDEN / f"{name}.yaml").read_text())["spec"]
     for manifest in desired(bench.webapp({**spec, "replicas": 0})):
         bench.delete(manifest)
@@ -150,13 +151,13 @@ parts = st.fixed_dictionaries(
 
 
 def ours(live: Manifest) -> int:
-    """The position of our container."""
+    """Return the index of our container."""
     names = [container["name"] for container in live["spec"]["template"]["spec"]["containers"]]
     return names.index("app")
 
 
 def meddle(bench: Bench, manifest: Manifest, how: str) -> None:
-    """Change the live Deployment as someone else."""
+    """Change the live Deployment as another manager."""
     container = f"/spec/template/spec/containers/{ours(bench.get(manifest))}"
     merges: dict[str, Any] = {
         "label": {"metadata": {"labels": {"theirs": "yes"}}},
@@ -205,7 +206,7 @@ MEDDLINGS = [
 def test_equal_exactly_when_a_dry_run_changes_nothing(
     bench: Bench, before: Any, after: Any, meddlings: list[str]
 ) -> None:
-    """Over pairs of specs, with others meddling in between: an applied Deployment is compared anew."""
+    """For pairs of specs, with changes by other managers in between: the diff of an applied Deployment."""
     first = desired(bench.webapp({**BASE, **before}))[-1]
     bench.delete(first)
     bench.apply(first)
@@ -216,11 +217,29 @@ def test_equal_exactly_when_a_dry_run_changes_nothing(
 
 
 @settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(pods, pods, st.lists(st.sampled_from(["sidecar", "restart", "image", "shared"]), max_size=1))
+def test_fields_for_pods_are_equal_exactly_when_a_dry_run_changes_nothing(
+    bench: Bench, before: Any, after: Any, meddlings: list[str]
+) -> None:
+    """Volumes, init containers and sidecars are added, reordered, changed and removed."""
+    first, second = (desired(bench.webapp({**BASE, **spec}))[-1] for spec in (before, after))
+    bench.delete(first)
+    bench.apply(first)
+    for how in meddlings:
+        meddle(bench, first, how)
+    bench.agrees(first)
+    bench.agrees(second)
+    live = bench.apply(second)
+    observed = observe(DEPLOYMENT, live)
+    assert differences(comparable(second), observed.content, observed.owned) == []
+
+
+@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(parts, parts)
 def test_the_other_children_are_equal_exactly_when_a_dry_run_changes_nothing(
     bench: Bench, before: Any, after: Any
 ) -> None:
-    """ServiceAccount, ConfigMap and Service, over pairs of specs."""
+    """For ServiceAccount, ConfigMap and Service, with pairs of specs."""
     old = {bench.path(manifest): manifest for manifest in desired(bench.webapp({**BASE, **before}))}
     for manifest in desired(bench.webapp({**BASE, **after})):
         path = bench.path(manifest)
@@ -248,10 +267,10 @@ quantities = st.one_of(
 
 @settings(max_examples=10, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(st.lists(quantities, min_size=50, max_size=100))
-def test_quantities_are_stored_as_they_are_sent_and_mean_what_was_said(bench: Bench, texts: list[str]) -> None:
-    """A dry run of a LimitRange shows how the server writes any quantity.
+def test_quantities_are_stored_as_sent_with_an_equal_value(bench: Bench, texts: list[str]) -> None:
+    """A dry run of a LimitRange shows the API server's form of any quantity.
 
-    It keeps some forms that are not canonical (`1.100`, `01`), but we send none of these.
+    The server keeps some non-canonical forms (`1.100`, `01`), but the operator sends none of these.
     """
     sent = [canonical(text) for text in texts]
     assert written(bench, sent) == sent
@@ -259,7 +278,7 @@ def test_quantities_are_stored_as_they_are_sent_and_mean_what_was_said(bench: Be
 
 
 def written(bench: Bench, texts: list[str]) -> list[str]:
-    """The quantities as the API server writes them."""
+    """Return the quantities in the API server's form."""
     limits = {f"example.com/q{number}": text for number, text in enumerate(texts)}
     manifest = {
         "apiVersion": "v1",

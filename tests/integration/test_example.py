@@ -1,4 +1,4 @@
-"""The second workload on the kernel: operator/example, with its own rights, against the real API server."""
+"""The second workload of the kernel, operator/example, with its own rights, against the real API server."""
 
 import json
 from collections.abc import Iterator
@@ -26,12 +26,12 @@ class Tasks:
         return self.cluster.kubectl("--namespace", "tasks", *arguments, **named)
 
     def get(self, kind: str) -> Any:
-        """Return the object of a kind that is called backup; None without one."""
+        """Return the object of a kind named backup, or None."""
         listed = json.loads(self.kubectl("get", kind, "--field-selector", "metadata.name=backup", "--output", "json"))
         return next(iter(listed["items"]), None)
 
     def condition(self, name: str) -> tuple[str, str]:
-        """Status and reason of a condition."""
+        """Return the status and reason of a condition."""
         conditions = (self.get("scheduledtask") or {}).get("status", {}).get("conditions", [])
         return next(((each["status"], each["reason"]) for each in conditions if each["type"] == name), ("", ""))
 
@@ -44,9 +44,9 @@ class Tasks:
 
 @pytest.fixture(scope="module")
 def tasks(cluster: ControlPlane) -> Iterator[Tasks]:
-    """The example's operator, with its own ServiceAccount and rights, and one ScheduledTask."""
+    """The example operator, with its own ServiceAccount and rights, and one ScheduledTask."""
     cluster.kubectl("apply", "--filename", str(EXAMPLE / "crd.yaml"), "--filename", str(EXAMPLE / "rights.yaml"))
-    cluster.kubectl("wait", "crd/scheduledtasks.example.coxswain.dev", "--for=condition=Established", "--timeout=30s")
+    cluster.wait_for_crds()
     for name in ("tasks", "tasks-system"):
         cluster.kubectl("create", "namespace", name)
     cluster.kubectl("--namespace", "tasks-system", "create", "serviceaccount", "scheduled-tasks")

@@ -1,8 +1,8 @@
-"""Versions that are gone: a real compaction of etcd, and an API server whose cache does not reach back to them.
+"""Expired resourceVersions: a real compaction of etcd, and an API server with a watch cache that starts later.
 
-A compaction alone is not seen at once: since Kubernetes 1.34 old lists come from snapshots of the watch cache, and it
-asks every 15 seconds what was compacted. So the server is started again here. A Kubernetes of its own, without streamed
-lists, as 1.31 and 1.33 are by default.
+A compaction alone takes effect late: since Kubernetes 1.34, snapshots of the watch cache serve old lists, and the
+server checks every 15 seconds for compactions. So the test restarts the server. It uses a separate Kubernetes without
+streamed lists, the default of 1.31 and 1.33.
 """
 
 from collections.abc import Iterator
@@ -21,12 +21,12 @@ pytestmark = pytest.mark.semantics
 
 @dataclass(frozen=True)
 class Expired:
-    """A collection whose history begins at `compacted`."""
+    """A collection with a history that begins at `compacted`."""
 
     collection: Collection
     versions: list[int]
     token: str
-    """To go on after `a` and `b` in a list that is no longer there."""
+    """Continues after `a` and `b` in an expired list."""
     compacted: int
 
 
@@ -63,17 +63,17 @@ def test_not_older_than_an_expired_version_is_easily_had(expired: Expired) -> No
 
 
 def test_an_expired_continue_token_is_410_with_a_token_for_the_rest_as_it_is_now(expired: Expired) -> None:
-    """The operator does not use that token: the list would be of no one moment. Its sweep starts again."""
+    """The operator ignores that token, because the list would mix two moments. Its relist starts again."""
     answer = expired.collection.page(2, expired.token)
     assert (answer.status, answer.body["reason"]) == (410, "Expired")
     assert "inconsistent" in answer.body["message"]
     rest = expired.collection.page(10, answer.token)
-    assert (rest.status, rest.contents) == (200, {"c": "2", "d": "1"}), "`c` is as it is now, not as it was then"
+    assert (rest.status, rest.contents) == (200, {"c": "2", "d": "1"}), "`c` has its current state, not the old one"
     assert rest.version >= expired.compacted
 
 
 def test_a_watch_from_an_expired_version_is_http_200_and_an_error_event_of_410(expired: Expired) -> None:
-    """Not HTTP 410: so it says itself, and Kopf lists again."""
+    """The response is not HTTP 410; the error event has the code, and Kopf lists again."""
     (error,) = expired.collection.watch(timeoutSeconds=5, resourceVersion=expired.versions[0])
     assert error.type == "ERROR"
     assert (error.object["code"], error.object["reason"]) == (410, "Expired")
@@ -88,7 +88,7 @@ def test_a_watch_from_a_list_made_after_the_compaction_is_sound(expired: Expired
 
 
 def test_zero_is_answered_from_the_cache_and_unset_is_not(own: ControlPlane, expired: Expired) -> None:
-    """With etcd stopped it shows: a list of zero may be of any age, and the operator's must not be."""
+    """Tested with etcd stopped: a list at version 0 may have any age, and the operator's list must not."""
     assert expired.collection.list().status == 200
     impatient = Collection(own, "default", timeout=3)
     own.signal_program("etcd", SIGSTOP)
@@ -106,7 +106,7 @@ def test_zero_is_answered_from_the_cache_and_unset_is_not(own: ControlPlane, exp
 
 
 def test_a_server_without_streamed_lists_refuses_them(expired: Expired) -> None:
-    """So an operator can't rest on them: an administrator may have turned them off."""
+    """So the operator cannot depend on them: an administrator may have disabled them."""
     answer = expired.collection.list(
         watch="true", sendInitialEvents="true", resourceVersionMatch="NotOlderThan", allowWatchBookmarks="true"
     )

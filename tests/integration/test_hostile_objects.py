@@ -1,7 +1,7 @@
-"""Large objects of others, and large WebApps, under the memory limit of the manifests (S4).
+"""Large foreign objects, and large WebApps, under the memory limit of the manifests (S4).
 
-Anyone who may write ConfigMaps may give them the operator's label. The peak is VmHWM, the high-water mark that the
-kernel keeps of each life of the operator.
+Any user with the right to write ConfigMaps can give them the operator's label. The peak is VmHWM, the kernel's
+high-water mark for one process of the operator.
 """
 
 import base64
@@ -28,7 +28,7 @@ MANY_KEYS = 40_000
 
 @pytest.fixture(scope="module")
 def roomy() -> Iterator[ControlPlane]:
-    """A Kubernetes of its own: etcd keeps each version of each object."""
+    """A separate Kubernetes, because etcd keeps each version of each object."""
     with ControlPlane(manifests=[ROOT / "crds" / "webapps.yaml"]) as plane:
         plane.kubectl("apply", "--kustomize", str(ROOT / "manifests/overlays/out-of-cluster"))
         yield plane
@@ -43,7 +43,7 @@ def operator(roomy: ControlPlane) -> Iterator[OperatorProcess]:
 
 
 def limit() -> int:
-    """The memory limit of the operator's container, in bytes."""
+    """Return the memory limit of the operator's container, in bytes."""
     deployment = yaml.safe_load((ROOT / "manifests/base/deployment.yaml").read_text(encoding="utf-8"))
     text = deployment["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]["memory"]
     assert text.endswith("Mi")
@@ -51,7 +51,7 @@ def limit() -> int:
 
 
 def peak(operator: OperatorProcess) -> int:
-    """The most resident memory that this life of the operator had, in bytes."""
+    """Return the peak resident memory of this operator process, in bytes."""
     status = Path(f"/proc/{operator.pid}/status").read_text(encoding="utf-8")
     found = re.search(r"VmHWM:\s+(\d+) kB", status)
     assert found is not None
@@ -59,18 +59,18 @@ def peak(operator: OperatorProcess) -> int:
 
 
 def hold(operator: OperatorProcess, what: str) -> None:
-    """Print the peak, and hold it to the limit."""
+    """Print the peak, and compare it with the limit."""
     print(f"{what}: peak of {peak(operator) / 2**20:.0f} MiB, limit {limit() / 2**20:.0f} MiB")
     assert peak(operator) < limit()
 
 
 def noise(size: int, seed: int) -> str:
-    """Text that no compression makes small."""
+    """Return incompressible text."""
     return base64.b64encode(random.Random(seed).randbytes(size * 3 // 4)).decode()
 
 
 def config_map(number: int) -> dict[str, Any]:
-    """A ConfigMap of 1 MB with the operator's label."""
+    """Return a ConfigMap of 1 MB with the operator's label."""
     labels = {"coxswain.dev/webapp": "web" if number % 3 else "nobody"}
     labels |= {"app.kubernetes.io/managed-by": "coxswain"} if number % 2 else {}
     content: dict[str, Any] = {"data": {"noise": noise(1_000_000, number)}}
@@ -104,12 +104,12 @@ def test_large_objects_with_our_label(roomy: ControlPlane, operator: OperatorPro
     create_all(scene, "v1", "configmaps", [config_map(number) for number in range(COUNT)])
     scene.json_patch("webapp", {"op": "replace", "path": "/spec/image", "value": "registry.example/web:2"})
     scene.ready()
-    hold(operator, f"{COUNT} ConfigMaps of 1 MB with our label come while it runs")
+    hold(operator, f"{COUNT} ConfigMaps of 1 MB with our label are created while it runs")
     operator.stop()
     operator.start()
     scene.kubectl("delete", "service", "web")
-    eventually(lambda: scene.names("service"), "the Service is made anew")
-    hold(operator, f"{COUNT} ConfigMaps of 1 MB with our label are there at the start")
+    eventually(lambda: scene.names("service"), "the Service is created again")
+    hold(operator, f"{COUNT} ConfigMaps of 1 MB with our label exist at the start")
 
 
 @pytest.mark.timeout(900)
@@ -120,7 +120,7 @@ def test_large_webapps(roomy: ControlPlane, operator: OperatorProcess) -> None:
     specs = [{**SPEC, "files": [{"path": "/etc/large", "content": noise(890_000, number)}]} for number in range(COUNT)]
     things = [manifest(f"large-{number}", spec) for number, spec in enumerate(specs)]
     create_all(scene, "coxswain.dev/v1", "webapps", things)
-    # A LIST of the WebApps has 270 MB, so each is asked for once the small Deployments tell that it is its turn.
+    # A LIST of the WebApps has 270 MB. So wait for the small Deployments first, then read each WebApp.
     eventually(lambda: len(scene.list("deployment")) == COUNT, "all have a Deployment", timeout=240, pause=1)
     for number in range(COUNT):
         scene.ready(f"large-{number}")
@@ -128,5 +128,5 @@ def test_large_webapps(roomy: ControlPlane, operator: OperatorProcess) -> None:
     operator.stop()
     operator.start()
     scene.kubectl("delete", "service", "large-7")
-    eventually(lambda: scene.names("service", "large-7"), "the Service is made anew")
-    hold(operator, f"{COUNT} WebApps of 900 kB are there at the start")
+    eventually(lambda: scene.names("service", "large-7"), "the Service is created again")
+    hold(operator, f"{COUNT} WebApps of 900 kB exist at the start")

@@ -1,4 +1,4 @@
-"""What can't be changed in place: replaced where nobody misses it, else told with the command that does it."""
+"""Immutable fields: objects are replaced if no traffic is lost, otherwise the status names the command for it."""
 
 import json
 from typing import Any
@@ -16,7 +16,7 @@ def headless(wanted: bool, **more: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("first", [True, False], ids=["headless first", "headless later"])
-def test_a_service_stays_as_it_is_until_a_person_deletes_it(scene: Scene, first: bool) -> None:
+def test_a_service_is_unchanged_until_a_person_deletes_it(scene: Scene, first: bool) -> None:
     scene.apply_ready(spec=headless(first))
     before = scene.get("service")
     assert (before["spec"]["clusterIP"] == "None") is first
@@ -25,11 +25,11 @@ def test_a_service_stays_as_it_is_until_a_person_deletes_it(scene: Scene, first:
     assert "spec.clusterIP cannot be changed in place" in message
     assert scene.condition("Stalled")["status"] == "True"
     mark = scene.cluster.audit()
-    assert scene.settled(mark).total() <= 2, "it is at rest"
+    assert scene.settled(mark).total() <= 2, "it stops writing"
     after = scene.get("service")
     assert after["metadata"]["uid"] == before["metadata"]["uid"]
     assert after["spec"]["clusterIP"] == before["spec"]["clusterIP"]
-    assert after["spec"]["sessionAffinity"] == "ClientIP", "all else is applied"
+    assert after["spec"]["sessionAffinity"] == "ClientIP", "all other fields are applied"
     scene.kubectl(*command_in(message))
     webapp = scene.ready()
     assert (scene.get("service")["spec"]["clusterIP"] == "None") is not first
@@ -37,7 +37,7 @@ def test_a_service_stays_as_it_is_until_a_person_deletes_it(scene: Scene, first:
 
 
 def _made_anew(scene: Scene, kind: str, thing: dict[str, Any]) -> dict[str, Any]:
-    """Put another object in the place of a child, with its labels and owner reference, while no operator runs."""
+    """Replace a child by another object with its labels and owner reference, while no operator runs."""
     scene.operator.stop()
     before = scene.child(kind)
     metadata = {key: before["metadata"][key] for key in ("name", "labels", "ownerReferences")}
@@ -55,12 +55,12 @@ def _body(scene: Scene, kind: str) -> dict[str, Any]:
     return {key: value for key, value in whole(scene, kind).items() if key not in ("metadata", "status")}
 
 
-def test_a_config_map_with_another_content_is_made_anew(scene: Scene) -> None:
+def test_a_config_map_with_another_content_is_recreated(scene: Scene) -> None:
     scene.apply_ready()
     before, pods = scene.child("configmap"), pod_uids(scene, OURS)
     other = _made_anew(scene, "configmap", {**_body(scene, "configmap"), "data": {"GREETING": "another"}})
     scene.operator.start()
-    eventually(lambda: _data(scene) == before["data"], "it is as it was")
+    eventually(lambda: _data(scene) == before["data"], "the data is restored")
     scene.ready()
     assert scene.child("configmap")["metadata"]["uid"] != other["metadata"]["uid"]
     assert pod_uids(scene, OURS) == pods
@@ -72,14 +72,14 @@ def _data(scene: Scene) -> dict[str, str]:
     return found[0]["data"] if found else {}
 
 
-def test_a_deployment_with_another_selector_is_made_anew_around_its_pods(scene: Scene) -> None:
+def test_a_deployment_with_another_selector_is_replaced_around_its_pods(scene: Scene) -> None:
     scene.apply_ready(spec={**SPEC, "replicas": 2})
     pods, mark = pod_uids(scene, OURS), scene.cluster.audit()
     theirs = relabelled(_body(scene, "deployment"), {"app.kubernetes.io/name": "web"}, lambda labels: labels)
     other = _made_anew(scene, "deployment", theirs)
     assert pod_uids(scene, OURS) == pods
     scene.operator.start()
-    eventually(lambda: _selector(scene) == {OUR_LABEL: "web"}, "it was made anew")
+    eventually(lambda: _selector(scene) == {OUR_LABEL: "web"}, "it was replaced")
     scene.ready()
     scene.settled(mark)
     after = scene.get("deployment")

@@ -1,4 +1,4 @@
-"""kstatus itself, as Flux and kpt have it, judges WebApps: the reader of the unit tests, and live objects."""
+"""The original kstatus of Flux and kpt evaluates WebApps: compared with the unit tests' copy, and on live objects."""
 
 import json
 import subprocess
@@ -14,7 +14,7 @@ from cluster.catalog import Module, Program
 from cluster.programs import cache_programs
 from integration.scene import SPEC, Scene, eventually
 from unit.kstatus import CURRENT, FAILED, IN_PROGRESS, read
-from unit.reported import HEALTHS, deleted, reported, saying, unreported
+from unit.webapp_states import HEALTHS, deleted, reported, saying, unreported
 
 KSTATUS = Program("kstatus", Module("kstatus", "sigs.k8s.io/cli-utils"), ".")
 
@@ -23,19 +23,19 @@ WebApp = dict[str, Any]
 
 @pytest.fixture(scope="session")
 def kstatus() -> Path:
-    """The program; built once, then in the cache."""
+    """The program; built once, then cached."""
     return cache_programs([KSTATUS], progress=print)["kstatus"].path
 
 
 def judged(kstatus: Path, *webapps: WebApp) -> list[str]:
-    """The verdicts of kstatus."""
+    """Return the results of kstatus."""
     text = "\n".join(json.dumps(webapp) for webapp in webapps)
     answer = subprocess.run([str(kstatus)], input=text, capture_output=True, text=True, timeout=60, check=True)
     return [json.loads(line)["status"] for line in answer.stdout.splitlines()]
 
 
 def odd() -> list[WebApp]:
-    """WebApps that meet the rules which the operator's own statuses don't."""
+    """Return WebApps for the rules that the operator's own statuses do not reach."""
     kinds, values = ("Ready", "Stalled", "Reconciling"), ("True", "False", "Unknown")
     well = reported(HEALTHS["healthy"])
     said = [{"type": kind, "status": value, "message": "m"} for kind, value in product(kinds, values)]
@@ -45,7 +45,7 @@ def odd() -> list[WebApp]:
     return [*pairs, *bare, unreported(), deleted(unreported()), reported(HEALTHS["healthy"], observed=2)]
 
 
-def test_the_reader_of_the_unit_tests_says_what_kstatus_says(kstatus: Path) -> None:
+def test_the_reader_of_the_unit_tests_agrees_with_kstatus(kstatus: Path) -> None:
     usual = [
         reported(HEALTHS["healthy"], state, generation=2, observed=observed, paused=paused)
         for state, observed, paused in product(HEALTHS.values(), (1, 2), (False, True))
@@ -56,7 +56,7 @@ def test_the_reader_of_the_unit_tests_says_what_kstatus_says(kstatus: Path) -> N
     print({verdict: verdicts.count(verdict) for verdict in sorted(set(verdicts))})
 
 
-def test_what_no_operator_has_seen_is_in_progress(scene: Scene, kstatus: Path) -> None:
+def test_a_webapp_without_a_status_is_in_progress(scene: Scene, kstatus: Path) -> None:
     scene.operator.stop()
     scene.apply()
     assert judged(kstatus, scene.get("webapp")) == [IN_PROGRESS]
@@ -65,7 +65,7 @@ def test_what_no_operator_has_seen_is_in_progress(scene: Scene, kstatus: Path) -
 
 
 def test_a_changed_spec_that_no_operator_has_seen_is_in_progress(scene: Scene, kstatus: Path) -> None:
-    """And `kubectl wait` doesn't take the Ready of the generation before for an answer."""
+    """`kubectl wait` does not accept the Ready condition of the previous generation either."""
     scene.apply_ready()
     scene.operator.stop()
     scene.apply(spec={**SPEC, "image": "registry.example/web:2"})
@@ -73,7 +73,7 @@ def test_a_changed_spec_that_no_operator_has_seen_is_in_progress(scene: Scene, k
     with pytest.raises(KubectlError, match="condition not met"):
         scene.kubectl("wait", "webapp/web", "--for=condition=Ready", "--timeout=0")
     scene.operator.start()
-    scene.kubectl("wait", "webapp/web", "--for=condition=Ready", "--timeout=30s")
+    scene.kubectl("wait", "webapp/web", "--for=condition=Ready", "--timeout=40s")
     assert judged(kstatus, scene.get("webapp")) == [CURRENT]
 
 
@@ -82,5 +82,5 @@ def test_a_rollout_past_its_deadline_has_failed(scene: Scene, kstatus: Path) -> 
     scene.apply(spec={**SPEC, "annotations": fate, "rollout": {"progressDeadlineSeconds": 3}})
     scene.not_ready("RollingOut")
     assert judged(kstatus, scene.get("webapp")) == [IN_PROGRESS]
-    scene.kubectl("wait", "webapp/web", "--for=condition=Stalled", "--timeout=30s")
+    scene.kubectl("wait", "webapp/web", "--for=condition=Stalled", "--timeout=40s")
     eventually(lambda: judged(kstatus, scene.get("webapp")) == [FAILED], "kstatus says Failed")

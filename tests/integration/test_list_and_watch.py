@@ -1,6 +1,6 @@
-"""One LIST, then watches, each from where the one before it ended: the operator's own watches, in the audit log.
+"""One LIST, then watches, each from the end of the previous one: the operator's own watches, in the audit log.
 
-They run here with a short `timeoutSeconds`, so that the server ends them every few seconds instead of minutes.
+Here they use a short `timeoutSeconds`, so that the server ends them every few seconds instead of minutes.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ PAUSED = {**SPEC, "paused": True}
 
 
 class Recorder:
-    """A sink that keeps what it is told of WebApps."""
+    """A sink that records the events of WebApps."""
 
     def __init__(self) -> None:
         self.events: list[tuple[str | None, int]] = []
@@ -53,7 +53,7 @@ class Recorder:
 
 
 class Watches:
-    """What Kopf asked for about the WebApps of one namespace, since a mark in the audit log."""
+    """Kopf's requests for the WebApps of one namespace, since a mark in the audit log."""
 
     def __init__(self, mark: AuditLog, namespace: str) -> None:
         self._mark = mark
@@ -61,7 +61,7 @@ class Watches:
         self._seen: list[tuple[str, str | None]] = []
 
     def requests(self) -> list[tuple[str, str | None]]:
-        """Return each verb with the resourceVersion that was asked for, in their order."""
+        """Return each verb with the requested resourceVersion, in order."""
         for event in self._mark.events():
             mine = (event.user, event.agent, event.namespace) == (OPERATOR, "coxswain-watch", self._namespace)
             if mine and event.resource == "webapps":
@@ -70,13 +70,13 @@ class Watches:
         return self._seen
 
     def versions(self) -> list[int]:
-        """Return the versions that the watches were opened from."""
+        """Return the start versions of the watches."""
         return [int(version or 0) for verb, version in self.requests() if verb == "watch"]
 
 
 @contextmanager
 def watching(kubeconfig: Path, namespace: str) -> Iterator[Recorder]:
-    """Run the operator's watches of one namespace, in a thread as supervision does."""
+    """Run the operator's watches of one namespace in a thread, like the supervisor."""
     recorder = Recorder()
     stops: list[Callable[[], object]] = []
 
@@ -109,7 +109,7 @@ def create(api: HTTPClient, namespace: str) -> int:
     return int(answer.json()["metadata"]["resourceVersion"])
 
 
-def test_each_watch_goes_on_where_the_list_or_the_watch_before_it_ended(
+def test_each_watch_starts_where_the_previous_list_or_watch_ended(
     cluster: ControlPlane, kubeconfig: Path, make_namespace: Callable[[], str]
 ) -> None:
     api, namespace = cluster.pykube(), make_namespace()
@@ -118,20 +118,20 @@ def test_each_watch_goes_on_where_the_list_or_the_watch_before_it_ended(
     with watching(kubeconfig, namespace) as recorder:
         after = present(api, namespace)
         assert [verb for verb, _ in watches.requests()] == ["list", "watch"]
-        assert watches.requests()[0][1] is None, "the LIST is of the most recent state"
-        assert before <= watches.versions()[0] <= after, "the WATCH is from the version of the LIST"
+        assert watches.requests()[0][1] is None, "the LIST requests the most recent state"
+        assert before <= watches.versions()[0] <= after, "the WATCH starts at the version of the LIST"
 
         created = create(api, namespace)
         eventually(lambda: ("ADDED", created) in recorder.events, "the event")
         opened = len(watches.versions())
-        eventually(lambda: len(watches.versions()) > opened, "the server has ended a watch, and there is another")
-        assert watches.versions()[opened] >= created, "it is from the last event's version, or a bookmark's"
+        eventually(lambda: len(watches.versions()) > opened, "the server ended a watch, and Kopf opened another")
+        assert watches.versions()[opened] >= created, "it starts at the version of the last event or bookmark"
 
         elsewhere = create(api, make_namespace())
-        eventually(lambda: watches.versions()[-1] >= elsewhere, "a later version is carried over")
+        eventually(lambda: watches.versions()[-1] >= elsewhere, "a later version is used")
         assert Activity.BOOKMARK in recorder.activities
-        assert max(version for _, version in recorder.events) < elsewhere, "no event told it: a bookmark did"
+        assert max(version for _, version in recorder.events) < elsewhere, "from a bookmark, not from an event"
     assert watches.versions() == sorted(watches.versions())
     assert [verb for verb, _ in watches.requests()].count("list") == 1
-    assert len(set(recorder.events)) == len(recorder.events), "nothing is told twice"
+    assert len(set(recorder.events)) == len(recorder.events), "no event is delivered twice"
     print("the watches were opened from", watches.versions())

@@ -1,4 +1,4 @@
-"""The manifests as users apply them, on a real API server with its admission of pods."""
+"""The manifests as users apply them, on a real API server with Pod Security admission."""
 
 import json
 import re
@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from cluster import ControlPlane, KubectlError
-from cluster.render import OVERLAY, RENDERED, render
+from demo.render import OVERLAY, RENDERED, render
 from integration.scene import eventually
 
 ROOT = Path(__file__).parents[2]
@@ -24,14 +24,14 @@ Kustomize = Callable[[str], Path]
 
 @pytest.fixture
 def whole(cluster: ControlPlane) -> Iterator[ControlPlane]:
-    """The cluster, which gets rid of the operator's Deployment again: here the operator is a process of the tests."""
+    """The cluster; the operator's Deployment is deleted afterwards, because the tests run the operator as a process."""
     yield cluster
     cluster.kubectl("delete", "deployment", "coxswain", "--namespace=coxswain-system", "--ignore-not-found")
 
 
 @pytest.fixture
 def kustomize(tmp_path: Path) -> Kustomize:
-    """Write a kustomization into a folder beside a clone of the repository, where docs/install.md has it."""
+    """Write a kustomization into a folder beside a clone of the repository, as docs/install.md does."""
     (tmp_path / "coxswain").symlink_to(ROOT)
     (tmp_path / "mine").mkdir()
 
@@ -43,11 +43,15 @@ def kustomize(tmp_path: Path) -> Kustomize:
 
 
 def unchanged(answer: str) -> bool:
-    """Whether kubectl says of each object that it is as it was."""
-    return all(line.endswith(" unchanged") for line in answer.splitlines())
+    """Return whether kubectl reports all objects as unchanged.
+
+    kubectl replaces the selector of each PodDisruptionBudget (`patchStrategy: replace`), and calls it configured.
+    """
+    expected = (" unchanged", "poddisruptionbudget.policy/coxswain configured")
+    return all(line.endswith(expected) for line in answer.splitlines())
 
 
-def test_the_rendered_file_is_what_make_manifests_renders() -> None:
+def test_make_manifests_renders_the_committed_file() -> None:
     assert render(print) == RENDERED.read_text(encoding="utf-8")
 
 
@@ -58,7 +62,7 @@ def test_the_whole_can_be_applied_again_and_from_one_file(whole: ControlPlane) -
 
 
 def test_pod_security_admits_the_operator(whole: ControlPlane) -> None:
-    """And it would not admit every pod: the namespace enforces `restricted`."""
+    """The namespace enforces `restricted`, so it would not admit every pod."""
     answer = whole.kubectl("apply", "-k", str(OVERLAY))
     whole.kubectl("rollout", "status", "deployment/coxswain", "--namespace=coxswain-system", "--timeout=50s")
     assert "deployment.apps/coxswain" in answer
@@ -67,14 +71,14 @@ def test_pod_security_admits_the_operator(whole: ControlPlane) -> None:
 
 
 def can(cluster: ControlPlane, user: str, verb: str, resource: str, namespace: str) -> bool:
-    """Whether a user may do something in a namespace."""
+    """Return whether a user has a right in a namespace."""
     kind, _, subresource = resource.partition("/")
     question = ("auth", "can-i", verb, kind, f"--subresource={subresource}", f"--namespace={namespace}", f"--as={user}")
     return cluster.kubectl(*question, check=False).strip() == "yes"
 
 
 def bind(cluster: ControlPlane, role: str, namespace: str) -> str:
-    """Give a new user one of Kubernetes' own roles in a namespace; return his name."""
+    """Bind one of Kubernetes' own roles in a namespace to a new user; return the user's name."""
     user = f"{role}-of-{namespace}"
     cluster.kubectl(
         "create", "rolebinding", user, f"--clusterrole={role}", f"--user={user}", f"--namespace={namespace}"
@@ -114,7 +118,7 @@ def test_the_roles_of_kubernetes_are_extended(
 def test_an_admin_of_a_namespace_installs_it_there(
     cluster: ControlPlane, make_namespace: Callable[[], str], kustomize: Kustomize
 ) -> None:
-    """With the rights in that namespace alone, for a ServiceAccount that has no others."""
+    """Uses only the rights in that namespace, for a ServiceAccount without other rights."""
     namespace, other = make_namespace(), make_namespace()
     user = bind(cluster, "admin", namespace)
     eventually(lambda: can(cluster, user, "patch", "webapps/status", namespace), "the roles are aggregated")
@@ -132,7 +136,7 @@ def test_an_admin_of_a_namespace_installs_it_there(
 def test_an_operator_of_several_namespaces(
     cluster: ControlPlane, make_namespace: Callable[[], str], kustomize: Kustomize
 ) -> None:
-    """S2: it runs in a namespace of its own; its rights in the others are given by their admins."""
+    """S2: it runs in its own namespace; the admins of the other namespaces grant its rights there."""
     served, other = make_namespace(), make_namespace()
     user = bind(cluster, "admin", served)
     eventually(lambda: can(cluster, user, "patch", "webapps/status", served), "the roles are aggregated")
@@ -144,12 +148,39 @@ def test_an_operator_of_several_namespaces(
     assert not can(cluster, OPERATOR_OF_SEVERAL, "list", "webapps", "coxswain-apart")
 
 
+def test_the_right_on_httproutes_is_given_by_whoever_has_it(
+    cluster: ControlPlane, make_namespace: Callable[[], str], kustomize: Kustomize
+) -> None:
+    """Kubernetes' own role `admin` has no right on them, so it cannot grant it."""
+    served, routes = make_namespace(), "httproutes.gateway.networking.k8s.io"
+    user = bind(cluster, "admin", served)
+    overlay = kustomize(apart("../coxswain/manifests/overlays/routes"))
+    with pytest.raises(KubectlError, match="attempting to grant RBAC permissions not currently held"):
+        cluster.kubectl("apply", "-n", served, "-k", str(overlay), f"--as={user}")
+    assert not can(cluster, OPERATOR_OF_SEVERAL, "patch", routes, served)
+    cluster.kubectl("apply", "-n", served, "-k", str(overlay))
+    assert can(cluster, OPERATOR_OF_SEVERAL, "patch", routes, served)
+
+
+def test_the_right_on_secrets_is_given_by_an_admin_of_the_namespace(
+    cluster: ControlPlane, make_namespace: Callable[[], str], kustomize: Kustomize
+) -> None:
+    served, other = make_namespace(), make_namespace()
+    user = bind(cluster, "admin", served)
+    assert not can(cluster, OPERATOR_OF_SEVERAL, "list", "secrets", served)
+    overlay = kustomize(apart("../coxswain/manifests/overlays/restart-on"))
+    cluster.kubectl("apply", "-n", served, "-k", str(overlay), f"--as={user}")
+    assert can(cluster, OPERATOR_OF_SEVERAL, "watch", "secrets", served)
+    assert not can(cluster, OPERATOR_OF_SEVERAL, "get", "secrets", served)
+    assert not can(cluster, OPERATOR_OF_SEVERAL, "list", "secrets", other)
+
+
 OPERATOR_OF_SEVERAL = "system:serviceaccount:coxswain-apart:coxswain"
-"""Not in coxswain-system: there an operator of the whole cluster has rights in these tests."""
+"""Not in coxswain-system, where these tests give an operator rights on the whole cluster."""
 
 
 def apart(overlay: str) -> str:
-    """A kustomization that grants its rights to an operator in another namespace."""
+    """Return a kustomization that grants its rights to an operator in another namespace."""
     operations = [{"op": "replace", "path": "/subjects/0/namespace", "value": "coxswain-apart"}]
     patch = {"target": {"kind": "RoleBinding"}, "patch": yaml.safe_dump(operations)}
     return yaml.safe_dump(
@@ -163,15 +194,15 @@ def apart(overlay: str) -> str:
 
 
 def pod(cluster: ControlPlane, namespace: str) -> dict[str, Any]:
-    """The operator's pod."""
-    (found,) = json.loads(
+    """Return one of the operator's two pods."""
+    found, _ = json.loads(
         cluster.kubectl("get", "pods", "-l", "app.kubernetes.io/name=coxswain", "-n", namespace, "-o", "json")
     )["items"]
     return dict(found)
 
 
 def containers(cluster: ControlPlane, overlay: Path) -> list[dict[str, Any]]:
-    """The containers of the Deployments of an overlay."""
+    """Return the containers of the Deployments of an overlay."""
     rendered = yaml.safe_load_all(cluster.kubectl("kustomize", str(overlay)))
     return [
         container
@@ -182,10 +213,25 @@ def containers(cluster: ControlPlane, overlay: Path) -> list[dict[str, Any]]:
 
 
 def test_the_kustomizations_of_the_docs(cluster: ControlPlane, kustomize: Kustomize) -> None:
-    """For one namespace (applied above), for several, and with an image and a setting of one's own."""
+    """For one namespace (applied above), for several, and with a custom image and setting."""
     _, several, own = KUSTOMIZATIONS
     (container,) = containers(cluster, kustomize(several))
     assert container["env"] == [{"name": "COXSWAIN_NAMESPACES", "value": "team-a,team-b"}]
     (container,) = containers(cluster, kustomize(own))
     assert container["image"].startswith("registry.example.com/coxswain/operator:")
     assert container["args"] == ["--listen=:8080", "--log-format=json"]
+
+
+def test_the_component_of_slots_patches_deployment_and_role(cluster: ControlPlane, kustomize: Kustomize) -> None:
+    page = (ROOT / "docs" / "high-availability.md").read_text(encoding="utf-8")
+    [components] = re.findall(r"^```yaml\n(components:.*?)^```", page, re.MULTILINE | re.DOTALL)
+    overlay = kustomize(f"resources:\n  - ../coxswain/manifests/overlays/cluster\n{components}")
+    rendered = yaml.safe_load_all(cluster.kubectl("kustomize", str(overlay)))
+    found = {(thing["kind"], thing["metadata"]["name"]): thing for thing in rendered}
+    deployment = found["Deployment", "coxswain"]["spec"]
+    [container] = deployment["template"]["spec"]["containers"]
+    assert (deployment["replicas"], container["env"]) == (3, [{"name": "COXSWAIN_SLOTS", "value": "6"}])
+    assert container["args"], "the rest stays"
+    rules = found["Role", "coxswain-leader-election"]["rules"]
+    assert [rule["verbs"] for rule in rules] == [["create"], ["get", "update"], ["list"], ["get", "update"]]
+    assert len(rules[-1]["resourceNames"]) == 64

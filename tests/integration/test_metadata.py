@@ -1,4 +1,4 @@
-"""Fields given up: what goes from the spec goes from the children, unless someone else holds it too."""
+"""Removed fields: a field removed from the spec is removed from the children, unless another manager owns it too."""
 
 import json
 from typing import Any
@@ -55,7 +55,7 @@ def test_a_field_that_another_manager_holds_too_is_still_ours_to_set(scene: Scen
 
 
 def _apply_as_other(scene: Scene) -> None:
-    """Have another field manager apply the values that are there already."""
+    """Let another field manager apply the existing values."""
     container = {"name": "app", "workingDir": "/srv"}
     manifest = {
         "apiVersion": "apps/v1",
@@ -67,7 +67,7 @@ def _apply_as_other(scene: Scene) -> None:
 
 
 def _holds(deployment: dict[str, Any], manager: str) -> tuple[bool, bool]:
-    """Tell whether a manager holds the label and the working directory."""
+    """Return whether a manager owns the label and the working directory."""
     entries = [entry for entry in deployment["metadata"]["managedFields"] if entry["operation"] == "Apply"]
     (fields,) = [entry["fieldsV1"] for entry in entries if entry["manager"] == manager]
     containers = fields["f:spec"]["f:template"]["f:spec"]["f:containers"]

@@ -1,4 +1,4 @@
-"""Others who write to the children for good reasons: kubectl's rollout and scale, injectors, policies."""
+"""Legitimate writers of the children: kubectl rollout and scale, injectors, policies."""
 
 import json
 from collections import Counter
@@ -15,7 +15,7 @@ SIDECAR = {
     "image": "registry.example/proxy:1",
     "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
 }
-"""As Pod Security `restricted` asks for: one that is not is told in an Event (test_pod_security.py)."""
+"""Meets Pod Security `restricted`; an Event reports pods that do not (test_pod_security.py)."""
 RESTARTED = "kubectl.kubernetes.io/restartedAt"
 
 
@@ -42,12 +42,12 @@ def test_kubectl_scale_webapp_is_followed(scene: Scene) -> None:
     assert scene.ready()["status"]["readyReplicas"] == 0
 
 
-def test_kubectl_scale_deployment_is_put_back_with_an_event(scene: Scene) -> None:
+def test_kubectl_scale_deployment_is_corrected_with_an_event(scene: Scene) -> None:
     scene.apply_ready()
     scene.kubectl("scale", "deployment", "web", "--replicas=2")
     advice = f"kubectl scale webapp web --namespace {scene.namespace} --replicas=N"
-    eventually(lambda: any(advice in event["note"] for event in scene.events()), "an Event that says what to do")
-    eventually(lambda: scene.get("deployment")["spec"]["replicas"] == 1, "the replicas are put back")
+    eventually(lambda: any(advice in event["note"] for event in scene.events()), "an Event gives the command")
+    eventually(lambda: scene.get("deployment")["spec"]["replicas"] == 1, "the replicas are corrected")
     (event,) = [event for event in scene.events() if event["reason"] == "DriftCorrected"]
     assert "reverted Deployment web: spec.replicas 2 to 1" in event["note"]
 
@@ -68,7 +68,7 @@ def test_an_injected_sidecar_is_left_alone(scene: Scene) -> None:
 
 @contextmanager
 def mutating_policy(scene: Scene, value: str) -> Iterator[None]:
-    """Have the API server set a label of ours on the namespace's Services and Deployments, at each write."""
+    """Let the API server set one of our labels on the namespace's Services and Deployments, at each write."""
     group = "admissionregistration.k8s.io/v1"
     name = f"relabel-{scene.namespace}"
     rules = [
@@ -134,7 +134,7 @@ def test_a_policy_that_changes_our_value_is_not_fought(scene: Scene, value: str)
         scene.settled(mark)
         assert scene.get("service")["metadata"]["labels"]["app.kubernetes.io/name"] != "web"
         messages = [child.get("message", "") for child in scene.get("webapp")["status"]["children"]]
-        assert sum("admission policy" in message for message in messages) == 2, "it is told of both children"
+        assert sum("admission policy" in message for message in messages) == 2, "both children are reported"
         scene.kubectl("label", "service/web", "deployment/web", "other.example/touched=yes")
         requests = scene.settled(mark)
         assert requests <= Counter(

@@ -1,4 +1,4 @@
-"""spec.paused: nothing but the status is written."""
+"""spec.paused: the operator writes only the status."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ PAUSED = {**SPEC, "paused": True}
 
 
 def observed(scene: Scene) -> dict[str, dict[str, Any]]:
-    """Wait until the status speaks of the present generation; return its conditions."""
+    """Wait until the status has the current generation; return its conditions."""
     webapp = scene.get("webapp")
     generation = webapp["metadata"]["generation"]
     eventually(
@@ -55,12 +55,13 @@ def test_a_child_deleted_while_paused_stays_away(scene: Scene) -> None:
 def test_a_child_no_longer_wanted_stays_while_paused(scene: Scene) -> None:
     scene.apply_ready()
     without = {name: value for name, value in SPEC.items() if name not in ("ports", "config")}
+    without["rollout"] = {"revisionHistoryLimit": 0}
     scene.apply(spec={**without, "paused": True})
     assert observed(scene)["Ready"]["reason"] == "Differs"
     assert scene.names("service") == ["web"]
     assert len(scene.names("configmap")) == 1
     scene.apply_ready(spec=without)
-    eventually(lambda: scene.names("service") == scene.names("configmap") == [], "they go when it goes on")
+    eventually(lambda: scene.names("service") == scene.names("configmap") == [], "they are deleted after the pause")
 
 
 def test_created_paused_it_has_no_children(scene: Scene) -> None:

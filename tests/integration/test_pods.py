@@ -13,7 +13,7 @@ APP = f"container app (image {IMAGE})"
 
 
 def spec(fate: str, **more: Any) -> dict[str, Any]:
-    """A WebApp whose pods have this fate (tests/cluster/stages.yaml)."""
+    """A WebApp whose pods have this fate (tests/harness/cluster/stages.yaml)."""
     return {**SPEC, "image": IMAGE, "annotations": {"kwok.test/fate": fate}, **more}
 
 
@@ -21,11 +21,11 @@ def ago(seconds: float) -> str:
     return (datetime.now(UTC) - timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def the_pod(scene: Scene) -> str:
+def the_pod(scene: Scene, webapp: str = "web") -> str:
     """The name of the one pod, which runs."""
 
     def running() -> str | None:
-        pods = scene.list("pod", "coxswain.dev/webapp=web")
+        pods = scene.list("pod", f"coxswain.dev/webapp={webapp}")
         return str(pods[0]["metadata"]["name"]) if [pod["status"].get("phase") for pod in pods] == ["Running"] else None
 
     return eventually(running, "one pod runs")
@@ -39,7 +39,8 @@ def set_container(scene: Scene, pod: str, *, ready: bool = False, **status: Any)
     scene.patch_status("pod", {"containerStatuses": [{**usual, **status}], "conditions": conditions}, pod)
 
 
-RESTARTED = "The kubelet restarts it with backoff. Check its log: kubectl logs --previous"
+LOG = "Check its log: kubectl logs --previous --ignore-errors --tail=50 -l coxswain.dev/webapp=web -n "
+RESTARTED = f"The kubelet restarts it with backoff. {LOG}"
 NOT_PULLED = ": the image cannot be pulled. The kubelet retries with backoff. Check spec.image or spec.imagePullSecrets"
 
 
@@ -56,7 +57,7 @@ def ended(code: int, message: str = "", *, ran: float = 1) -> dict[str, Any]:
         (
             "crash",
             "CrashLoopBackOff",
-            f" exits repeatedly, exit code 1 (Error). {RESTARTED}",
+            f" exits repeatedly, exit code 1 (Error). {RESTARTED}{{namespace}}",
             ["starting | panic: no DATABASE_URL"],
         ),
     ],
@@ -70,9 +71,8 @@ def test_a_bad_revision_is_explained_while_the_old_pods_serve(
     mark = scene.cluster.audit()
     scene.apply(spec=spec(fate))
     ready = scene.not_ready(reason)
-    assert (
-        f"Deployment web: rolling out: 1 of 1 pods ready; 1 of 1 new pods: {APP}{cause}; message: " in ready["message"]
-    )
+    told = f"{APP}{cause.format(namespace=scene.namespace)}; message: "
+    assert f"Deployment web: rolling out: 1 of 1 pods ready; 1 of 1 new pods: {told}" in ready["message"]
     assert all(words in ready["message"] for words in quoted)
     assert scene.condition("Available")["status"] == "True"
     assert scene.condition("Progressing")["status"] == "True"
@@ -91,9 +91,8 @@ def test_a_crash_loop_costs_no_write_until_it_says_something_else(scene: Scene) 
     held_back = {"waiting": {"reason": "CrashLoopBackOff", "message": f"back-off 10s restarting pod={pod}"}}
     set_container(scene, pod, state=ended(3, "12:00:00 no database"), restartCount=1)
     ready = scene.not_ready("CrashLoopBackOff")
-    assert ready["message"].endswith(
-        f"1 of 1 pods: {APP} exits repeatedly, exit code 3 (Error). {RESTARTED}; message: 12:00:00 no database"
-    )
+    cause = f"{APP} exits repeatedly, exit code 3 (Error). {RESTARTED}{scene.namespace}"
+    assert ready["message"].endswith(f"1 of 1 pods: {cause}; message: 12:00:00 no database")
     scene.settled(mark)
     for number in range(2, 6):
         last = ended(3, f"12:0{number}:00 no database")
@@ -124,13 +123,13 @@ def test_a_slow_start_is_no_crash_and_costs_no_more_than_any_other(scene: Scene)
     )
     requests = scene.settled(mark)
     assert scene.condition("Ready")["reason"] == "RollingOut"
-    children = ("serviceaccounts", "configmaps", "services", "deployments")
+    children = ("serviceaccounts", "configmaps", "services", "deployments", "controllerrevisions")
     assert requests == Counter(
         {**{f"patch {kind}": 1 for kind in children}, "patch webapps/status": 1, "create events": 1}
     )
 
 
-def test_a_probe_that_fails_is_told_when_its_time_is_up_without_an_event(scene: Scene) -> None:
+def test_a_failing_probe_is_reported_after_its_deadline_without_an_event(scene: Scene) -> None:
     probe = {"httpGet": {"path": "/up", "port": "http"}, "periodSeconds": 1, "timeoutSeconds": 1, "failureThreshold": 8}
     mark = scene.cluster.audit()
     scene.apply(spec=spec("never-ready", readinessProbe=probe))
@@ -148,7 +147,7 @@ def test_a_probe_that_fails_is_told_when_its_time_is_up_without_an_event(scene: 
     assert scene.settled(mark) == Counter({"patch webapps/status": 2, "create events": 1})
 
 
-def test_a_pod_that_no_node_takes_is_told_in_the_schedulers_words(scene: Scene) -> None:
+def test_an_unschedulable_pod_is_reported_with_the_schedulers_message(scene: Scene) -> None:
     scene.apply(spec={**SPEC, "nodeSelector": {"example.com/disk": "fast"}})
     ready = scene.not_ready("Unschedulable")
     assert "0 of 1 pods ready; 1 of 1 pods: cannot be scheduled. The scheduler retries. " in ready["message"]
@@ -157,19 +156,47 @@ def test_a_pod_that_no_node_takes_is_told_in_the_schedulers_words(scene: Scene) 
     scene.apply_ready()
 
 
-def test_a_quota_is_told_in_its_own_words_until_it_is_raised(scene: Scene) -> None:
+def test_an_exceeded_quota_is_reported_with_its_use_until_it_is_raised(scene: Scene) -> None:
     scene.kubectl("create", "quota", "few", "--hard=pods=1")
     eventually(lambda: scene.kubectl("get", "quota", "few", "-o", "jsonpath={.status.hard}"), "the quota is in force")
     scene.apply(spec={**SPEC, "replicas": 2})
     ready = scene.not_ready("FailedCreate")
-    quota = "pods cannot be created: exceeded quota: few, requested: pods=1, used: pods=1, limited: pods=1. "
+    quota = "pods cannot be created: ResourceQuota few is exceeded: pods 1 of 1 used, 1 more requested. "
     assert quota in ready["message"]
+    assert ready["message"].endswith(f": kubectl describe resourcequota few -n {scene.namespace}")
     assert scene.condition("Stalled")["status"] == "False"
     scene.patch("quota", {"spec": {"hard": {"pods": "5"}}}, name="few")
     scene.ready()
 
 
-def test_a_deadline_is_told_with_the_cause(scene: Scene) -> None:
+def test_a_quota_of_requests_names_each_resource(scene: Scene) -> None:
+    scene.kubectl("create", "quota", "compute", "--hard=requests.cpu=300m,requests.memory=1Gi")
+    hard = lambda: scene.kubectl("get", "quota", "compute", "-o", "jsonpath={.status.hard}")  # noqa: E731
+    eventually(hard, "the quota is in force")
+    requests = {"requests": {"cpu": "200m", "memory": "64Mi"}}
+    scene.apply(spec={**SPEC, "replicas": 2, "resources": requests})
+    ready = scene.not_ready("FailedCreate")
+    assert (
+        "ResourceQuota compute is exceeded: requests.cpu 200m of 300m used, 200m more requested. " in ready["message"]
+    )
+    scene.apply(spec=SPEC)
+    unspecified = "failed quota: compute: must specify requests.cpu for: app; requests.memory for: app"
+    eventually(lambda: unspecified in scene.condition("Ready")["message"], "the requests that are missing")
+    step = f"Set it in spec.resources: kubectl describe resourcequota compute -n {scene.namespace}"
+    assert step in scene.condition("Ready")["message"]
+    scene.apply_ready(spec={**SPEC, "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}}})
+
+
+def test_a_limit_range_is_reported_with_a_command(scene: Scene) -> None:
+    limit = {"type": "Container", "max": {"memory": "32Mi"}}
+    scene.create({"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "small"}, "spec": {"limits": [limit]}})
+    scene.apply(spec={**SPEC, "resources": {"limits": {"memory": "64Mi"}}})
+    ready = scene.not_ready("FailedCreate")
+    assert "maximum memory usage per Container is 32Mi, but limit is 64Mi" in ready["message"]
+    assert ready["message"].endswith(f"Correct spec.resources: kubectl describe limitrange -n {scene.namespace}")
+
+
+def test_a_passed_deadline_is_reported_with_its_cause(scene: Scene) -> None:
     scene.apply(spec=spec("crash", rollout={"progressDeadlineSeconds": 2}))
     scene.not_ready("CrashLoopBackOff")
     ready = scene.not_ready("ProgressDeadlineExceeded")

@@ -1,9 +1,9 @@
-"""What a resourceVersion means to GET, LIST, paging and writes, each as the API concepts page says it.
+"""The semantics of resourceVersion for GET, LIST, paging and writes, as described in the API concepts page.
 
-Neither the operator nor its client is asked: these hold what docs/mechanisms.md, row 9, builds upon.
+These tests do not use the operator or its client. They verify the assumptions of docs/mechanisms.md, row 9.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -11,13 +11,6 @@ from cluster import ControlPlane
 from integration.collection import FAR, Answer, Collection
 
 pytestmark = pytest.mark.semantics
-
-
-@pytest.fixture
-def collection(cluster: ControlPlane, namespace: str) -> Iterator[Collection]:
-    found = Collection(cluster, namespace)
-    with found.session:
-        yield found
 
 
 @pytest.fixture
@@ -31,11 +24,11 @@ def versions(collection: Collection) -> list[int]:
 def test_list_unset_is_the_most_recent_state(collection: Collection, versions: list[int]) -> None:
     answer = collection.list()
     assert answer.contents == {"a": "3"}
-    assert answer.version > versions[-1], "the deletion is in it"
+    assert answer.version > versions[-1], "it includes the deletion"
 
 
 def test_list_of_zero_is_any_state_from_the_cache(collection: Collection, versions: list[int]) -> None:
-    """How old it may be is only seen when etcd is stopped: test_expired_versions.py."""
+    """Only a test with etcd stopped shows its possible age: test_expired_versions.py."""
     collection.list()  # a consistent read brings the cache up to date
     answer = collection.list(resourceVersion="0")
     assert (answer.status, answer.contents) == (200, {"a": "3"})
@@ -43,7 +36,7 @@ def test_list_of_zero_is_any_state_from_the_cache(collection: Collection, versio
 
 
 def test_list_of_zero_knows_no_pages(collection: Collection) -> None:
-    """From the cache comes everything at once, whatever the limit is."""
+    """The cache returns all objects at once, regardless of the limit."""
     for name in "abc":
         collection.create(name)
     collection.list()
@@ -63,7 +56,7 @@ def test_list_not_older_than_a_version_may_be_newer(
     assert newest.contents["a"] == "3", "it is not older"
 
 
-def test_list_of_exactly_a_version_is_the_state_as_it_was(collection: Collection, versions: list[int]) -> None:
+def test_list_of_an_exact_version_returns_the_state_of_then(collection: Collection, versions: list[int]) -> None:
     then = {}
     for version in versions:
         answer = collection.list(resourceVersion=version, resourceVersionMatch="Exact")
@@ -73,7 +66,7 @@ def test_list_of_exactly_a_version_is_the_state_as_it_was(collection: Collection
 
 
 def test_list_with_a_version_and_a_limit_is_exact_unasked(collection: Collection, versions: list[int]) -> None:
-    """For the sake of old clients: with a limit, the default match is Exact."""
+    """For compatibility with old clients: with a limit, the default match is Exact."""
     answer = collection.list(resourceVersion=versions[1], limit=1)
     assert (answer.version, answer.contents) == (versions[1], {"a": "1"})
 
@@ -104,7 +97,7 @@ def test_list_refuses_what_has_no_meaning(
     ],
     ids=["list not older", "list exact", "get"],
 )
-def test_a_version_of_the_future_is_waited_for_and_then_to_be_tried_again(
+def test_a_version_of_the_future_times_out_with_a_retry(
     collection: Collection, ask: Callable[[Collection, int], Answer]
 ) -> None:
     version = collection.create("a")
@@ -122,11 +115,11 @@ def test_get_is_the_most_recent_any_or_not_older_but_never_an_old_one(
     assert (unset.body["spec"]["holderIdentity"], unset.version) == ("3", versions[-1])
     assert collection.get("a", resourceVersion="0").status == 200
     not_older = collection.get("a", resourceVersion=versions[2])
-    assert not_older.version == versions[-1], "a version of the past is a lower bound, not a time to go back to"
+    assert not_older.version == versions[-1], "a past version is a lower bound, not an exact version"
 
 
 def test_pages_are_one_moment(collection: Collection) -> None:
-    """What comes and goes between two pages is not in them; that is what a sweep relies on."""
+    """Changes between two pages are not visible in them; the relist depends on this."""
     for name in "abcde":
         collection.create(name)
     first = collection.page(2)
@@ -148,7 +141,7 @@ def test_pages_are_one_moment(collection: Collection) -> None:
 
 
 def test_pages_of_a_selection_do_not_say_how_many_remain(collection: Collection) -> None:
-    """The server counts keys, and does not know how many of them a selector will let through."""
+    """The server counts keys, and does not know how many of them match the selector."""
     for name in "abc":
         collection.create(name)
     answer = collection.list(limit=1, labelSelector="!absent")
@@ -159,14 +152,14 @@ def test_pages_of_a_selection_do_not_say_how_many_remain(collection: Collection)
 def test_versions_of_one_resource_grow_as_integers_across_its_namespaces(
     cluster: ControlPlane, collection: Collection, make_namespace: Callable[[], str]
 ) -> None:
-    """The store compares so, also the DELETED of an object with the ADDED of its namesake."""
+    """The cache compares them as integers, also the DELETED of an object with the ADDED of its successor."""
     other = Collection(cluster, make_namespace())
     with other.session:
         history = [collection.create("a"), other.create("a"), collection.change("a", "2"), other.change("a", "2")]
         collection.delete("a")
         gone = collection.list().version
         history += [gone, collection.create("a"), other.change("a", "3")]
-        assert history == sorted(set(history)), "the namesake is newer than the deletion"
+        assert history == sorted(set(history)), "the successor is newer than the deletion"
         assert other.list().version >= history[-1]
 
 
@@ -188,7 +181,7 @@ def test_a_write_with_the_present_version_goes_through_once(collection: Collecti
     assert [collection.patch("a", patch).status for _ in range(2)] == [200, 409]
 
 
-def test_a_delete_with_preconditions_deletes_what_was_looked_at_and_nothing_else(collection: Collection) -> None:
+def test_a_delete_with_preconditions_deletes_only_the_observed_object(collection: Collection) -> None:
     old = collection.create("a")
     uid = collection.get("a").body["metadata"]["uid"]
     present = collection.change("a", "2")

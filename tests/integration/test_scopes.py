@@ -1,4 +1,4 @@
-"""An operator that serves some namespaces only, with rights in these and nowhere else."""
+"""An operator for some namespaces, with rights in these only."""
 
 import json
 from collections.abc import Callable
@@ -11,13 +11,15 @@ from cluster import ControlPlane
 from cluster.operator_process import OperatorProcess
 from integration.scene import CHILDREN, Scene, eventually
 
-ROLE = Path(__file__).parents[2] / "manifests/overlays/served-namespace/role.yaml"
+OVERLAYS = Path(__file__).parents[2] / "manifests" / "overlays"
+ROLE, ROUTES = OVERLAYS / "served-namespace" / "role.yaml", OVERLAYS / "routes" / "role.yaml"
 ACCOUNT = "scoped"
 
 
 def grant(cluster: ControlPlane, namespace: str, home: str) -> None:
-    """Bind the role of the overlay in a namespace to the ServiceAccount of another."""
-    role = yaml.safe_load(ROLE.read_text(encoding="utf-8"))
+    """Bind the overlays' roles in a namespace to a ServiceAccount of another, combined into one role."""
+    role, routes = (yaml.safe_load(file.read_text(encoding="utf-8")) for file in (ROLE, ROUTES))
+    role["rules"] += routes["rules"]
     cluster.kubectl("apply", "--namespace", namespace, "-f", "-", input=json.dumps(role))
     account = f"--serviceaccount={home}:{ACCOUNT}"
     cluster.kubectl("create", "rolebinding", ACCOUNT, f"--role={role['metadata']['name']}", account, "-n", namespace)
@@ -39,7 +41,7 @@ def test_only_the_given_namespaces_are_served(
     for scene in scenes[:2]:
         scene.ready()
         scene.kubectl("delete", "service", "web")
-        eventually(partial(scene.names, "service"), "the Service is made anew")
+        eventually(partial(scene.names, "service"), "the Service is created again")
         scene.ready()
     assert scenes[2].get("webapp")["status"] == {"observedGeneration": 0}
     assert [scenes[2].names(kind) for kind in CHILDREN] == [[], [], [], []]
@@ -51,11 +53,11 @@ def test_only_the_given_namespaces_are_served(
 def test_a_namespace_without_rights_stops_no_other(
     cluster: ControlPlane, make_namespace: Callable[[], str], another_operator: Callable[..., OperatorProcess]
 ) -> None:
-    """K5: readiness names kind, namespace and reason, a WebApp that can be seen says it, and rights that come help."""
+    """K5: readiness and visible WebApps report kind, namespace and reason; later rights take effect."""
     first, second, third = (make_namespace() for _ in range(3))
     cluster.kubectl("create", "serviceaccount", ACCOUNT, "--namespace", first)
     grant(cluster, first, first)
-    # In the third namespace all but Deployments.
+    # In the third namespace all rights except those for Deployments.
     grant(cluster, third, first)
     role = yaml.safe_load(ROLE.read_text(encoding="utf-8"))
     for rule in role["rules"]:

@@ -1,21 +1,18 @@
-"""Hub and spoke: from `kubectl apply` to Ready everyone talks to the API server, and to nobody else."""
+"""Hub and spoke: from `kubectl apply` to Ready, each participant connects only to the API server."""
 
 from collections import defaultdict
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 
 from cluster import AuditLog, ControlPlane
 from cluster.audit import read_audit
 from cluster.operator_process import OperatorProcess
-from cluster.sequence import ACTORS, Step
-from cluster.sequence_page import record
+from demo.hub import WATCHES, WRITES, accepted, fan_out, identities, peers
+from demo.sequence import ACTORS, Step
+from demo.sequence_page import record
 from integration.scene import Scene
-from integration.test_rights import ROLES, granted, used
-
-ESTABLISHED, LISTENING = "01", "0A"
-"""States of a connection in /proc/net/tcp."""
+from integration.test_rbac import ROLES, granted, used
 
 WRITERS = {
     "webapps": {"you"},
@@ -24,6 +21,7 @@ WRITERS = {
     "configmaps": {"coxswain"},
     "services": {"coxswain"},
     "deployments": {"coxswain"},
+    "controllerrevisions": {"coxswain"},
     "deployments/status": {"deployment controller"},
     "replicasets": {"deployment controller"},
     "replicasets/status": {"replicaset controller"},
@@ -65,7 +63,7 @@ def mark(cluster: ControlPlane, operator: OperatorProcess) -> AuditLog:
 
 @pytest.fixture
 def found(cluster: ControlPlane, namespace: str, mark: AuditLog) -> list[Step]:
-    """The writes that were accepted, in their order."""
+    """The accepted writes, in order."""
     assert mark.offset
     return [step for step in record(cluster, namespace) if step.code < 400]
 
@@ -93,7 +91,7 @@ def test_each_thing_has_one_writer_and_the_operator_stays_within_its_rights(
     assert rights <= granted(ROLES[0])
 
 
-def test_each_participant_watches_what_it_acts_upon(found: Sequence[Step], cluster: ControlPlane) -> None:
+def test_each_participant_watches_the_objects_that_it_changes(found: Sequence[Step], cluster: ControlPlane) -> None:
     events, _ = read_audit(cluster.audit_log)
     watched = defaultdict(set)
     for event in events:
@@ -116,24 +114,44 @@ def test_no_participant_has_a_connection_but_to_the_api_server(
     pids["coxswain"] = operator.pid
     for name, pid in pids.items():
         assert pid is not None
-        assert peers(pid) == {server}, f"{name} is connected to ports {peers(pid)}; the API server's is {server}"
-    hub = cluster.pid("kube-apiserver")
+        ports = set(peers(pid))
+        assert ports == {server}, f"{name} is connected to ports {ports}; the API server's is {server}"
+
+
+def test_the_api_server_alone_has_connections_to_etcd(
+    found: Sequence[Step], cluster: ControlPlane, operator: OperatorProcess
+) -> None:
+    assert found
+    hub, etcd, port = cluster.pid("kube-apiserver"), cluster.pid("etcd"), cluster.layout.etcd_port
     assert hub is not None
-    assert cluster.layout.etcd_port in peers(hub), "the API server alone talks to etcd"
+    assert etcd is not None
+    assert operator.pid is not None
+    assert port not in peers(operator.pid)
+    assert peers(hub).count(port) == accepted(etcd, port) > 0, "another process is connected to etcd"
 
 
-def peers(pid: int) -> set[int]:
-    """Return the ports that a process is connected to; who connected to a port of its own is none of them."""
-    sockets = {link.readlink().name for link in Path(f"/proc/{pid}/fd").iterdir() if link.is_symlink()}
-    rows = [
-        line.split()
-        for table in ("tcp", "tcp6")
-        for line in Path(f"/proc/{pid}/net/{table}").read_text(encoding="utf-8").splitlines()[1:]
-    ]
-    mine = [(port(row[1]), port(row[2]), row[3]) for row in rows if f"socket:[{row[9]}]" in sockets]
-    own = {local for local, _, state in mine if state == LISTENING}
-    return {remote for local, remote, state in mine if state == ESTABLISHED and local not in own}
+def test_twenty_more_watches_cost_no_watch_of_etcd(
+    found: Sequence[Step], cluster: ControlPlane, namespace: str
+) -> None:
+    assert found
+    measured = fan_out(cluster, namespace, "shop")
+    assert measured.more_clients == WATCHES
+    assert measured.more_etcd_watches == 0
+    assert measured.clients >= 1, "the operator's own"
+    # Other WebApps of this cluster may change meanwhile.
+    assert measured.received >= WRITES
+    assert measured.sent >= WRITES * (WATCHES + measured.clients), "each client gets each event"
+    assert measured.received < measured.sent / (WATCHES / 2), "etcd does not send an event for each client"
 
 
-def port(address: str) -> int:
-    return int(address.rpartition(":")[2], 16)
+def test_each_participant_is_a_user_with_its_own_role(
+    found: Sequence[Step], cluster: ControlPlane, namespace: str
+) -> None:
+    known = {each.name: each for each in identities(cluster.audit_log.read_text().splitlines(), namespace)}
+    assert set(known) == {step.actor for step in found}
+    assert len({each.user for each in known.values()}) == len(known)
+    assert known["coxswain"].rights == ("ClusterRole coxswain",)
+    assert known["coxswain"].credential == "ServiceAccount token"
+    assert known["you"].rights == ("group system:masters",)
+    assert known["deployment controller"].rights == ("ClusterRole system:controller:deployment-controller",)
+    assert known["scheduler"].user == "system:kube-scheduler"

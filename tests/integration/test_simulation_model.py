@@ -1,7 +1,7 @@
-"""The model of the API server against the real one: the same random requests, and the same answers.
+"""The model of the API server against the real one: the same random requests, and the same responses.
 
-Not compared are times, uids and resourceVersions (but which are equal, and which are newer), Services' addresses, and
-the wording of messages. The controllers stand still: what they do, the simulation's actors do.
+The comparison excludes times, uids and resourceVersions (but not their equality and order), Services' addresses, and
+the wording of messages. No controllers run, because the simulation's actors replace them.
 """
 
 import itertools
@@ -13,11 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from cluster import ControlPlane
-from integration.conftest import ROOT
 from integration.model_objects import PATHS, manifest_of
-from integration.model_sides import Model, Real, Request, Side
+from integration.model_sides import CRDS, Model, Real, Request, Side
 from integration.model_steps import Step, sequences
-from simulation.model import Response
+from model_cluster.api_server import Response
 
 pytestmark = pytest.mark.semantics
 
@@ -46,14 +45,25 @@ FLOORS = {
     "watched MODIFIED": 250,
     "watched DELETED": 12,
 }
-"""How many of each sort of answer and event have to come about, at least: else the agreement would say little."""
+"""The minimum number of responses and events of each type, for a meaningful comparison."""
+LEASE_FLOORS = {
+    "200 put": 8,
+    "201 put": 5,
+    "201 create": 10,
+    "409 Conflict": 30,
+    "409 create": 20,
+    "422 put": 10,
+    "422 create": 10,
+    "200 delete": 15,
+    "watched MODIFIED": 100,
+}
 
 _numbers = itertools.count(1)
 
 
 @pytest.fixture(scope="module")
 def real() -> Iterator[Real]:
-    with ControlPlane(nodes=0, manifests=[ROOT / "crds" / "webapps.yaml"]) as cluster:
+    with ControlPlane(nodes=0, manifests=CRDS) as cluster:
         for name in ("kube-controller-manager", "kube-scheduler"):
             cluster.stop_program(name)
         yield Real(cluster)
@@ -76,7 +86,21 @@ def test_the_model_answers_as_the_real_api_server(real: Real) -> None:
     compared()
     print(sorted(answers.items()))
     rare = {sort: answers[sort] for sort, floor in FLOORS.items() if answers[sort] < floor}
-    assert not rare, "too few of these came about for the agreement to mean much"
+    assert not rare, "too few of these occurred for a meaningful comparison"
+
+
+def test_the_model_answers_for_leases_as_the_real_api_server(real: Real) -> None:
+    answers: Counter[str] = Counter()
+
+    @settings(max_examples=60, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+    @given(sequences(of=("Lease",)))
+    def compared(steps: list[Step]) -> None:
+        _compare(real, steps, answers)
+
+    compared()
+    print(sorted(answers.items()))
+    rare = {sort: answers[sort] for sort, floor in LEASE_FLOORS.items() if answers[sort] < floor}
+    assert not rare, "too few of these occurred for a meaningful comparison"
 
 
 def _compare(real: Real, steps: list[Step], answers: Counter[str]) -> None:
@@ -107,7 +131,7 @@ def _sort(answer: Response) -> str:
 
 
 def _compare_watches(sides: list[Side], starts: list[int], kinds: set[str], answers: Counter[str]) -> None:
-    """Compare what a watch of a kind tells from the beginning on, with and without a selector."""
+    """Compare the events of a watch of a kind from its beginning, with and without a selector."""
     for kind in sorted(kinds):
         for side in sides:
             made = side.ask(Request("POST", PATHS[kind], manifest_of(kind, "last")))

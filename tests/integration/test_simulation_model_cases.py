@@ -1,6 +1,6 @@
-"""The model of the API server against the real one, case by case: what random requests do not come upon.
+"""The model of the API server against the real one: cases that random requests do not reach.
 
-Pods and Events, discovery, rights, terminating namespaces, and a history that is compacted.
+Pods and Events, discovery, rights, terminating namespaces, and a compacted history.
 """
 
 import itertools
@@ -11,29 +11,24 @@ import pytest
 
 from cluster import ControlPlane
 from cluster.disasters import compact
-from integration.conftest import ROOT
 from integration.model_objects import PATHS, manifest_of
-from integration.model_sides import Model, Real, Request, Side
-from simulation.model import APPLY, MERGE_PATCH, Expired, Refused, Response
+from integration.model_sides import CRDS, OPERATOR, Model, Real, Request, Side
+from model_cluster.api_server import APPLY, MERGE_PATCH, Expired, Refused, Response
 
 pytestmark = pytest.mark.semantics
 
 CONFIG_MAPS = PATHS["ConfigMap"]
 EVENTS = "/apis/events.k8s.io/v1/namespaces/{}/events"
 PODS = "/api/v1/namespaces/{}/pods"
-OPERATOR = "system:serviceaccount:coxswain-system:coxswain"
 
 _numbers = itertools.count(1)
 
 
 @pytest.fixture(scope="module")
 def own() -> Iterator[ControlPlane]:
-    """A Kubernetes without controllers, and without the admission that makes more of pods than was sent."""
+    """A Kubernetes without controllers, and without admission plugins that extend pods."""
     flags = ["--disable-admission-plugins=ServiceAccount,DefaultTolerationSeconds,Priority"]
-    manifests = [ROOT / "crds" / "webapps.yaml"]
-    with ControlPlane(
-        nodes=0, manifests=manifests, api_server_flags=flags, feature_gates={"WatchList": False}
-    ) as cluster:
+    with ControlPlane(nodes=0, manifests=CRDS, api_server_flags=flags, feature_gates={"WatchList": False}) as cluster:
         for name in ("kube-controller-manager", "kube-scheduler"):
             cluster.stop_program(name)
         yield cluster
@@ -41,7 +36,7 @@ def own() -> Iterator[ControlPlane]:
 
 @pytest.fixture
 def sides(own: ControlPlane) -> list[Side]:
-    """Both, with a namespace of the test's own."""
+    """Both sides, with a namespace of this test."""
     namespace = f"cases-{next(_numbers)}"
     found = [Side(Real(own), namespace), Side(Model(), namespace)]
     body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
@@ -50,7 +45,7 @@ def sides(own: ControlPlane) -> list[Side]:
 
 
 def both(sides: Sequence[Side], request: Request) -> list[Response]:
-    """Send a request to both; the answers agree."""
+    """Send a request to both sides; assert that the responses agree."""
     found = [side.ask(request) for side in sides]
     plain = [side.plain(answer) for side, answer in zip(sides, found, strict=True)]
     assert plain[1] == plain[0], f"real: {found[0].body}\nmodel: {found[1].body}"
@@ -58,7 +53,7 @@ def both(sides: Sequence[Side], request: Request) -> list[Response]:
 
 
 def status_of(sides: Sequence[Side], request: Request) -> int:
-    """Send a request to both; the answers agree."""
+    """Send a request to both sides; return the status after asserting that the responses agree."""
     return both(sides, request)[0].status
 
 
@@ -88,6 +83,36 @@ def test_pods(sides: list[Side]) -> None:
     body = {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0}
     assert status_of(sides, Request("DELETE", f"{PODS}/a", body)) == 200
     assert status_of(sides, Request("GET", f"{PODS}/a")) == 404
+
+
+def test_a_lease_is_renewed_by_a_put_with_changes_alone(sides: list[Side]) -> None:
+    """A PUT without changes keeps the resourceVersion, so nobody sees it. Its preconditions are checked."""
+    leases = PATHS["Lease"]
+    first = both(sides, Request("PUT", f"{leases}/a", manifest_of("Lease", "a")))
+    versions = [[int(answer.body["metadata"]["resourceVersion"])] for answer in first]
+    for holder, version, status in (
+        ("a", "$version", 200),
+        ("b", "$version", 200),
+        ("b", "$first version", 409),
+        ("b", "", 422),
+    ):
+        manifest = manifest_of("Lease", "a")
+        manifest["metadata"] = {
+            **manifest["metadata"],
+            "uid": "$uid",
+            **({"resourceVersion": version} if version else {}),
+        }
+        manifest["spec"] = {**manifest["spec"], "holderIdentity": holder}
+        answers = both(sides, Request("PUT", f"{leases}/a", manifest))
+        assert answers[0].status == status
+        for known, answer in zip(versions, answers, strict=True):
+            if status == 200:
+                known.append(int(answer.body["metadata"]["resourceVersion"]))
+    for known in versions:
+        assert known[0] == known[1] < known[2]
+    both(sides, Request("DELETE", f"{leases}/a"))
+    gone = {**manifest_of("Lease", "a"), "metadata": {"name": "a", "uid": "$uid"}}
+    assert status_of(sides, Request("PUT", f"{leases}/a", gone)) == 409
 
 
 def test_events(sides: list[Side]) -> None:
@@ -145,7 +170,7 @@ def test_rights(sides: list[Side]) -> None:
 
 
 def test_the_right_to_create_by_an_apply(sides: list[Side]) -> None:
-    """An apply of what is not there needs the verb create as well."""
+    """An apply of a missing object needs the verb create as well."""
     real, model = sides
     assert isinstance(real.server, Real)
     assert isinstance(model.server, Model)

@@ -1,4 +1,4 @@
-"""What the status says when things go wrong, and that it stops saying so when they go right again."""
+"""The status during errors, and after their resolution."""
 
 import json
 from typing import Any
@@ -17,7 +17,7 @@ NEVER_READY = {"kwok.test/fate": "never-ready"}
 
 
 def statuses(scene: Scene) -> dict[str, str]:
-    """The conditions, but for those about other writers."""
+    """Return the conditions, except those about other writers."""
     conditions = scene.get("webapp").get("status", {}).get("conditions", [])
     return {found["type"]: found["status"] for found in conditions if found["type"] not in ("Conflicted", "Contested")}
 
@@ -35,28 +35,30 @@ def test_pods_that_never_get_ready_stall_the_rollout(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize(
-    ("resource", "kind", "reason"),
+    ("resource", "kind", "reason", "cause"),
     [
-        ("count/services", "Service web", "Forbidden"),
-        ("count/configmaps", "ConfigMap web-", "Forbidden"),
-        ("pods", "Deployment web", "FailedCreate"),
+        ("count/services", "Service web", "Forbidden", "exceeded quota: none"),
+        ("count/configmaps", "ConfigMap web-", "Forbidden", "exceeded quota: none"),
+        ("pods", "Deployment web", "FailedCreate", "ResourceQuota none is exceeded: pods 0 of 0 used"),
     ],
 )
-def test_an_exceeded_quota_is_told_and_recovered_from(scene: Scene, resource: str, kind: str, reason: str) -> None:
+def test_an_exceeded_quota_is_reported_and_recovered_from(
+    scene: Scene, resource: str, kind: str, reason: str, cause: str
+) -> None:
     scene.kubectl("create", "quota", "none", f"--hard={resource}=0")
     hard = "jsonpath={.status.hard}"
     eventually(lambda: scene.kubectl("get", "quota", "none", "-o", hard), "the quota is in force")
     scene.apply()
     ready = scene.not_ready(reason)
     assert kind in ready["message"]
-    assert "exceeded quota: none" in ready["message"]
-    assert scene.condition("Stalled")["status"] == "False", "it is tried again"
+    assert cause in ready["message"]
+    assert scene.condition("Stalled")["status"] == "False", "it is retried"
     scene.kubectl("delete", "quota", "none")
     scene.ready()
 
 
-def test_what_the_api_server_refuses_stalls_until_it_is_corrected(scene: Scene) -> None:
-    # The schema counts characters, the API server bytes: three for each of these.
+def test_a_rejected_child_stalls_until_it_is_corrected(scene: Scene) -> None:
+    # The schema counts characters, the API server counts bytes: three for each of these.
     large = {**SPEC, "files": [{"path": "/etc/web/large", "content": "€" * 400_000}]}
     _apply_on_server(scene, large)
     ready = scene.not_ready("Rejected")
@@ -65,14 +67,14 @@ def test_what_the_api_server_refuses_stalls_until_it_is_corrected(scene: Scene) 
     stalled = scene.condition("Stalled")
     assert (stalled["status"], stalled["reason"]) == ("True", "Rejected")
     mark = scene.cluster.audit()
-    assert not scene.settled(mark, seconds=1.0), "it is not tried again and again"
+    assert not scene.settled(mark, seconds=1.0), "it is not retried"
     assert scene.find("deployment") is None, "no pod is started without it"
     _apply_on_server(scene, SPEC)
     scene.ready()
 
 
 def _apply_on_server(scene: Scene, spec: dict[str, Any]) -> None:
-    """Apply without kubectl's annotation of what it last applied, which is limited."""
+    """Apply without kubectl's last-applied annotation, which has a size limit."""
     webapp = {"apiVersion": "coxswain.dev/v1", "kind": "WebApp", "metadata": {"name": "web"}, "spec": spec}
     scene.kubectl("apply", "--server-side", "-f", "-", input=json.dumps(webapp))
 
@@ -95,13 +97,13 @@ def test_a_condition_of_another_writer_stays(scene: Scene) -> None:
     arguments = ("apply", "--server-side", "--subresource=status", "--field-manager=other", "-f", "-")
     mark = scene.cluster.audit()
     scene.kubectl(*arguments, input=json.dumps(manifest))
-    assert not scene.settled(mark, seconds=1.0), "it is no reason to write"
+    assert not scene.settled(mark, seconds=1.0), "it causes no write"
     scene.apply_ready(spec={**SPEC, "image": "registry.example/web:2"})
     assert scene.condition("Foreign") == condition
 
 
 def test_the_api_server_takes_a_status_with_any_text_of_others(scene: Scene) -> None:
-    """K6: what the unit test holds against the schema, held against the server."""
+    """K6: the property that the unit test checks against the schema, checked against the server."""
     scene.apply_ready()
     texts = [
         "image must come from registry.corp",

@@ -1,7 +1,7 @@
-"""A CRD that is older than the operator: what it can't hold of the status is told, once, and the rest is written.
+"""A CRD older than the operator: unsupported status fields are reported once, and all others are written.
 
-A Server-Side Apply with a field that the schema doesn't have is refused as a whole (500, "field not declared in
-schema"); of what is stored already the API server leaves such a field out. In a Kubernetes of its own.
+The API server refuses a Server-Side Apply with an unknown field as a whole (500, "field not declared in schema"), and
+omits such a field from stored data. In a separate Kubernetes.
 """
 
 import json
@@ -10,25 +10,25 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import yaml
 
 from cluster import ControlPlane
 from cluster.operator_process import OperatorProcess
 from integration.conftest import ROOT
 from integration.scene import SPEC, Scene, eventually
+from yaml_files import document
 
 CRDS = ROOT / "crds" / "webapps.yaml"
 
 
 def fields(crd: dict[str, Any]) -> dict[str, Any]:
-    """The schema of the status' fields."""
+    """Return the schema of the status fields."""
     schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     found: dict[str, Any] = schema["properties"]["status"]["properties"]
     return found
 
 
 def install(plane: ControlPlane, crd: dict[str, Any]) -> None:
-    """Install the CRD, and wait until the API server serves it: it does so a moment after the answer."""
+    """Install the CRD, and wait until the API server serves it, which is shortly after the response."""
     plane.kubectl("apply", "--server-side", "--force-conflicts", "--filename", "-", input=json.dumps(crd))
     described = set(fields(crd))
 
@@ -38,13 +38,13 @@ def install(plane: ControlPlane, crd: dict[str, Any]) -> None:
         webapp = next(schema for name, schema in schemas.items() if name.endswith(".WebApp"))
         return set(webapp["properties"]["status"]["properties"]) == described
 
-    eventually(served, "the API server serves the CRD", timeout=60)
+    eventually(served, "the API server serves the CRD", timeout=75)
 
 
 @pytest.fixture(scope="module")
 def older() -> Iterator[Scene]:
-    """A Kubernetes whose CRD has no `status.url`, and an operator."""
-    crd = yaml.safe_load(CRDS.read_text(encoding="utf-8"))
+    """A Kubernetes with a CRD without `status.url`, and an operator."""
+    crd = document(CRDS)
     del fields(crd)["url"]
     with ControlPlane(manifests=[CRDS]) as plane:
         plane.kubectl("apply", "--kustomize", str(ROOT / "manifests/overlays/out-of-cluster"))
@@ -57,7 +57,7 @@ def older() -> Iterator[Scene]:
 
 
 def errors(scene: Scene) -> list[str]:
-    """The error lines of the operator's log that tell of an older CRD."""
+    """Return the error lines of the operator's log about an older CRD."""
     lines = [line for line in scene.operator.logged().splitlines() if " error " in line.lower()]
     return [line for line in lines if "CRD" in line and "older" in line]
 
@@ -69,7 +69,7 @@ def test_the_log_names_the_field_and_the_cause(older: Scene) -> None:
     assert "operator" in found[0]
 
 
-def test_an_event_tells_it_to_those_who_read_no_logs(older: Scene) -> None:
+def test_an_event_reports_the_pruned_fields(older: Scene) -> None:
     older.apply()
     event = eventually(
         lambda: next((found for found in older.events() if found["reason"] == "StatusPruned"), None), "an Event"
@@ -78,7 +78,7 @@ def test_an_event_tells_it_to_those_who_read_no_logs(older: Scene) -> None:
     assert "url" in event["note"]
 
 
-def test_the_rest_of_the_status_is_told(older: Scene) -> None:
+def test_the_rest_of_the_status_is_written(older: Scene) -> None:
     status = older.apply_ready()["status"]
     assert "url" not in status
     assert status["readyReplicas"] == 1
@@ -97,9 +97,9 @@ def test_it_comes_to_rest_and_does_not_say_it_again_and_again(older: Scene) -> N
     assert len([found for found in older.events() if found["reason"] == "StatusPruned"]) == 1
 
 
-def test_with_the_crd_of_the_operator_all_is_told(older: Scene) -> None:
+def test_with_the_crd_of_the_operator_the_whole_status_is_written(older: Scene) -> None:
     older.apply_ready()
-    install(older.cluster, yaml.safe_load(CRDS.read_text(encoding="utf-8")))
+    install(older.cluster, document(CRDS))
     older.operator.stop()
     older.operator.start()
     older.apply_ready(spec={**SPEC, "config": {"GREETING": "new"}})

@@ -1,4 +1,4 @@
-"""The watches are started again whatever ends them, and nothing is lost meanwhile; in a Kubernetes of its own."""
+"""The watches are restarted after any failure, and no change is lost meanwhile; in a separate Kubernetes."""
 
 import signal
 from collections.abc import Iterator
@@ -29,12 +29,12 @@ def test_the_crd_is_deleted_and_installed_again(lonely: Scene) -> None:
     lonely.apply("before")
     eventually(lambda: lonely.find("deployment", "before"), "a Deployment")
     lonely.cluster.kubectl("delete", "--filename", str(CRDS))
-    eventually(lambda: "install the CRDs" in lonely.operator.probe("/readyz")[1], "readiness says what is missing")
+    eventually(lambda: "install the CRDs" in lonely.operator.probe("/readyz")[1], "readiness names the missing CRDs")
     assert lonely.operator.probe("/healthz")[0] == 200
     lonely.cluster.kubectl("create", "--filename", str(CRDS))
-    lonely.cluster.kubectl("wait", "crd", "webapps.coxswain.dev", "--for=condition=Established")
+    lonely.cluster.wait_for_crds()
     lonely.apply("after")
-    eventually(lambda: lonely.find("deployment", "after"), "a Deployment after the CRD's return", timeout=60)
+    eventually(lambda: lonely.find("deployment", "after"), "a Deployment after the CRD's return", timeout=75)
     assert lonely.operator.probe("/readyz")[0] == 200
 
 
@@ -47,6 +47,6 @@ def test_the_api_server_is_killed_and_returns(lonely: Scene) -> None:
     lonely.apply("steady", {**SPEC, "replicas": 3})
     lonely.kubectl("delete", "service", "steady")
     replicas = ("get", "deployment", "steady", "-o", "jsonpath={.spec.replicas}")
-    eventually(lambda: lonely.kubectl(*replicas) == "3", "the change is followed", timeout=60)
-    eventually(lambda: lonely.find("service", "steady"), "the deleted Service is made anew", timeout=60)
-    assert lonely.operator.pid == pid, "the operator has outlived the outage"
+    eventually(lambda: lonely.kubectl(*replicas) == "3", "the change is applied", timeout=75)
+    eventually(lambda: lonely.find("service", "steady"), "the deleted Service is created again", timeout=75)
+    assert lonely.operator.pid == pid, "the operator survived the outage"

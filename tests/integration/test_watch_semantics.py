@@ -1,4 +1,4 @@
-"""What a resourceVersion means to WATCH: where a stream begins, bookmarks, and lists that are streamed."""
+"""The semantics of resourceVersion for WATCH: the start of a stream, bookmarks, and streamed lists."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -12,19 +12,12 @@ pytestmark = pytest.mark.semantics
 
 STREAMED = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", "allowWatchBookmarks": "true"}
 BEFORE_THE_END = 2
-"""Seconds before the end of a watch at which the server sends a bookmark, if there is any news for it."""
-
-
-@pytest.fixture
-def collection(cluster: ControlPlane, namespace: str) -> Iterator[Collection]:
-    found = Collection(cluster, namespace)
-    with found.session:
-        yield found
+"""Seconds before the end of a watch at which the server sends a bookmark, if there is a newer version."""
 
 
 @pytest.fixture
 def elsewhere(cluster: ControlPlane, make_namespace: Callable[[], str]) -> Iterator[Collection]:
-    """The same resource in another namespace: what happens there is no event here, but the versions go on."""
+    """The same resource in another namespace: changes there cause no event here, but increase the version."""
     found = Collection(cluster, make_namespace())
     with found.session:
         yield found
@@ -32,7 +25,7 @@ def elsewhere(cluster: ControlPlane, make_namespace: Callable[[], str]) -> Itera
 
 @pytest.fixture
 def versions(collection: Collection) -> list[int]:
-    """`a` created, `b` created, `a` changed, `b` deleted: the versions of the first three."""
+    """`a` created, `b` created, `a` changed, `b` deleted: the versions of the first three changes."""
     made = [collection.create("a"), collection.create("b"), collection.change("a", "2")]
     assert collection.delete("b").status == 200
     return made
@@ -42,8 +35,8 @@ def versions(collection: Collection) -> list[int]:
 def test_a_watch_from_no_version_begins_with_the_present_as_added(
     collection: Collection, versions: list[int], parameters: dict[str, str]
 ) -> None:
-    """They can't be told from real ones, and nothing says where they end: so the operator lists."""
-    collection.list()  # zero is any state: a consistent read brings the cache up to date
+    """They look like real ADDED events, and no event marks their end, so the operator uses LIST."""
+    collection.list()  # version 0 may be any state: a consistent read updates the cache
     stream = collection.watch(timeoutSeconds=5, **parameters)
     first = next(stream)
     assert (first.told, first.version) == (("ADDED", "a", "2"), versions[-1])
@@ -51,9 +44,7 @@ def test_a_watch_from_no_version_begins_with_the_present_as_added(
     assert [(event.told, event.version) for event in stream] == [(("ADDED", "c", "1"), version)]
 
 
-def test_a_watch_from_a_version_tells_what_came_after_it_and_nothing_else(
-    collection: Collection, versions: list[int]
-) -> None:
+def test_a_watch_from_a_version_sends_only_later_events(collection: Collection, versions: list[int]) -> None:
     events = list(collection.watch(timeoutSeconds=1, resourceVersion=versions[0]))
     assert [event.told for event in events] == [("ADDED", "b", "1"), ("MODIFIED", "a", "2"), ("DELETED", "b", "1")]
     assert [event.version for event in events[:2]] == versions[1:]
@@ -72,11 +63,20 @@ def test_between_a_list_and_the_watch_from_its_version_nothing_is_lost(
 
 
 def test_a_watch_from_the_future_is_open_and_silent(collection: Collection) -> None:
-    """That is why a restored etcd is recognised by LISTs and answers: no watch would tell."""
+    """For this reason LISTs and responses detect a restored etcd, because no watch event does."""
     version = collection.create("a")
     stream = collection.watch(timeoutSeconds=4, resourceVersion=version + FAR, allowWatchBookmarks="true")
     collection.change("a", "2")
     assert list(stream) == [], "no event, no bookmark and no error"
+
+
+@pytest.mark.parametrize("version", ["newest", "-1", "1.5"])
+def test_a_watch_from_an_invalid_version_is_an_internal_error(collection: Collection, version: str) -> None:
+    """A LIST with it gets 400. A client that retries each 500 would repeat such a watch forever."""
+    answer = collection.list(watch="true", timeoutSeconds=1, resourceVersion=version)
+    assert answer.status == 500
+    assert f'resourceVersion: Invalid value: "{version}": strconv.ParseUint' in answer.body["message"]
+    assert collection.list(resourceVersion=version).status == 400
 
 
 def test_a_watch_ends_without_a_word_when_its_time_is_over(collection: Collection) -> None:
@@ -88,7 +88,7 @@ def test_a_watch_ends_without_a_word_when_its_time_is_over(collection: Collectio
 def test_a_bookmark_is_a_version_and_nothing_else(
     collection: Collection, elsewhere: Collection, versions: list[int]
 ) -> None:
-    """So a watch of a quiet namespace can go on from a version that has not expired."""
+    """So a watch of a quiet namespace can continue from a version that has not expired."""
     stream = collection.watch(
         timeoutSeconds=BEFORE_THE_END + 2, resourceVersion=collection.list().version, allowWatchBookmarks="true"
     )

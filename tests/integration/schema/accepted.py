@@ -1,6 +1,7 @@
-"""Good input, at its limits."""
+"""Valid input, at its limits."""
 
 from integration.schema.case import LARGEST_CONTENT, PORTS, Json, files, from_field, spread, webapp
+from integration.schema.pods import ALONE, CLAIM
 
 GOOD: dict[str, Json] = {
     "only an image": webapp(),
@@ -51,6 +52,45 @@ GOOD: dict[str, Json] = {
         labels={f"{'a' * 253}/{'b' * 63}": "c" * 63},
         nodeSelector={f"{'a' * 253}/{'b' * 63}": "c" * 63},
     ),
+    "most routes": webapp(
+        ports=PORTS,
+        routes=[
+            {
+                "name": f"{number}-{'a' * 60}"[:63],
+                "hostnames": [f"{host}.{'.'.join(['b' * 60] * 4)}"[:253] for host in range(16)],
+                "parentRefs": [
+                    {"name": "a" * 253, "namespace": "b" * 63, "sectionName": f"{number}{'c' * 250}", "port": 65535}
+                    for number in range(8)
+                ],
+                "rules": [
+                    {
+                        "path": {"type": "Exact", "value": "/" + "a" * 1023},
+                        "method": "OPTIONS",
+                        "headers": [{"name": f"H{n}", "value": "v"} for n in range(16)],
+                        "timeouts": {"request": "0s", "backendRequest": "99999h"},
+                        "port": "http",
+                    }
+                ]
+                * 16,
+            }
+            for number in range(16)
+        ],
+    ),
+    "largest ingress": webapp(
+        ports=PORTS,
+        ingress={
+            "className": "a" * 253,
+            "annotations": {f"{'a' * 253}/{'b' * 63}": "c" * 16384},
+            "hosts": [
+                {
+                    "host": f"*.{number}.example.com",
+                    "paths": [{"path": "/" + "a" * 1023, "pathType": "Exact", "port": "http"}] * 32,
+                }
+                for number in range(32)
+            ],
+            "tls": [{"hosts": [f"{number}.example.com" for number in range(32)], "secretName": "a" * 253}] * 16,
+        },
+    ),
     "most ports": webapp(ports=[{"name": f"p{n}", "containerPort": n} for n in range(1, 33)]),
     "one number, three protocols": webapp(
         ports=[
@@ -76,6 +116,9 @@ GOOD: dict[str, Json] = {
         ],
         envFrom=[{"prefix": "", "configMapRef": {"name": "a"}}, {"secretRef": {"name": "a", "optional": True}}],
     ),
+    "most names for restarts": webapp(
+        restartOn={kind: [f"{n:02}.{'a' * 250}" for n in range(16)] for kind in ("secrets", "configMaps")}
+    ),
     "most content in one file": webapp(files=[{"path": "/a", "content": "x" * LARGEST_CONTENT}]),
     "most content in config and files": webapp(
         config={f"A{n}": "x" * 1000 for n in range(255)} | {"B": "x" * 130000},
@@ -100,6 +143,18 @@ GOOD: dict[str, Json] = {
         livenessProbe={"exec": {"command": ["true"]}},
         service={"ports": [{"name": "web", "port": 80, "targetPort": "http"}]},
     ),
+    "an alias": webapp(service={"type": "ExternalName", "externalName": "a" * 253}),
+    "most of a Service": webapp(
+        ports=PORTS,
+        service={
+            "type": "LoadBalancer",
+            "ports": [{"name": f"p{n}", "port": n, "nodePort": 65536 - n} for n in range(1, 33)],
+            "loadBalancerClass": f"{'a' * 253}/{'b' * 63}",
+            "loadBalancerSourceRanges": [f"2001:0db8:0000:0000:0000:0000:{n:04x}:0000/112" for n in range(64)],
+            "sessionAffinity": "ClientIP",
+            "sessionAffinityConfig": {"clientIP": {"timeoutSeconds": 86400}},
+        },
+    ),
     "surge of 0": webapp(rollout={"maxSurge": "0%", "maxUnavailable": "1%"}),
     "an existing account": webapp(serviceAccount={"create": False, "name": "ci"}),
     "most metadata": webapp(
@@ -108,6 +163,30 @@ GOOD: dict[str, Json] = {
         ports=PORTS,
         service={"annotations": {"a": "x" * 16384}},
     ),
+    "a claim of one pod": webapp(volumes=[CLAIM], **ALONE),
+    "a claim of no pod": webapp(volumes=[CLAIM], replicas=0, **ALONE),
+    "a claim without a surge": webapp(volumes=[CLAIM], rollout={"maxSurge": "0%", "maxUnavailable": 1}),
+    "a shared claim": webapp(
+        volumes=[{**CLAIM, "persistentVolumeClaim": {"claimName": "a", "shared": True}}], replicas=9
+    ),
+    "a claim for each pod": webapp(volumes=[{"name": "a", "ephemeral": {"storage": ".1Gi"}}], replicas=9),
+    "most volumes": webapp(
+        volumes=[{"name": f"{number}{'v' * 61}", "mountPath": f"/{number}", "emptyDir": {}} for number in range(9)],
+        writablePaths=[f"/{number}{'w' * 500}" for number in range(16)],
+        initContainers=[{"name": f"i{number}", "image": "a", "useConfig": True} for number in range(8)],
+        sidecars=[{"name": f"s{number}", "image": "a"} for number in range(8)],
+        files=[{"path": "/0/a", "content": ""}],
+    ),
+    "one port number, two protocols, two containers": webapp(
+        ports=PORTS,
+        sidecars=[{"name": "a", "image": "a", "ports": [{"name": "b", "containerPort": 8080, "protocol": "UDP"}]}],
+    ),
+    "names for addresses": webapp(
+        hostAliases=[{"ip": address, "hostnames": ["a" * 63]} for address in ("192.0.2.1", "2001:db8::1", "::")],
+        dnsPolicy="None",
+        dnsConfig={"nameservers": ["192.0.2.1"], "searches": ["a.", "b" * 127]},
+    ),
+    "ready just in time": webapp(rollout={"minReadySeconds": 599}),
     "no spread": webapp(topologySpreadConstraints=[]),
     "every taint": webapp(tolerations=[{"operator": "Exists"}, {"key": "a", "effect": "NoExecute", "value": "b"}]),
     "minDomains": webapp(

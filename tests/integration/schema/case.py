@@ -1,4 +1,4 @@
-"""What the schema cases are made of."""
+"""The types of the schema cases."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +21,7 @@ def webapp(name: str = "shop", **spec: Any) -> Json:
 
 @dataclass(frozen=True)
 class Refused:
-    """What is applied, the field that the message must name, and what it must say about it."""
+    """The applied object, the field that the message must name, and the expected text."""
 
     field: str
     says: str

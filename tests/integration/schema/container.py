@@ -1,4 +1,4 @@
-"""Bad input for the fields of the container, and what the message must say."""
+"""Invalid fields of the container, and the expected messages."""
 
 from integration.schema.case import (
     LARGEST_CONTENT,

@@ -1,4 +1,4 @@
-"""Bad rules of spec.conflicts, and what the message must say; and paths that must be accepted."""
+"""Invalid rules of spec.conflicts and the expected messages, and valid paths."""
 
 from integration.schema.case import Json, refused
 
@@ -19,7 +19,11 @@ ACCEPTED: dict[str, list[str]] = {
         "spec.type",
         "spec.clusterIP",
         "spec.sessionAffinity",
+        "spec.sessionAffinityConfig.clientIP.timeoutSeconds",
+        "spec.externalName",
+        "spec.loadBalancerSourceRanges",
         "spec.ports",
+        "spec.ports[port=80,protocol=TCP].nodePort",
         "spec.ports[port=80,protocol=TCP]",
         "spec.ports[port=80,protocol=TCP].targetPort",
     ],
@@ -41,7 +45,25 @@ ACCEPTED: dict[str, list[str]] = {
         "spec.template.spec.containers[name=app].resources.limits[nvidia.com/gpu]",
         "spec.template.spec.containers[name=app].env[name=A.B-c].value",
         "spec.template.spec.containers[name=app].readinessProbe.httpGet.path",
+        "spec.template.spec.initContainers",
+        "spec.template.spec.initContainers[name=migrate]",
+        "spec.template.spec.initContainers[name=proxy].image",
+        "spec.template.spec.initContainers[name=proxy].env[name=A.B-c].value",
+        "spec.template.spec.affinity.nodeAffinity",
+        "spec.minReadySeconds",
     ],
+    "NetworkPolicy": ["metadata.labels.team", "spec", "spec.ingress", "spec.egress", "spec.policyTypes"],
+    "PodDisruptionBudget": ["metadata", "spec", "spec.maxUnavailable", "spec.unhealthyPodEvictionPolicy"],
+    "HorizontalPodAutoscaler": [
+        "metadata.annotations[example.com/team]",
+        "spec.maxReplicas",
+        "spec.metrics",
+        "spec.behavior",
+        "spec.behavior.scaleUp",
+        "spec.behavior.scaleDown.policies",
+    ],
+    "HTTPRoute": ["metadata.annotations", "spec", "spec.hostnames", "spec.parentRefs", "spec.rules"],
+    "Ingress": ["metadata.labels.team", "spec", "spec.ingressClassName", "spec.rules", "spec.tls"],
 }
 """Paths of each kind."""
 
@@ -55,6 +77,10 @@ _WRITES = "must be a field that Coxswain writes, such as metadata.annotations[ex
 _PATH = "conflicts.rules[0].path"
 
 CONFLICTS = [
+    refused(
+        _PATH, "must be a field of the HTTPRoute that Coxswain writes", conflicts=ruled("HTTPRoute", "spec.rules[0]")
+    ),
+    refused(_PATH, "must be a field of the Ingress that Coxswain writes", conflicts=ruled("Ingress", "spec.backend")),
     refused("conflicts.policy", 'supported values: "Enforce", "Yield", "Halt"', conflicts={"policy": "Ignore"}),
     refused("conflicts.rules[0].policy", "supported values", conflicts=ruled("Service", "spec.type", "yield")),
     refused("conflicts.rules[0].kind", "supported values", conflicts=ruled("Pod", "spec")),
@@ -74,6 +100,9 @@ CONFLICTS = [
             ("ConfigMap", "metadata.labels[coxswain.dev/webapp]"),
             ("Deployment", "metadata.labels[app.kubernetes.io/name]"),
             ("Deployment", "spec.template.metadata.labels[app.kubernetes.io/managed-by]"),
+            ("NetworkPolicy", "spec.podSelector"),
+            ("PodDisruptionBudget", "spec.selector.matchLabels"),
+            ("HorizontalPodAutoscaler", "spec.scaleTargetRef.name"),
         )
     ),
     *(
@@ -87,8 +116,16 @@ CONFLICTS = [
         )
     ),
     *(
+        refused(_PATH, f"must be a field of the {kind} that Coxswain writes", conflicts=ruled(kind, path))
+        for kind, path in (
+            ("NetworkPolicy", "spec.ingress[0]"),
+            ("PodDisruptionBudget", "spec.replicas"),
+            ("HorizontalPodAutoscaler", "spec.behavior.scaleUp.policies[0]"),
+        )
+    ),
+    *(
         refused(_PATH, "must be a field of the Service that Coxswain writes", conflicts=ruled("Service", path))
-        for path in ("automountServiceAccountToken", "spec.ports[0", "spec.ports[port=80].nodePort", "spec.replicas")
+        for path in ("automountServiceAccountToken", "spec.ports[0", "spec.ports[port=80].hostPort", "spec.replicas")
     ),
     *(
         refused(_PATH, "must be a field of the Deployment that Coxswain writes", conflicts=ruled("Deployment", path))
@@ -98,7 +135,8 @@ CONFLICTS = [
             "spec.template.spec.containers[0].image",
             "spec.template.spec.containers[name=app].imag",
             "spec.template.spec.containers[name=app].image.tag",
-            "spec.template.spec.initContainers",
+            "spec.template.spec.initContainers[name=migrate].imag",
+            "spec.template.spec.initContainers[0]",
             "/spec/replicas",
             "spec.replicas ",
             "status",

@@ -1,6 +1,11 @@
-"""Bad input for the fields around the container, and what the message must say."""
+"""Invalid fields outside of the container, and the expected messages."""
 
 from integration.schema.case import PORTS, SPREAD, Json, refused, spread
+
+ALIAS = {"type": "ExternalName", "externalName": "shop.example.com"}
+NODE_PORT, BALANCER = {"type": "NodePort"}, {"type": "LoadBalancer"}
+NODE_PORTS = [{"name": "a", "port": 80, "nodePort": 30080}]
+SECONDS = {"clientIP": {"timeoutSeconds": 60}}
 
 SERVICE = [
     refused("service", "spec.service needs spec.ports", service={}),
@@ -44,7 +49,63 @@ SERVICE = [
         service={"ports": [{"name": "a", "port": 80, "protocol": "HTTP"}]},
         ports=PORTS,
     ),
-    refused("service.type", "field not declared", service={"type": "NodePort"}, ports=PORTS),
+    refused("service.clusterIP", "field not declared", service={"clusterIP": "10.0.0.1"}, ports=PORTS),
+    refused("service.type", "supported values", service={"type": "Headless"}, ports=PORTS),
+    refused("service", "spec.service needs spec.ports", service={"type": "LoadBalancer"}),
+    *(
+        refused("service.headless", "a headless Service has no address", service=service, ports=PORTS)
+        for service in ({"type": "NodePort", "headless": True}, {**ALIAS, "headless": True})
+    ),
+    *(
+        refused("service.externalName", "need each other", service=service, ports=PORTS)
+        for service in ({"externalName": "a.b"}, {"type": "ExternalName"}, {**ALIAS, "type": "NodePort"})
+    ),
+    refused("service.externalName", "should match", service={**ALIAS, "externalName": "A_b"}),
+    *(
+        refused(f"service.{name}", "needs service.type", service={name: value, **more}, ports=PORTS)
+        for name, value in (
+            ("externalTrafficPolicy", "Local"),
+            ("loadBalancerClass", "a"),
+            ("loadBalancerSourceRanges", ["10.0.0.0/8"]),
+        )
+        for more in ({}, {"type": "ClusterIP"}, ALIAS)
+    ),
+    *(
+        refused(f"service.{name}", "needs service.type: LoadBalancer", service={name: value, **NODE_PORT}, ports=PORTS)
+        for name, value in (("loadBalancerClass", "a"), ("loadBalancerSourceRanges", ["10.0.0.0/8"]))
+    ),
+    *(
+        refused("service.ports", "nodePort needs service.type", service={"ports": NODE_PORTS, **more}, ports=PORTS)
+        for more in ({}, {"headless": True}, ALIAS)
+    ),
+    *(
+        refused("service.sessionAffinityConfig", "needs service.sessionAffinity", service=service, ports=PORTS)
+        for service in (
+            {"sessionAffinityConfig": SECONDS},
+            {"sessionAffinityConfig": SECONDS, "sessionAffinity": "None"},
+        )
+    ),
+    refused(
+        "service.sessionAffinityConfig.clientIP.timeoutSeconds",
+        "less than or equal to 86400",
+        service={"sessionAffinity": "ClientIP", "sessionAffinityConfig": {"clientIP": {"timeoutSeconds": 86401}}},
+        ports=PORTS,
+    ),
+    *(
+        refused(
+            "service.loadBalancerSourceRanges[0]",
+            "must be a range of addresses",
+            service={**BALANCER, "loadBalancerSourceRanges": [text]},
+            ports=PORTS,
+        )
+        for text in ("10.0.0.1", "all", "10.0.0.0/33")
+    ),
+    *(
+        refused(f"service.{name}", "supported values", service={**NODE_PORT, name: "Other"}, ports=PORTS)
+        for name in (
+            *("externalTrafficPolicy", "internalTrafficPolicy", "trafficDistribution", "ipFamilyPolicy", "replace"),
+        )
+    ),
 ]
 
 IDENTITY = [
@@ -60,6 +121,7 @@ IDENTITY = [
 
 ROLLOUT = [
     refused("rollout.strategy", 'supported values: "RollingUpdate", "Recreate"', rollout={"strategy": "BlueGreen"}),
+    refused("rollout.onFailure", 'supported values: "Hold", "Rollback"', rollout={"onFailure": "Retry"}),
     refused(
         "rollout.maxSurge",
         "needs rollout.strategy: RollingUpdate",
@@ -83,7 +145,7 @@ ROLLOUT = [
 
 
 def keyed(field: str, key: str) -> Json:
-    """A spec with one entry of that key in the map."""
+    """Return a spec with one entry of this key in the map."""
     spec: Json = {"ports": PORTS}
     inner = spec
     *parents, last = field.split(".")

@@ -1,4 +1,4 @@
-"""A child's name that a foreign object bears: it is never touched, and the status says whose it is."""
+"""A foreign object with a child's name: it is never changed, and the status names its owner."""
 
 import json
 from collections.abc import Callable
@@ -26,7 +26,7 @@ CONTENT: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(scope="module")
 def configuration_name(cluster: ControlPlane, _operator: OperatorProcess) -> str:
-    """The name of the ConfigMap of a WebApp `web`, which carries a hash: learned where nothing is in the way."""
+    """The hashed name of the ConfigMap of a WebApp `web`, read in a namespace without foreign objects."""
     _operator.start()
     scene = Scene(cluster, "default", _operator)
     scene.apply_ready()
@@ -36,7 +36,7 @@ def configuration_name(cluster: ControlPlane, _operator: OperatorProcess) -> str
 
 
 def put_foreign(scene: Scene, kind: str, name: str, owner: str | None, labels: dict[str, str]) -> dict[str, Any]:
-    """Make an object of a child's name, controlled by a ConfigMap if `owner` names one; return it."""
+    """Create an object with a child's name, controlled by a ConfigMap if `owner` names one; return it."""
     metadata: dict[str, Any] = {"name": name, "labels": labels}
     if owner is not None:
         scene.kubectl("create", "configmap", owner)
@@ -47,8 +47,8 @@ def put_foreign(scene: Scene, kind: str, name: str, owner: str | None, labels: d
     thing = {"apiVersion": version, "kind": KINDS[kind], "metadata": metadata, **CONTENT[kind]}
     scene.kubectl("create", "-f", "-", input=json.dumps(thing))
     if kind == "deployment":
-        # Its controller writes the status once; from then on nobody has a reason to write.
-        eventually(lambda: scene.get(kind, name).get("status", {}).get("observedGeneration"), "it was observed")
+        # Its controller writes the status once, then nothing writes the object.
+        eventually(lambda: scene.get(kind, name).get("status", {}).get("observedGeneration"), "it is observed")
     return scene.get(kind, name)
 
 
@@ -73,10 +73,10 @@ def test_a_foreign_object_is_never_touched(
         assert f"{KINDS[kind]} {name}" in condition["message"]
         assert ("controlled by ConfigMap owner" if owner else "does not belong to this WebApp") in condition["message"]
     if kind in NEEDED_BY_PODS:
-        assert scene.find("deployment") is None, "no pod is started with a foreign one"
-    # Another change of the WebApp, and its end, change nothing about that.
+        assert scene.find("deployment") is None, "no pod starts with a foreign object"
+    # Neither another change of the WebApp nor its deletion changes the object.
     scene.apply(spec={**SPEC, "image": "registry.example/web:2"})
-    eventually(lambda: scene.get("webapp")["status"]["observedGeneration"] == 2, "the change was seen")
+    eventually(lambda: scene.get("webapp")["status"]["observedGeneration"] == 2, "the change is observed")
     scene.not_ready("NameTaken")
     assert scene.get(kind, name) == before
     if owner is None and not labels:
@@ -87,7 +87,7 @@ def test_a_foreign_object_is_never_touched(
 
 
 def _recovers(scene: Scene, kind: str, name: str) -> None:
-    """The foreign object goes, and the WebApp is touched."""
+    """Delete the foreign object, and touch the WebApp."""
     scene.kubectl("delete", kind, name)
     scene.apply_ready(spec={**SPEC, "annotations": {"example.com/touched": "yes"}})
     assert scene.condition("Stalled")["status"] == "False"
