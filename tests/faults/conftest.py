@@ -1,7 +1,8 @@
-"""The fault suite under pytest: a Kubernetes for each worker, a case for each test, and results for docs/faults.md.
+"""The fault suite under pytest: a control plane for each worker, a case for each test, and results for docs/faults.md.
 
-`--time-scale 0.1` shortens all waits, `--prove` runs each test on the broken operator that it names and expects it to
-fail, `--results FILE` keeps what came of it.
+`--time-scale 0.1` shortens all waits. `--prove` runs each test on the broken operator that it names, and expects a
+failure. `--results FILE` keeps the results. `--workload scheduled-task` runs the tests with the mark `generic` on that
+workload.
 """
 
 import re
@@ -14,41 +15,56 @@ from pathlib import Path
 import pytest
 
 from cluster import ControlPlane
+from fault_engine.disasters import repair
+from fault_engine.proof import Caught, judge_failure
+from fault_engine.results import Result, Results, commit
+from fault_engine.run import Case, Surroundings
+from fault_engine.scale import Scale
+from fault_engine.workload import Workload
 from faults import breaks
-from faults.disasters import make_whole
-from faults.proof import Caught, told_apart
-from faults.results import Result, Results, commit
-from faults.run import Case, Surroundings
-from faults.scale import Scale
+from faults.workloads import DEFAULT, WORKLOADS
 
 ROOT = Path(__file__).parents[2]
 LEFT_BEHIND = ROOT / ".faults"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add our options."""
+    """Add the options of the suite."""
     group = parser.getgroup("faults")
-    group.addoption("--time-scale", type=float, default=0.1, help="of the waits that the table of faults names")
-    group.addoption("--prove", action="store_true", help="run each test on an operator that is broken on purpose")
-    group.addoption("--examples", type=int, default=30, help="how many scripts the random mix tries (default: 30)")
-    group.addoption("--results", type=Path, help="a JSON file for what came of each test")
+    group.addoption("--time-scale", type=float, default=0.1, help="the factor on the waits of the table of faults")
+    group.addoption(
+        "--workload", choices=sorted(WORKLOADS), default=DEFAULT, help=f"the operator under test (default: {DEFAULT})"
+    )
+    group.addoption("--prove", action="store_true", help="run each test on a deliberately broken operator")
+    group.addoption("--examples", type=int, default=30, help="the number of scripts of the random mix (default: 30)")
+    group.addoption("--results", type=Path, help="a JSON file for the results")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Keep the results where the reports of all workers arrive."""
+    """Register the collector of results in the process that receives the reports of all workers.
+
+    Raises:
+        pytest.UsageError: results of another workload would replace rows of docs/faults.md.
+    """
+    if config.getoption("--results") is not None and config.getoption("--workload") != DEFAULT:
+        raise pytest.UsageError(f"--results accepts only results of the workload {DEFAULT}; omit it")
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(Results(config), "fault-results")
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Let -k choose by the number of the fault too."""
+    """Let -k also select by the number of the fault."""
     marker = item.get_closest_marker("fault")
     if marker is not None:
         item.extra_keyword_matches.add(str(marker.args[0]))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With --prove, keep of each test one for each break that it names; all of them must fail."""
+    """Keep the generic tests for another workload. With --prove, keep one test for each break; it must fail."""
+    if config.getoption("--workload") != DEFAULT:
+        specific = [item for item in items if item.get_closest_marker("generic") is None]
+        config.hook.pytest_deselected(items=specific)
+        items[:] = [item for item in items if item not in specific]
     if not config.getoption("--prove"):
         return
     kept: dict[tuple[str, str], pytest.Item] = {}
@@ -59,23 +75,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     config.hook.pytest_deselected(items=[item for item in items if item not in kept.values()])
     items[:] = kept.values()
     for item in items:
-        item.add_marker(pytest.mark.xfail(raises=Caught, strict=True, reason="broken on purpose"))
+        item.add_marker(pytest.mark.xfail(raises=Caught, strict=True, reason="deliberately broken"))
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
-    """With --prove, see by what a test failed."""
+    """With --prove, turn a failure into Caught or Unproved."""
     try:
         return (yield)
     except AssertionError as error:
         case = pyfuncitem.funcargs.get("case")
         if not isinstance(case, Case) or not case.broken:
             raise
-        raise told_apart(_by(_marked(pyfuncitem)), case.measured.violations, str(error)) from error
+        raise judge_failure(_by(_marked(pyfuncitem)), case.measured.violations, str(error)) from error
 
 
 def _by(marker: pytest.Mark) -> tuple[str, ...]:
-    """Return the oracles that must find what is broken."""
+    """Return the oracles that must detect the break."""
     by = marker.kwargs.get("by", "O1")
     return (by,) if isinstance(by, str) else tuple(by)
 
@@ -86,24 +102,31 @@ def _marked(item: pytest.Item) -> pytest.Mark:
 
 
 @pytest.fixture(scope="session")
-def cluster() -> Iterator[ControlPlane]:
-    """A Kubernetes with the CRD and the manifests, but for the operator's Deployment: each run starts its own."""
-    with ControlPlane(manifests=[ROOT / "crds" / "webapps.yaml"]) as plane:
-        plane.kubectl("apply", "--kustomize", str(ROOT / "manifests/overlays/out-of-cluster"))
+def workload(request: pytest.FixtureRequest) -> Workload:
+    """The operator under test."""
+    return WORKLOADS[request.config.getoption("--workload")]
+
+
+@pytest.fixture(scope="session")
+def cluster(workload: Workload) -> Iterator[ControlPlane]:
+    """A control plane with the CRD and the rights of the workload. Each run starts its own operator."""
+    with ControlPlane(manifests=[workload.crd]) as plane:
+        workload.install(plane)
         yield plane
 
 
 @pytest.fixture(scope="session")
-def surroundings(cluster: ControlPlane, request: pytest.FixtureRequest) -> Surroundings:
-    """What all cases share."""
-    return Surroundings(cluster, LEFT_BEHIND, Scale(request.config.getoption("--time-scale")))
+def surroundings(cluster: ControlPlane, workload: Workload, request: pytest.FixtureRequest) -> Surroundings:
+    """The shared state of all cases."""
+    scale = Scale(request.config.getoption("--time-scale"))
+    return Surroundings(cluster, workload, LEFT_BEHIND, scale, breaks.known())
 
 
 @pytest.fixture
-def whole(cluster: ControlPlane) -> Iterator[ControlPlane]:
-    """The cluster, made what it was when the test has done to it what it does."""
+def whole(cluster: ControlPlane, workload: Workload) -> Iterator[ControlPlane]:
+    """The cluster, for tests with disasters. It is repaired after the test."""
     yield cluster
-    make_whole(cluster)
+    repair(cluster, workload)
 
 
 @pytest.fixture
@@ -115,7 +138,7 @@ def case(surroundings: Surroundings, request: pytest.FixtureRequest) -> Iterator
     known = breaks.known()
     if broken is not None and broken not in known:
         raise pytest.UsageError(
-            f"{request.node.nodeid}: no break is called {broken!r}, only {', '.join(sorted(known))}"
+            f"{request.node.nodeid}: there is no break {broken!r}; the breaks are {', '.join(sorted(known))}"
         )
     made = Case(
         surroundings,

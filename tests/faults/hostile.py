@@ -1,4 +1,4 @@
-"""Objects of others that bear the operator's label: large ones, many small ones, and odd ones."""
+"""Foreign objects with the operator's label: large ones, many small ones, and odd ones."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -8,13 +8,13 @@ from typing import Any
 from integration.test_hostile_objects import config_map
 
 LARGE, SMALL, ODD = 200, 2000, 20
-"""How many ConfigMaps of 1 MB, small ones, and objects of each other kind."""
+"""The numbers of ConfigMaps of 1 MB, of small ones, and of objects of each other kind."""
 _LABELS = {"coxswain.dev/webapp": "web", "app.kubernetes.io/managed-by": "coxswain"}
 _CLIENTS = 4
 
 
 def hostile_objects() -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
-    """Yield the apiVersion and the plural of a kind, and objects of it."""
+    """Yield apiVersion, plural and objects of each kind."""
     yield "v1", "configmaps", [config_map(number) for number in range(LARGE)]
     yield "v1", "configmaps", [_thing("v1", "ConfigMap", number, data={"A": "a"}) for number in range(SMALL)]
     noted = {f"other.example/{number}": "\u202e\U0001f6a2" * 20 for number in range(200)}
@@ -45,7 +45,9 @@ def create_all(
     def create(part: Sequence[dict[str, Any]]) -> None:
         api = client()
         for thing in part:
-            api.post(version=version, namespace=namespace, url=plural, data=json.dumps(thing)).raise_for_status()
+            body = json.dumps(thing)
+            answer = api.post(version=version, namespace=namespace, url=plural, data=body)
+            answer.raise_for_status()
 
     with ThreadPoolExecutor(_CLIENTS) as pool:
         list(pool.map(create, [things[place::_CLIENTS] for place in range(_CLIENTS)]))

@@ -1,10 +1,10 @@
-"""What users do to WebApps: the lives that faults are tried in."""
+"""The lives of WebApps: the user commands that the fault tests run."""
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
-from faults.script import Kubectl, Script, Settle, apply, kubectl, patch
+from fault_engine.lives import CREATE, Steps
+from fault_engine.script import Kubectl, apply, kubectl, patch
 
 SPEC: dict[str, Any] = {
     "image": "registry.example/web:1",
@@ -14,43 +14,45 @@ SPEC: dict[str, Any] = {
     "config": {"GREETING": "hello"},
     "env": [{"name": "PASSWORD", "valueFrom": {"secretKeyRef": {"name": "credentials", "key": "PASSWORD"}}}],
 }
-"""A WebApp with four children that refers to the Secret of the run."""
+"""A WebApp with five children and a reference to the Secret of the run."""
 
 CHANGED: dict[str, Any] = {**SPEC, "image": "registry.example/web:2", "config": {"GREETING": "good morning"}}
-"""The same after a change that needs a rollout and another ConfigMap."""
+"""The same, with a change that needs a rollout and another ConfigMap."""
 
 
 def webapp(spec: dict[str, Any], name: str = "web") -> dict[str, Any]:
-    """Return a WebApp."""
-    return {"apiVersion": "coxswain.dev/v1", "kind": "WebApp", "metadata": {"name": name}, "spec": spec}
+    """Return a WebApp without a history: how many specs are recorded depends on the faults."""
+    kept = {"rollout": {"revisionHistoryLimit": 0, **spec.get("rollout", {})}}
+    return {"apiVersion": "coxswain.dev/v1", "kind": "WebApp", "metadata": {"name": name}, "spec": {**spec, **kept}}
 
 
-CREATE: tuple[Kubectl, ...] = (apply(webapp(SPEC)),)
-CHANGE: tuple[Kubectl, ...] = (apply(webapp(CHANGED)),)
-DRIFT: tuple[Kubectl, ...] = (
-    kubectl("delete", "service", "web"),
-    # A change that makes no pods and takes none, so that their number doesn't hang on who is quicker.
-    patch("deployment", "web", {"spec": {"strategy": {"rollingUpdate": {"maxUnavailable": 1}}}}),
-    kubectl("label", "serviceaccount", "web", "app.kubernetes.io/managed-by-"),
-)
-SWITCH: tuple[Kubectl, ...] = (
-    # The port has another number and keeps its name: ours can't stand beside it before it is taken over.
-    patch("service", "web", [{"op": "replace", "path": "/spec/ports/0/port", "value": 81}], way="json"),
-)
-DELETE: tuple[Kubectl, ...] = (kubectl("delete", "webapp", "web", "--wait=false"),)
-
-STEPS: dict[str, tuple[Kubectl, ...]] = {
-    "create": CREATE,
-    "change": CHANGE,
-    "drift": DRIFT,
-    "switch": SWITCH,
-    "delete": DELETE,
+LIFE: dict[str, tuple[Kubectl, ...]] = {
+    "create": (apply(webapp(SPEC, "{name}")),),
+    "change": (apply(webapp(CHANGED, "{name}")),),
+    "edit": (patch("webapp", "{name}", '{"spec": {"replicas": {number}}}'),),
+    "edit main": (patch("deployment", "{name}", '{"spec": {"replicas": {number}}}'),),
+    "drift": (
+        kubectl("delete", "service", "{name}"),
+        # A change without creating or deleting pods, whose number would depend on timing.
+        patch("deployment", "{name}", {"spec": {"strategy": {"rollingUpdate": {"maxUnavailable": 1}}}}),
+        kubectl("label", "serviceaccount", "{name}", "app.kubernetes.io/managed-by-"),
+    ),
+    "switch": (
+        # Another port number with the same name: the server refuses two ports with one name, so an apply alone fails.
+        patch("service", "{name}", [{"op": "replace", "path": "/spec/ports/0/port", "value": 81}], way="json"),
+    ),
+    "lose": (kubectl("delete", "configmap", "-l", "{label}={name}", "--wait=false"),),
+    "recreate": (apply(webapp(CHANGED, "{name}")),),
+    "delete": (kubectl("delete", "webapp", "{name}", "--wait=false"),),
+    "canary": (
+        apply(webapp({"image": "registry.example/canary:{number}", "runAsUser": 1000, "replicas": 0}, "{name}")),
+    ),
 }
-"""The steps of a life, in their order."""
+"""The steps of `fault_engine.workload.LIFE`."""
 
 
 def autoscaler() -> dict[str, Any]:
-    """Return an autoscaler that someone made for the Deployment. Without metrics it does nothing by itself."""
+    """Return a user's autoscaler for the Deployment. Without metrics, its controller does nothing."""
     cpu = {"name": "cpu", "target": {"type": "AverageValue", "averageValue": "100m"}}
     return {
         "apiVersion": "autoscaling/v2",
@@ -66,12 +68,12 @@ def autoscaler() -> dict[str, Any]:
 
 
 def autoscale(count: int) -> Kubectl:
-    """Return the step of the autoscaler's controller: it sets the scale of the Deployment."""
+    """Return a step in place of the autoscaler's controller: it sets the scale of the Deployment."""
     as_controller = ("--subresource=scale", "--field-manager=kube-controller-manager", "--type=merge")
     return kubectl("patch", "deployment", "web", *as_controller, "--patch", json.dumps({"spec": {"replicas": count}}))
 
 
-AUTOSCALED: dict[str, tuple[Kubectl, ...]] = {
+AUTOSCALED: Steps = {
     "create": CREATE,
     "hand over": (apply(autoscaler()),),
     "autoscale": (autoscale(4),),
@@ -79,14 +81,4 @@ AUTOSCALED: dict[str, tuple[Kubectl, ...]] = {
     "take back": (kubectl("delete", "hpa", "scaler"),),
     "scale": (patch("webapp", "web", {"spec": {"replicas": 3}}),),
 }
-"""The steps of a life in which the replicas are an autoscaler's for a while."""
-
-
-def life(until: str = "delete", steps: Mapping[str, tuple[Kubectl, ...]] = STEPS) -> Script:
-    """Return the life of a WebApp up to and with one of its steps, settled after each."""
-    script: Script = ()
-    for name, step in steps.items():
-        script += (*step, Settle())
-        if name == until:
-            break
-    return script
+"""The steps of a life in which an autoscaler owns the replicas for some time."""

@@ -1,8 +1,7 @@
-"""The random mix: a state machine whose rules append steps to a script, and whose end hands the script to a judge.
+"""The random mix: a Hypothesis state machine whose rules append steps to a script, and pass it to a judge at the end.
 
-Nothing happens before the script is whole, so that it is data from the first step on: what Hypothesis drops from it
-while it shrinks costs nothing, what the judge knows already is not played again, and a script that fails is replayed
-without Hypothesis. What may follow what is in `faults.plot`.
+Nothing runs before the script is complete. So shrinking costs no runs, known scripts are not played again, and a failed
+script can be replayed without Hypothesis. `faults.script_state` has the allowed orders of steps.
 """
 
 import sys
@@ -12,15 +11,16 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
-from faults.plan import Answer, Delay, Doubled, Drop, Hide, Kill, Match, Rule, Stream
-from faults.plot import WEBAPPS, Plot
-from faults.script import Cut, Disaster, Inject, Kubectl, Operator, Script
+from fault_engine.plan import Answer, Delay, Doubled, Drop, Hide, Kill, Match, Rule, Stream
+from fault_engine.script import Cut, Disaster, Inject, Kubectl, Operator, Script
+from faults.script_state import WEBAPPS, Plot
 
 Judge = Callable[[Script], None]
-"""Plays a script; raises AssertionError with what is wrong."""
+"""Plays a script; raises AssertionError with the violations."""
 
-_WRITTEN = ("*", "serviceaccounts", "configmaps", "services", "deployments", "webapps/status", "events")
-_WATCHED = ("*", "webapps", "deployments", "services", "configmaps", "serviceaccounts", "replicasets", "pods")
+_CHILDREN = ("serviceaccounts", "configmaps", "services", "poddisruptionbudgets", "deployments")
+_WRITTEN = ("*", *_CHILDREN, "webapps/status", "events")
+_WATCHED = ("*", "webapps", *_CHILDREN, "replicasets", "pods")
 _ERRORS: tuple[dict[str, Any], ...] = (
     {"code": 410, "reason": "Expired"},
     {"code": 500, "reason": "InternalError"},
@@ -70,10 +70,10 @@ _operations = st.runner().flatmap(lambda machine: st.sampled_from(machine.plot.o
 
 
 class Mix(RuleBasedStateMachine):
-    """Writes one script."""
+    """Builds one script."""
 
     def __init__(self, judge: Judge) -> None:
-        """Hand the script to a judge when it is whole."""
+        """Pass the complete script to a judge."""
         super().__init__()
         self._judge = judge
         self.plot = Plot()
@@ -102,7 +102,7 @@ class Mix(RuleBasedStateMachine):
     @rule(found=watch_rules)
     @precondition(lambda self: not self.plot.injected and self.plot.operator == "runs")
     def inject_in_new_watches(self, found: Rule) -> None:
-        """Begin faults of watches, and break those that are open, which would go on as they began."""
+        """Inject faults into watches, and reset the open ones, because a fault starts only with a new watch."""
         self.plot.inject(found)
         self.plot.steps.append(Cut())
 
@@ -129,10 +129,10 @@ class Mix(RuleBasedStateMachine):
     @rule()
     @precondition(lambda self: self.plot.gap and isinstance(self.plot.steps[-1], Kubectl))
     def compact(self) -> None:
-        """Compact etcd's history, so that what users have just done is in it no more."""
+        """Compact etcd's history, so that it lacks the last changes of users."""
         self.plot.steps.append(Disaster("compact"))
 
     def teardown(self) -> None:
-        """Hand the script over, unless Hypothesis has given it up half-way: it tells so by an exception."""
+        """Pass the script to the judge, unless an exception of Hypothesis has aborted it."""
         if sys.exception() is None:
             self._judge(self.plot.script())

@@ -1,27 +1,27 @@
-"""What the tests of outages share: a WebApp at rest, what then happens to it, and how soon it was put right."""
+"""Helpers for the tests of outages: a settled WebApp, the steps of the outage, and the recovery times."""
 
 import re
 
-from faults.lives import CREATE
-from faults.play import Played
-from faults.script import Disaster, Script, Settle, Step, kubectl
+from fault_engine.lives import CREATE
+from fault_engine.play import Played
+from fault_engine.script import Disaster, Script, Settle, Step, kubectl
 
 SOON = Settle(timeout=50)
-"""No sweep comes in these runs: what is mended within it is mended because it was noticed."""
+"""No resync happens in these runs, so the operator must notice each problem by other means."""
 
 ENDS = ("is back", "faults end", ": resume", "resumed", "token rotated", "etcd restored")
-"""Of the marks that tell of the end of an outage."""
+"""The ends of marks that end an outage."""
 CUT = Disaster("cut the watches")
-CHILD_DELETED = kubectl("delete", "service", "web", "--wait=false", "--ignore-not-found")
+CHILD_DELETED = kubectl("delete", "{child}", "web", "--wait=false", "--ignore-not-found")
 
 
 def begun(*parts: Step | Script) -> Script:
-    """Return a script that goes on, part by part, after a WebApp has come to rest."""
+    """Return a script that creates a WebApp, waits until it has settled, and continues with the given parts."""
     return (*CREATE, Settle(), *(step for part in parts for step in (part if isinstance(part, tuple) else (part,))))
 
 
-def tell(played: Played, what: str) -> None:
-    """Print how long a recovery took: until the end state, and until each client was answered again."""
+def print_recovery(played: Played, what: str) -> None:
+    """Print the recovery times: of the end state, and of the first successful request of each client."""
     assert played.evidence is not None
     history = played.evidence.history
     back = max(mark.at for mark in history.marks if mark.what.endswith(ENDS))

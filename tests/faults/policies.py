@@ -1,9 +1,9 @@
-"""What the keeper of a cluster puts upon a namespace: admission policies, quotas, limits, as data."""
+"""Restrictions by a cluster administrator, as data: admission policies, quotas, limits."""
 
 from collections.abc import Sequence
 from typing import Any
 
-from faults.script import Kubectl, Probe, Script, apply, kubectl
+from fault_engine.script import Kubectl, Probe, Script, apply, kubectl
 
 _GROUP = "admissionregistration.k8s.io/v1"
 _RUN = {"matchLabels": {"kubernetes.io/metadata.name": "{namespace}"}}
@@ -11,7 +11,7 @@ _GROUPS = {"deployments": "apps", "webapps": "coxswain.dev"}
 
 
 def service_probe(*, labels: dict[str, str] | None = None) -> dict[str, Any]:
-    """Return a Service that is only asked for in dry runs."""
+    """Return a Service for dry runs."""
     metadata = {"name": "probe", "labels": labels or {"any": "label"}}
     return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": {"ports": [{"port": 80}]}}
 
@@ -29,7 +29,7 @@ def _rules(resources: Sequence[str], operations: Sequence[str]) -> list[dict[str
 
 
 def denial(resource: str, operation: str, message: str, *, reason: str = "Invalid") -> Kubectl:
-    """Return a step after which the API server denies an operation on a resource of the run's namespace."""
+    """Return a step that makes the API server deny an operation on a resource in the run's namespace."""
     name = f"{{namespace}}.deny-{resource}"
     policy = {
         "apiVersion": _GROUP,
@@ -51,13 +51,13 @@ def denial(resource: str, operation: str, message: str, *, reason: str = "Invali
 
 
 def no_denial(resource: str) -> Kubectl:
-    """Return a step that takes a denial back."""
+    """Return a step that removes a denial."""
     kinds = "validatingadmissionpolicybinding,validatingadmissionpolicy"
     return kubectl("delete", kinds, f"{{namespace}}.deny-{resource}")
 
 
 def relabelling(expression: str) -> Script:
-    """Return steps after which a label of ours has, on each write of a Service or Deployment, another value."""
+    """Return steps that make admission change a label of the operator on each write of a Service or Deployment."""
     name = "{namespace}.relabel"
     path = "/metadata/labels/app.kubernetes.io~1name"
     patch = f'[JSONPatch{{op: "add", path: "{path}", value: {expression}}}]'

@@ -1,69 +1,77 @@
-"""What a schema allows, tried field by field: from a spec all specs that differ from it in one place. Pure."""
+"""Derives from a spec all specs that differ from it in one place and that the schema allows. Pure."""
 
 import copy
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 Schema = Mapping[str, Any]
 
-GREATEST = {"replicas": 2}
-"""Bounds for what would cost too much: pods."""
+GREATEST = {"replicas": 2, "minReplicas": 1, "maxReplicas": 4}
+"""Maxima for numbers of pods, because pods take time."""
 LEFT_OUT = {
-    "paused": "while it is true nothing is written: tests/integration/test_paused.py",
-    "conflicts": "it says what becomes of other managers' fields, of which there are none here: test_conflicts.py",
-    "service.headless": "a person decides when a Service goes: tests/integration/test_immutable.py",
+    "paused": "it stops all writes: tests/integration/test_paused.py",
+    "conflicts": "its policies concern other managers' fields, which are missing here: test_conflicts.py",
+    "routes": "it needs the Gateway API: tests/integration/test_routes.py",
+    "ingress": "it needs an Ingress controller: tests/integration/test_routes.py",
+    "service.headless": "immutable, so a user must delete the Service: tests/integration/test_immutable.py",
+    "service.loadBalancerClass": "immutable as well: tests/integration/test_service_types.py",
+    "service.replace": "it selects the handling of the two above",
+    "service.ports[].nodePort": "two Services cannot have the same: tests/integration/test_service_types.py",
+    "service.ipFamilyPolicy": "after a removal the operator sets the default: test_service_types.py",
 }
-"""Fields of the spec that are not walked, and why."""
+"""Fields of the spec that are not walked, with the reason."""
 _LONGEST = 1100
 _TEXTS = ("other", "a", "A", "1", "x.y", "/other", "http", "50%", "7", "2", "1Mi", "metadata.uid", "metadata.name", "")
 
 
 @dataclass(frozen=True)
 class Mutation:
-    """A spec that differs from another in one place."""
+    """A spec that differs from its base in one place."""
 
     path: str
-    """The place, with [] for any item of a list and {} for any key of a map."""
+    """The path, with [] for any list item and {} for any map key."""
     what: str
-    """What was done to it."""
+    """The change."""
     spec: Any
     base: int = 0
-    """Which of several specs it was."""
+    """The index of its base spec."""
 
     @property
     def field(self) -> str:
-        """The field of the spec that is another."""
+        """The changed top-level field of the spec."""
         return re.split(r"[.\[{]", self.path.removeprefix("."))[0]
 
     def __str__(self) -> str:
         return f"{self.path} {self.what}"
 
 
-def mutations(schema: Schema, bases: Sequence[Mapping[str, Any]]) -> list[Mutation]:
-    """Return the mutations of several specs; what was done to a field of one is not done again in the next."""
+def mutations(
+    schema: Schema, bases: Sequence[Mapping[str, Any]], left_out: Collection[str] = LEFT_OUT
+) -> list[Mutation]:
+    """Return the mutations of several specs. The same change of the same path is not repeated for later specs."""
     found: dict[tuple[str, str], Mutation] = {}
     for number, base in enumerate(bases):
         for path, what, spec in _variants(schema, base, ""):
             mutation = Mutation(path, what, spec, number)
-            if not any(within(mutation.path, place) for place in LEFT_OUT):
+            if not any(within(mutation.path, place) for place in left_out):
                 found.setdefault((path, what), mutation)
     return list(found.values())
 
 
 def within(path: str, place: str) -> bool:
-    """Tell whether the path of a mutation is at a place, or in it."""
+    """Tell whether the path of a mutation is a given path or below it."""
     path = path.removeprefix(".")
     return path == place or (path.startswith(place) and path[len(place)] in ".[{")
 
 
 Group = tuple[Mutation, ...]
-"""Mutations of one spec in different fields, which may be tried together."""
+"""Mutations of one base in different fields, so that they can be combined."""
 
 
 def groups(found: Sequence[Mutation], size: int) -> list[Group]:
-    """Return mutations in groups of so many at most, which are of one base, each in another field."""
+    """Return mutations in groups of at most `size`. A group has one base, and each field at most once."""
     waiting: dict[int, dict[str, list[Mutation]]] = {}
     for mutation in found:
         waiting.setdefault(mutation.base, {}).setdefault(mutation.field, []).append(mutation)
@@ -153,11 +161,11 @@ def _of_list(inner: Schema, value: Sequence[Any], path: str) -> Iterator[tuple[s
 
 
 def _another_item(schema: Schema, item: Any) -> Any:
-    """Return an item with no merge key of the one that is there: all that names it is another."""
+    """Return an item with other merge keys than an existing item."""
     if not isinstance(item, Mapping):
         return next(iter(values(schema, item, "")), item)
     made: dict[str, Any] = copy.deepcopy(dict(item))
-    for name in ("name", "path", "topologyKey", "key"):
+    for name in ("name", "path", "mountPath", "ip", "topologyKey", "key"):
         if isinstance(made.get(name), str):
             made[name] = f"{made[name]}2" if name != "topologyKey" else "example.com/rack"
     for name in ("containerPort", "port"):
@@ -167,7 +175,7 @@ def _another_item(schema: Schema, item: Any) -> Any:
 
 
 def values(schema: Schema, value: Any, name: str) -> list[Any]:
-    """Return other values that a leaf may have: the ends of its range, and some between."""
+    """Return other values for a leaf: the ends of its range, and some in between."""
     if "enum" in schema:
         return [other for other in schema["enum"] if other != value]
     kind = schema.get("type")
@@ -192,7 +200,7 @@ def _fits(schema: Schema, text: str) -> bool:
 
 
 def sample(schema: Schema, name: str) -> Any:
-    """Return some value that a schema allows: of an object what it requires, of lists one item."""
+    """Return a minimal value that a schema allows: objects with their required fields, lists with one item."""
     if "default" in schema:
         return schema["default"]
     if "properties" in schema:

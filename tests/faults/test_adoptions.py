@@ -1,4 +1,4 @@
-"""F1 and F2 in an adoption: what others have made becomes the WebApp's with its pods, wherever that is cut off."""
+"""F1 and F2 in an adoption: foreign children and their pods become the WebApp's, whichever write is interrupted."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -6,34 +6,37 @@ from typing import Any
 import pytest
 
 from coxswain.webapp.spec import WebApp
-from faults.evidence import ADOPT_ANNOTATION, applied, controller, is_webapp
-from faults.lives import SPEC, life, webapp
-from faults.plan import Drop, Kill
-from faults.play import Played
-from faults.run import Case
-from faults.script import Kubectl, apply, kubectl, patch
+from fault_engine.lives import life
+from fault_engine.objects import controller
+from fault_engine.plan import Drop, Kill
+from fault_engine.play import Played
+from fault_engine.run import Case
+from fault_engine.script import Kubectl, apply, kubectl, patch
+from faults.lives import SPEC, webapp
 from faults.test_writes import Write, each_write, met_with
+from faults.workloads.webapp import WEBAPP
 from rendered import desired
 
 JUDGED = ("O1", "O2", "O3", "O4", "O5", "O6", "O7")
 
-# The Deployment's pods are what matters, and the Service, which waits for it; a ConfigMap goes over like the account.
+# Needed: the Deployment for its pods, and the Service, which waits for it. A ConfigMap is adopted like the account.
 PLAIN: dict[str, Any] = {name: value for name, value in SPEC.items() if name != "config"}
 MADE_BY = {
     "ServiceAccount": ("create",),
     "Service": ("apply",),
     "Deployment": ("create", "--field-manager=helm"),
 }
-"""The command that makes an object in the place of each child, under the name of a manager of its own."""
+"""The command that creates an object in the place of each child, under its own field manager."""
 OLD_MANAGERS = ("kubectl-create", "kubectl-client-side-apply", "helm")
 
 
 def by_others() -> dict[str, dict[str, Any]]:
-    """Return by plural what someone who wants the same has made: with another template, adoption is a rollout."""
+    """Return, by plural, foreign objects equal to the children, because another template would cause a rollout."""
     children = desired(WebApp("{namespace}", "web", "none", 1, PLAIN))  # type: ignore[arg-type]
     return {
         f"{child['kind'].lower()}s": {**child, "metadata": {"name": "web", "labels": {"chart": "web-1"}}}
         for child in children
+        if child["kind"] in MADE_BY
     }
 
 
@@ -45,28 +48,30 @@ ADOPTED: dict[str, tuple[Kubectl, ...]] = {
         apply(webapp(PLAIN)),
     ),
     "adopt": (
-        kubectl("annotate", *(f"{plural}/web" for plural in FOREIGN), f"{ADOPT_ANNOTATION}=web"),
-        # With a change of the WebApp nobody waits until the names that are taken are looked at again.
+        kubectl("annotate", *(f"{plural}/web" for plural in FOREIGN), f"{WEBAPP.adopt_annotation}=web"),
+        # The change of the WebApp triggers a reconcile, so the test does not wait for the retry of the name conflicts.
         patch("webapp", "web", {"spec": {"rollout": {"progressDeadlineSeconds": 300}}}),
     ),
 }
-"""The steps of a life that begins with all names taken: it settles as that, and then they are given to it."""
+"""The steps of a life with name conflicts: the WebApp settles with them, and then adopts the objects."""
 
 
-def gone_over(played: Played, reference: Played | None = None) -> list[str]:
-    """Return what has not gone over to the WebApp as it was, and the same of the reference."""
-    found = [*_made_anew(played), *_not_gone_over(played)]
-    return found if reference is None else [*found, *(f"in the reference {each}" for each in gone_over(reference))]
+def adoption_failures(played: Played, reference: Played | None = None) -> list[str]:
+    """Return the objects that were replaced or not fully adopted, also those in the reference."""
+    found = [*_replaced(played), *_not_adopted(played)]
+    if reference is None:
+        return found
+    return [*found, *(f"in the reference {each}" for each in adoption_failures(reference))]
 
 
-def _made_anew(played: Played) -> Iterator[str]:
-    """Yield which children, and which pods, were not the same ones all the time."""
+def _replaced(played: Played) -> Iterator[str]:
+    """Yield the children and pods that were replaced."""
     assert played.evidence is not None
     changes = played.evidence.changes
     for plural in FOREIGN:
         lives = {change.uid for change in changes if (change.resource, change.name) == (plural, "web")}
         if len(lives) != 1:
-            yield f"there were {len(lives)} of {plural}/web, one after the other"
+            yield f"{plural}/web was created {len(lives)} times"
     pods = {change.uid for change in changes if change.resource == "pods"}
     ended = {
         change.uid
@@ -74,24 +79,24 @@ def _made_anew(played: Played) -> Iterator[str]:
         if change.resource == "pods" and (change.type == "DELETED" or "deletionTimestamp" in change.object["metadata"])
     }
     if len(pods) != PLAIN["replicas"] or ended:
-        yield f"there were {len(pods)} pods, and {len(ended)} of them were ended"
+        yield f"{len(pods)} pods were created, and {len(ended)} of them deleted"
 
 
-def _not_gone_over(played: Played) -> Iterator[str]:
-    """Yield which children aren't the WebApp's at the end, and what of them the managers of before still hold."""
+def _not_adopted(played: Played) -> Iterator[str]:
+    """Yield the children that the WebApp does not own at the end, and their fields with former managers."""
     assert played.evidence is not None
     for plural in FOREIGN:
         (thing,) = (thing for thing in played.evidence.end[plural] if thing["metadata"]["name"] == "web")
-        if not is_webapp(controller(thing)):
-            yield f"{plural}/web is not the WebApp's"
+        if not WEBAPP.is_parent(controller(thing)):
+            yield f"{plural}/web is not owned by the WebApp"
         for entry in thing["metadata"]["managedFields"]:
             if entry["manager"] in OLD_MANAGERS:
-                for field in _shared(applied(thing) or {}, entry["fieldsV1"]):
-                    yield f"{entry['manager']} still holds{field} of {plural}/web"
+                for field in _shared(WEBAPP.applied(thing) or {}, entry["fieldsV1"]):
+                    yield f"{entry['manager']} still owns{field} of {plural}/web"
 
 
 def _shared(some: Mapping[str, Any], others: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the paths of the fields that are in both."""
+    """Yield the paths of the fields in both."""
     for key in sorted(some.keys() & others.keys()):
         if not some[key] and not others[key]:
             yield f" {key}"
@@ -101,39 +106,39 @@ def _shared(some: Mapping[str, Any], others: Mapping[str, Any]) -> Iterator[str]
 
 @pytest.mark.fault(
     "F1",
-    "an adoption of what others have made: killed before each write, the one before answered",
+    "adoption: killed before each write, after the response to the previous one",
     oracles=JUDGED,
-    broken="releases-what-it-adopted",
+    broken="releases-only-in-adopting-process",
 )
 def test_adopted_and_killed(case: Case) -> None:
-    each_write(case, "adopt", Kill(forwarded=False), steps=ADOPTED, besides=gone_over)
+    each_write(case, "adopt", Kill(forwarded=False), steps=ADOPTED, besides=adoption_failures)
 
 
 @pytest.mark.fault(
     "F2",
-    "an adoption of what others have made: the answer of each write lost",
+    "adoption: the response to each write lost",
     oracles=JUDGED,
-    broken="releases-what-it-adopted",
+    broken="releases-only-in-adopting-process",
 )
 def test_adopted_without_an_answer(case: Case) -> None:
-    # A kill before an answer leaves what a kill before the next write does.
-    each_write(case, "adopt", Drop(answered=True), steps=ADOPTED, besides=gone_over)
+    # The state after a kill before a response is that after a kill before the next write.
+    each_write(case, "adopt", Drop(answered=True), steps=ADOPTED, besides=adoption_failures)
 
 
 @pytest.mark.fault(
     "F2",
-    "an adoption of what others have made: killed before the answer that the Deployment has gone over",
+    "adoption: killed before the response to the adoption of the Deployment",
     oracles=JUDGED,
-    broken="adopts-anew",
+    broken="recreates-instead-of-adopting",
 )
 @pytest.mark.ci
 def test_adopted_and_killed_before_the_answer(case: Case) -> None:
-    # The first write is the one that finds the name taken.
+    # The first write is the one that detects the name conflict.
     write = Write("adopt", "patch", "deployments", "web", 2)
     reference = case.reference(life("adopt", ADOPTED))
     played = case(met_with(write, Kill(answered=True), ADOPTED), reference=reference)
     assert played.evidence is not None
-    assert any(request.fault for request in played.evidence.history.requests), "the kill did not come about"
-    wrong = gone_over(played, reference)
+    assert any(request.fault for request in played.evidence.history.requests), "no kill happened"
+    wrong = adoption_failures(played, reference)
     case.measured.violations += wrong
     assert not wrong, wrong

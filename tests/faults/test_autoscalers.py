@@ -1,28 +1,29 @@
-"""F14, the autoscaler: the replicas change hands, and no write that fails or is lost costs a pod.
+"""F14 with an autoscaler: the owner of the replicas changes, and no failed or lost write deletes a pod.
 
-The HorizontalPodAutoscaler is real; what its controller would do, the script does, for want of metrics.
+The HorizontalPodAutoscaler is real. The script replaces its controller, because the cluster has no metrics.
 """
 
 import itertools
 
 import pytest
 
-from faults.lives import AUTOSCALED, autoscale, autoscaler, life
-from faults.plan import Drop, Hide, Kill
-from faults.play import Played
-from faults.run import Case
-from faults.script import Cut, Lift, Operator, Script, Settle, Wait, apply, inject, kubectl
+from fault_engine.lives import life
+from fault_engine.plan import Drop, Hide, Kill
+from fault_engine.play import Played
+from fault_engine.run import Case
+from fault_engine.script import Cut, Lift, Operator, Script, Settle, Wait, apply, inject, kubectl
+from fault_engine.watching import on_watch
+from faults.lives import AUTOSCALED, autoscale, autoscaler
 from faults.test_watches import RESYNCED_SECONDS
 from faults.test_writes import each_write
-from faults.watching import on_watch
 
 JUDGED = ("O1", "O2", "O3", "O6")
 STEPS = pytest.mark.parametrize("step", ["hand over", "take back", "scale"])
-"""The steps in which whose the replicas are is written down."""
+"""The steps that write the owner of the replicas."""
 
 
 def counts(played: Played) -> list[int]:
-    """Return how many replicas the Deployment was to have, one after the other."""
+    """Return the successive values of the Deployment's spec.replicas."""
     assert played.evidence is not None
     found = [
         change.object["spec"]["replicas"]
@@ -32,39 +33,39 @@ def counts(played: Played) -> list[int]:
     return [count for count, _ in itertools.groupby(found)]
 
 
-def as_many(played: Played, reference: Played) -> list[str]:
-    """Return that the replicas were not, one after the other, what they were in the reference."""
+def count_differences(played: Played, reference: Played) -> list[str]:
+    """Return a sentence if the successive replicas differ from the reference."""
     found, expected = counts(played), counts(reference)
     return [] if found == expected else [f"the replicas were {found}; in the reference {expected}"]
 
 
 @pytest.mark.fault(
     "F14",
-    "an autoscaler is given the replicas, and leaves them: killed before each write, the one before answered",
+    "the replicas go to an autoscaler and back: killed before each write, after the response to the previous one",
     oracles=JUDGED,
-    broken="hands-over-without-a-holder",
+    broken="gives-up-replicas-early",
 )
 @STEPS
 def test_killed_between_writes(case: Case, step: str) -> None:
-    each_write(case, step, Kill(forwarded=False), steps=AUTOSCALED, besides=as_many)
+    each_write(case, step, Kill(forwarded=False), steps=AUTOSCALED, besides=count_differences)
 
 
 @pytest.mark.fault(
     "F14",
-    "an autoscaler is given the replicas, and leaves them: killed before the answer of each write",
+    "the replicas go to an autoscaler and back: killed before the response to each write",
     oracles=JUDGED,
-    broken="hands-over-without-a-holder",
+    broken="gives-up-replicas-early",
 )
 @STEPS
 def test_killed_before_the_answer(case: Case, step: str) -> None:
-    each_write(case, step, Kill(answered=True), Drop(answered=True), steps=AUTOSCALED, besides=as_many)
+    each_write(case, step, Kill(answered=True), Drop(answered=True), steps=AUTOSCALED, besides=count_differences)
 
 
 LIFE = life("autoscale", AUTOSCALED)
 
 
 def judged(case: Case, script: Script, reference: Played) -> None:
-    wrong = as_many(case(script, reference=reference), reference)
+    wrong = count_differences(case(script, reference=reference), reference)
     case.measured.violations += wrong
     assert not wrong, wrong
     print(counts(reference))
@@ -72,9 +73,9 @@ def judged(case: Case, script: Script, reference: Played) -> None:
 
 @pytest.mark.fault(
     "F14",
-    "an autoscaler is deleted while the operator is down: the count that it left stays",
+    "an autoscaler is deleted while the operator is down: its last count stays",
     oracles=JUDGED,
-    broken="takes-back-at-once",
+    broken="takes-replicas-back-at-once",
 )
 @pytest.mark.ci
 def test_deleted_while_the_operator_is_down(case: Case) -> None:
@@ -85,9 +86,9 @@ def test_deleted_while_the_operator_is_down(case: Case) -> None:
 
 @pytest.mark.fault(
     "F14",
-    "an autoscaler's deletion hidden until another one is there: nothing is taken back",
+    "an autoscaler's deletion hidden until another one exists: the replicas stay with it",
     oracles=("O1", "O3", "O6"),
-    broken="hands-over-without-a-holder",
+    broken="gives-up-replicas-early",
 )
 def test_a_deletion_hidden(case: Case) -> None:
     hidden = inject(on_watch("horizontalpodautoscalers", Hide("scaler", "DELETED", "ADDED"), count=None))
@@ -99,12 +100,12 @@ def test_a_deletion_hidden(case: Case) -> None:
 
 @pytest.mark.fault(
     "F14",
-    "an autoscaler's deletion that no event tells: the resync finds it, and the count stays",
+    "an autoscaler's deletion without an event: the resync finds it, and the count stays",
     oracles=("O1", "O3", "O6"),
     broken="no-resync",
     resync=True,
 )
-def test_a_deletion_never_told(case: Case) -> None:
+def test_a_deletion_without_event(case: Case) -> None:
     hidden = inject(on_watch("horizontalpodautoscalers", Hide("scaler", "DELETED", "ADDED"), count=None))
     deleted = kubectl("delete", "hpa", "scaler")
     swept = Settle(RESYNCED_SECONDS)

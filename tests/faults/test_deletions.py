@@ -1,36 +1,39 @@
-"""F6 and F17: WebApps and namespaces that go, and WebApps that come back under their name."""
+"""F6 and F17: deleted WebApps and namespaces, and WebApps recreated under the same name."""
 
 import pytest
 
-from faults.lives import CHANGE, CHANGED, CREATE, SPEC, webapp
-from faults.plan import Delay, Match, Rule
-from faults.play import canary
+from fault_engine.lives import CHANGE, CREATE
+from fault_engine.plan import Delay, Match, Rule
+from fault_engine.play import canary
+from fault_engine.run import Case
+from fault_engine.script import Life, Lift, Met, Operator, Probe, Program, Script, Settle, Wait, apply, inject, kubectl
+from fault_engine.watching import UNTIL_LIFTED
+from faults.lives import SPEC, webapp
 from faults.policies import denial, no_denial
-from faults.run import Case
-from faults.script import Lift, Met, Operator, Probe, Program, Script, Settle, Wait, apply, inject, kubectl
-from faults.watching import UNTIL_LIFTED
 
-GONE = kubectl("delete", "webapp", "web")
-"""Returns when it is gone; its children go later."""
-BACK = apply(webapp(CHANGED))
+GENERIC = pytest.mark.generic
+GONE = kubectl("delete", "{parents}", "web")
+"""Returns after the deletion of the WebApp; its children are deleted later."""
+BACK = Life("recreate")
 COLLECTOR = "kube-controller-manager"
 CREATED: Script = (*CREATE, Settle())
 
 
 def late(resource: str) -> Script:
-    """Return the step that holds up the next write of a child, until the faults are lifted."""
+    """Return the step that delays the next write of a child until the faults are lifted."""
     return (inject(Rule(Match("patch", resource, "web*"), Delay(UNTIL_LIFTED))),)
 
 
+@GENERIC
 @pytest.mark.fault(
     "F6",
-    "deleted and recreated under its name while the operator is down",
+    "deleted and recreated under the same name while the operator is down",
     oracles=("O1", "O2", "O3", "O4", "O6"),
     broken="owner-by-name",
 )
 @pytest.mark.quick
 def test_recreated_while_the_operator_is_down(case: Case) -> None:
-    # The garbage collector is held up: the operator finds the children of the old one, under the name of the new one.
+    # The garbage collector is paused, so the operator finds children of the old WebApp under the name of the new one.
     late_collector = (
         Program(COLLECTOR, "pause"),
         GONE,
@@ -44,31 +47,46 @@ def test_recreated_while_the_operator_is_down(case: Case) -> None:
 
 @pytest.mark.fault(
     "F6",
-    "deleted and recreated under its name while a write of its reconcile is on its way",
+    "deleted and recreated under the same name during a write of its reconcile",
     oracles=("O1", "O3", "O4", "O5", "O6"),
-    broken="tells-a-namesake",
+    broken="writes-status-by-name",
     by="O5",
 )
-@pytest.mark.parametrize("resource", ["webapps/status", "configmaps", "deployments"])
+@pytest.mark.parametrize(
+    "resource",
+    [
+        pytest.param("{parents}/status", id="webapps/status", marks=GENERIC),
+        pytest.param("configmaps", marks=GENERIC),
+        pytest.param("{main}", id="deployments", marks=GENERIC),
+    ],
+)
 def test_recreated_in_the_middle_of_a_reconcile(case: Case, resource: str) -> None:
     case((*CREATED, *late(resource), *CHANGE, Met(), GONE, BACK, Lift(), Settle()))
 
 
 @pytest.mark.fault(
     "F17",
-    "deleted while its children are being created",
+    "deleted during the creation of its children",
     oracles=("O1", "O3", "O4", "O6", "O7"),
-    broken="insists-on-its-status",
+    broken="retries-status-of-deleted",
     by="O3",
 )
-@pytest.mark.parametrize("resource", ["webapps/status", "serviceaccounts", "services", "deployments"])
+@pytest.mark.parametrize(
+    "resource",
+    [
+        pytest.param("{parents}/status", id="webapps/status", marks=GENERIC),
+        "serviceaccounts",
+        pytest.param("{child}", id="services", marks=GENERIC),
+        pytest.param("{main}", id="deployments", marks=GENERIC),
+    ],
+)
 def test_deleted_during_its_creation(case: Case, resource: str) -> None:
     case((*late(resource), *CREATE, Met(), GONE, Lift(), Settle()))
 
 
 @pytest.mark.fault(
     "F17",
-    "deleted while the operator is down; of another, held by a finalizer, the children go first",
+    "deleted while the operator is down; another WebApp has a finalizer, and its children are deleted first",
     oracles=("O1", "O2", "O3", "O4", "O6", "O7"),
     broken="makes-anew-what-goes",
     by="O2",
@@ -95,7 +113,7 @@ def test_deleted_while_the_operator_is_down(case: Case) -> None:
 
 @pytest.mark.fault(
     "F17",
-    "its namespace is being deleted, and it is kept from going: nothing can be made, nor must be tried for ever",
+    "its namespace is terminating, and the WebApp cannot be deleted: no endless retries of refused creates",
     oracles=("O1", "O3", "O4", "O6", "O7"),
     broken="retries-without-backoff",
     by="O7",
@@ -115,7 +133,7 @@ def test_namespace_terminating(case: Case) -> None:
             kubectl("delete", "namespace", "{namespace}", "--ignore-not-found"),
             kubectl("create", "namespace", "{namespace}"),
             kubectl("create", "secret", "generic", "credentials", "--from-literal=PASSWORD=other"),
-            apply(canary(1)),
+            canary(1),
             *CREATE,
             Settle(),
         ),

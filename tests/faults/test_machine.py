@@ -1,8 +1,8 @@
-"""Operations and faults mixed at random: Hypothesis writes scripts, and shrinks one that fails.
+"""Operations and faults mixed at random: Hypothesis builds scripts, and shrinks a failed one.
 
-A script that fails is left in .faults, with the command that replays it. Each try costs a run on a live cluster (7 to
-50 s), so few are made, and Hypothesis stops shrinking five minutes after the first failure. Two things make the most
-of that: no script is played twice, and of one that went wrong at some step all others that begin alike go wrong too.
+A failed script is left in .faults, and the message contains the replay command. Each example costs a run on a live
+cluster (7 to 50 s), so examples are few, and Hypothesis stops shrinking five minutes after the first failure. Two
+rules save runs: no script is played twice, and a script with the beginning of a failed one counts as failed.
 """
 
 import json
@@ -17,21 +17,21 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.database import DirectoryBasedExampleDatabase
 from hypothesis.stateful import run_state_machine_as_test
 
+from fault_engine.run import Case
+from fault_engine.script import Disaster, Inject, Kubectl, Operator, Program, Script, Settle, to_json
 from faults.machine import Mix
-from faults.plot import counts_hold
-from faults.run import Case
-from faults.script import Disaster, Inject, Kubectl, Operator, Program, Script, Settle, to_json
+from faults.script_state import counts_hold
 
 ROOT = Path(__file__).parents[2]
 STEPS = 10
-"""Of a script, besides the settling."""
+"""The number of steps in a script, in addition to Settles."""
 SEED = 20261121
 CI_EXAMPLES = 10
 ORACLES = ("O1", "O3", "O4", "O5", "O6", "O8")
 
 
 class Judge:
-    """Plays scripts, and knows again those that it has played, and what went wrong at which step."""
+    """Plays scripts, and remembers the played ones with the step of their failure."""
 
     def __init__(self, case: Case) -> None:
         self._case = case
@@ -46,14 +46,14 @@ class Judge:
         """Play a script.
 
         Raises:
-            AssertionError: what was wrong.
+            AssertionError: the run failed.
         """
-        told = self._told(script)
-        if told is not None:
-            # From here alone: what comes from two places counts as two failures with Hypothesis.
-            raise AssertionError(told)
+        message = self._failure(script)
+        if message is not None:
+            # The only place that raises, because Hypothesis counts errors from two places as two failures.
+            raise AssertionError(message)
 
-    def _told(self, script: Script) -> str | None:
+    def _failure(self, script: Script) -> str | None:
         if self._error is not None:
             raise self._error
         beginnings = _beginnings(script)
@@ -65,29 +65,29 @@ class Judge:
         except AssertionError as error:
             return self._keep(script, str(error))
         except Exception as error:
-            # Of the suite itself: no script is to be shrunk for it.
+            # An error of the suite itself: no script is shrunk for it.
             self._error = error
             raise
         self._survived |= {key for key, step in zip(beginnings, script, strict=True) if isinstance(step, Settle)}
         print(f"{self._case.measured.runs}. {_summary(script)}: survived", flush=True)
         return None
 
-    def _keep(self, script: Script, told: str) -> str:
-        """Leave of a script what is up to the step at which it went wrong; return what is told of it from now on."""
-        step = re.search(r"^  - step (\d+):", told, re.MULTILINE)
+    def _keep(self, script: Script, message: str) -> str:
+        """Keep the steps of a script up to its failure; return the message for all scripts that begin like it."""
+        step = re.search(r"^  - step (\d+):", message, re.MULTILINE)
         shortened = script[: int(step[1])] if step else script
         folder = self._case.left_behind
         (folder / "script.json").write_text(json.dumps(to_json(shortened), indent=1) + "\n", encoding="utf-8")
         self._folders.append(folder)
-        self._failed[_key(shortened)] = told
+        self._failed[_key(shortened)] = message
         self.first_failure = self.first_failure or self._case.measured.runs
-        print(f"{self._case.measured.runs}. {_summary(script)}: failed\n{told}", flush=True)
-        return told
+        print(f"{self._case.measured.runs}. {_summary(script)}: failed\n{message}", flush=True)
+        return message
 
-    def tidy_up(self, told: str) -> None:
-        """Remove what failed runs left behind, but for the one that is told of."""
+    def tidy_up(self, message: str) -> None:
+        """Remove the folders of failed runs, except that of the reported one."""
         for folder in self._folders:
-            if f"{folder}\n" not in told:
+            if f"{folder}\n" not in message:
                 shutil.rmtree(folder)
 
 
@@ -106,10 +106,10 @@ def _summary(script: Script) -> str:
 
 
 def search(judge: Judge, examples: int, seed: int, *, proving: bool) -> None:
-    """Let Hypothesis write so many scripts, after those that failed last time. A proof ends with the first failure.
+    """Let Hypothesis build a number of scripts, after the previously failed ones. A proof ends with the first failure.
 
     Raises:
-        AssertionError: one of them failed: what was wrong with the shortest.
+        AssertionError: the failure of the shortest failed script.
     """
 
     @hypothesis.seed(seed)
@@ -127,12 +127,12 @@ def search(judge: Judge, examples: int, seed: int, *, proving: bool) -> None:
         report_multiple_bugs=False,
         print_blob=False,
     )
-    run_state_machine_as_test(machine, settings=chosen)  # type: ignore[arg-type]  # a function will do, it says
+    run_state_machine_as_test(machine, settings=chosen)  # type: ignore[arg-type]  # Hypothesis accepts a function
 
 
 def _fault(which: str, broken: str) -> pytest.MarkDecorator:
     return pytest.mark.fault(
-        "mix", f"operations and faults mixed at random, {which}", oracles=ORACLES, broken=broken, resync=True
+        "mix", f"a random mix of operations and faults, {which}", oracles=ORACLES, broken=broken, resync=True
     )
 
 
@@ -154,5 +154,5 @@ def test_random_mix(case: Case, request: pytest.FixtureRequest, seed: int | None
         search(judge, examples, chosen, proving=case.broken)
     except AssertionError as error:
         judge.tidy_up(str(error))
-        error.add_note(f"seed {chosen}; run {judge.first_failure} was the first to fail, of {case.measured.runs}")
+        error.add_note(f"seed {chosen}; the first failure is run {judge.first_failure} of {case.measured.runs}")
         raise

@@ -1,23 +1,24 @@
-"""The oracles themselves: each alone judges a life without faults, and finds what an operator does wrong in its way.
+"""The oracles: each alone judges a life without faults, and rejects an operator that violates it.
 
-What it finds passes through all that records a run: proxy, witness, audit log, probes.
+Each violation passes through all recorders of a run: proxy, witness, audit log, probes.
 """
 
 import pytest
 
-from faults.lives import CREATE, life
-from faults.run import Case
-from faults.script import Edit, Script, Settle, Wait
+from fault_engine.lives import CREATE, life
+from fault_engine.run import Case
+from fault_engine.script import Edit, Script, Settle, Wait
 
 LABEL = Edit("serviceaccounts", "web", {"metadata": {"labels": {"app.kubernetes.io/name": "other"}}})
 ANOTHER_LABEL: Script = (*CREATE, Settle(), LABEL, Wait(table=200))
-"""A field that is neither an image nor a count of replicas, wrong for longer than a status may say Ready."""
+"""A wrong field other than image and replicas, for longer than the time limit of Ready."""
 
 
-def judged(oracle: str, broken: str, what: str = "", script: Script | None = None) -> object:
-    """Return a life that one oracle judges, and the break that it finds."""
-    title = f"a life without a fault, judged by {oracle}{what and f': {what}'}"
-    marks = pytest.mark.fault("none", title, oracles=(oracle,), broken=broken, by=oracle)
+def judged(oracle: str, broken: str, what: str = "", script: Script | None = None, *, generic: bool = True) -> object:
+    """Return a parameter: a life for one oracle, and the break that it must detect."""
+    title = f"a life without faults, judged by {oracle}{what and f': {what}'}"
+    described = pytest.mark.fault("none", title, oracles=(oracle,), broken=broken, by=oracle)
+    marks = [described, *[pytest.mark.generic] * generic]
     return pytest.param(script or life(), id=f"{oracle}{what and f' {what}'}", marks=marks)
 
 
@@ -26,14 +27,14 @@ def judged(oracle: str, broken: str, what: str = "", script: Script | None = Non
     [
         judged("O1", "sees-no-drift"),
         judged("O2", "deletes-what-the-collector-deletes"),
-        judged("O3", "chatters"),
+        judged("O3", "writes-events-forever"),
         judged("O4", "deaf-after-a-deletion"),
         judged("O5", "claims-to-be-ready"),
-        judged("O5", "sees-no-drift", "any field of any child", ANOTHER_LABEL),
-        judged("O6", "begins-with-nothing"),
-        judged("O6", "writes-elsewhere", "nothing elsewhere"),
-        judged("O6", "remakes-services", "no Service deleted"),
-        judged("O7", "lists-without-end"),
+        judged("O5", "sees-no-drift", "any field of any child", ANOTHER_LABEL, generic=False),
+        judged("O6", "creates-with-zero-replicas", generic=False),
+        judged("O6", "writes-elsewhere", "no write to another namespace"),
+        judged("O6", "recreates-services", "no Service deleted", generic=False),
+        judged("O7", "relists-continuously"),
         judged("O8", "reads-secrets"),
         judged("O8", "shows-a-secret-in-its-metrics", "metrics"),
     ],

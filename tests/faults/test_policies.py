@@ -1,4 +1,4 @@
-"""F12 with conflict policies: others write to a field of a child that is theirs by the policy, or ours."""
+"""F12 with conflict policies: others write to a field of a child that they or the operator own by the policy."""
 
 import dataclasses
 import json
@@ -6,19 +6,20 @@ from typing import Any
 
 import pytest
 
-from faults.evidence import Evidence, Object, condition
-from faults.history import Request
+from fault_engine.evidence import Evidence
+from fault_engine.history import Request
+from fault_engine.objects import Object, condition
+from fault_engine.oracles import disclosure
+from fault_engine.plan import Delay, Match, Rule
+from fault_engine.play import Played
+from fault_engine.run import Case
+from fault_engine.script import Edit, Lift, Script, Settle, Storm, Wait, apply, inject, kubectl, patch
+from fault_engine.watching import UNTIL_LIFTED
 from faults.lives import SPEC, webapp
-from faults.oracles import disclosure
-from faults.plan import Delay, Match, Rule
-from faults.play import Played
-from faults.run import Case
-from faults.script import Edit, Lift, Script, Settle, Storm, Wait, apply, inject, kubectl, patch
 from faults.test_co_writers import waiting
-from faults.watching import UNTIL_LIFTED
 
 FIELD = "spec.strategy.rollingUpdate.maxUnavailable"
-"""A field that moves no pod."""
+"""A field that no pod depends on."""
 WRITERS = 4
 
 
@@ -27,13 +28,13 @@ def change(value: int) -> dict[str, Any]:
 
 
 def governed(policy: str) -> Script:
-    """Return the creation of a WebApp with a policy for the field."""
+    """Return steps that create a WebApp with a policy for the field."""
     rule = {"kind": "Deployment", "path": FIELD, "policy": policy}
     return (apply(webapp({**SPEC, "conflicts": {"rules": [rule]}})), Settle())
 
 
 def storm(writers: int) -> Storm:
-    """Return a storm of writers, each under a name of its own."""
+    """Return a storm of writers, each with its own field manager."""
     edits = [
         tuple(Edit("deployments", "web", change(value), manager=f"writer-{number}") for value in (1, 3, 4))
         for number in range(writers)
@@ -44,11 +45,11 @@ def storm(writers: int) -> Storm:
 LAST = kubectl(
     *("patch", "deployment", "web", "--type=merge", "--field-manager=writer-0", "--patch", json.dumps(change(2)))
 )
-"""What decides who has the field in the end."""
+"""Determines the final owner of the field."""
 
 
 def writes(played: Played, resource: str, begin: int, end: int | None = None) -> list[Request]:
-    """Return the operator's writes of a resource from the n-th `Settle` to another one."""
+    """Return the operator's writes of a resource between the n-th `Settle` and another one."""
     assert played.evidence is not None
     history = played.evidence.history
     times = [mark.at for mark in history.marks if mark.what == "settled"]
@@ -71,24 +72,24 @@ JUDGED = ("O1", "O3", "O4", "O5", "O7")
 
 @pytest.mark.fault(
     "F12",
-    "four writers on a field of a Deployment under Enforce: it ends as the WebApp says, and quiet",
+    "four writers on a field of a Deployment under Enforce: it gets the value of the WebApp, and writes stop",
     oracles=JUDGED,
     broken="sees-no-drift",
 )
 def test_enforce(case: Case) -> None:
     created = governed("Enforce")
     played = case((*created, storm(WRITERS), LAST, Settle(90)), reference=waiting(case, created, 2))
-    told = {entry["manager"] for entry in web(played.evidence)["status"].get("drift", [])}
-    print(*played.told, f"taken back from {', '.join(sorted(told))}", sep="\n")
-    assert told <= {f"writer-{number}" for number in range(WRITERS)}
-    assert told
+    managers = {entry["manager"] for entry in web(played.evidence)["status"].get("drift", [])}
+    print(*played.report, f"enforced against {', '.join(sorted(managers))}", sep="\n")
+    assert managers <= {f"writer-{number}" for number in range(WRITERS)}
+    assert managers
 
 
 @pytest.mark.fault(
     "F12",
     "four writers on a field of a Deployment under Yield, then one of them alone: the Deployment is not written",
     oracles=JUDGED,
-    broken="asks-no-policy",
+    broken="ignores-conflict-policies",
 )
 @pytest.mark.ci
 def test_yield(case: Case) -> None:
@@ -99,7 +100,7 @@ def test_yield(case: Case) -> None:
         reference=dataclasses.replace(reference, states=[*reference.states, reference.states[-1]]),
     )
     crowd, alone = (len(writes(played, "webapps/status", *span)) for span in ((0, 1), (1, 2)))
-    print(*played.told, f"status writes: {crowd} with {WRITERS} writers, {alone} with one", sep="\n")
+    print(*played.report, f"status writes: {crowd} with {WRITERS} writers, {alone} with one", sep="\n")
     assert writes(played, "deployments", 0, 2) == []
     assert alone == 0
     (entry,) = web(played.evidence)["status"]["conflicts"]
@@ -108,9 +109,9 @@ def test_yield(case: Case) -> None:
 
 @pytest.mark.fault(
     "F12",
-    "four writers on a field of a Deployment under Halt: it is not written, and the status says so; then Enforce",
+    "four writers on a field of a Deployment under Halt: it is not written, and the status reports it; then Enforce",
     oracles=JUDGED,
-    broken="asks-no-policy",
+    broken="ignores-conflict-policies",
 )
 def test_halt(case: Case) -> None:
     created = governed("Halt")
@@ -121,18 +122,18 @@ def test_halt(case: Case) -> None:
     found = [condition(halted, kind).get("reason") for kind in ("Ready", "Stalled", "Conflicted")]
     assert found == ["Halted"] * 3, halted["status"]
     played = case((*created, storm(WRITERS), *script[len(created) :]), reference=reference)
-    print(*played.told, sep="\n")
+    print(*played.report, sep="\n")
     assert writes(played, "deployments", 0, 1) == []
     assert writes(played, "deployments", 1) != []
 
 
 @pytest.mark.fault(
     "F12",
-    "a conflict just learned of: another manager takes a field of its own while an apply is on its way",
+    "a new conflict: another manager takes a field of its own during an apply",
     oracles=("O1", "O3", "O4", "O7"),
     broken="forces-always",
 )
-def test_a_conflict_just_learned_of(case: Case) -> None:
+def test_a_new_conflict(case: Case) -> None:
     created = governed("Yield")
     slow = inject(Rule(Match("patch", "deployments", "web"), Delay(UNTIL_LIFTED)))
     again = patch("webapp", "web", {"spec": {"image": "registry.example/web:2"}})
@@ -141,12 +142,12 @@ def test_a_conflict_just_learned_of(case: Case) -> None:
 
 
 def still(env: list[dict[str, Any]]) -> Script:
-    """Return the creation of a WebApp without pods, and without a ReplicaSet that stays of what was for a moment."""
+    """Return steps that create a WebApp without pods and without old ReplicaSets."""
     return (apply(webapp({**SPEC, "replicas": 0, "env": env, "rollout": {"revisionHistoryLimit": 0}})), Settle())
 
 
 def of_the_container(env: list[dict[str, Any]]) -> Edit:
-    """Return what sets env variables of the Deployment's container."""
+    """Return an edit that sets env variables of the Deployment's container."""
     container = {"name": "app", "env": env}
     return Edit("deployments", "web", {"spec": {"template": {"spec": {"containers": [container]}}}}, "strategic")
 
@@ -156,9 +157,9 @@ FIELDS = 40
 
 @pytest.mark.fault(
     "F12",
-    "more fields changed at once than the ledger has room for: all are put back, and it tells of the last",
+    "more fields changed at once than the drift ledger holds: all are corrected, and it lists the last ones",
     oracles=("O1", "O3", "O4", "O7"),
-    broken="keeps-a-ledger-without-end",
+    broken="unbounded-ledger",
     by="O7",
 )
 @pytest.mark.ci
@@ -167,20 +168,20 @@ def test_the_ledger_is_bounded(case: Case) -> None:
     edit = of_the_container([{"name": f"FIELD_{number}", "value": "theirs"} for number in range(FIELDS)])
     played = case((*created, edit, Settle()), reference=waiting(case, created, 2))
     entries = web(played.evidence)["status"]["drift"]
-    print(f"{FIELDS} fields put back, {len(entries)} entries")
+    print(f"{FIELDS} fields corrected, {len(entries)} entries")
     assert {entry["found"] for entry in entries} == {"theirs"}
     assert len(entries) < FIELDS
 
 
 TOLD = "sesame-of-another"
-"""What another manager sets a variable with the name of a secret to: the ledger must not repeat it."""
+"""Another manager's value for a variable with the name of a secret. The ledger must not repeat it."""
 
 
 @pytest.mark.fault(
     "F12",
-    "an env variable with the name of a secret set to another value: put back, and not told",
+    "an env variable with a secret-like name set to another value: corrected, and the value is not shown",
     oracles=("O3", "O4"),
-    broken="tells-what-it-found",
+    broken="shows-every-value",
     by="O8",
 )
 @pytest.mark.ci
@@ -189,14 +190,14 @@ def test_the_ledger_keeps_secrets(case: Case) -> None:
     edit = of_the_container([{"name": "API_TOKEN", "value": TOLD}])
     played = case((*created, edit, Settle()), reference=waiting(case, created, 2))
     assert played.evidence is not None
-    assert web(played.evidence)["status"]["drift"], "the ledger says nothing"
+    assert web(played.evidence)["status"]["drift"], "the drift ledger is empty"
     found = disclosure.check(_said(played, (TOLD, "sesame-of-ours")))
     case.measured.violations += [str(each) for each in found]
     assert not found, "\n".join(map(str, found))
 
 
 def _said(played: Played, values: tuple[str, ...]) -> Evidence:
-    """Return as evidence only what the operator says: statuses, Events, logs; the children have the values."""
+    """Return evidence of only the operator's statuses, Events and logs, because the children contain the values."""
     evidence = played.evidence
     assert evidence is not None
 

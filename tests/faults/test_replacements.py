@@ -1,15 +1,15 @@
-"""F15, healed: a child whose immutable field is wrong is made anew around its pods, whatever befalls its writes."""
+"""F15, replacement: a child with a wrong immutable field is replaced around its pods, whichever write fails."""
 
 from typing import Any
 
 import pytest
 
-from faults.evidence import condition
+from fault_engine.objects import condition
+from fault_engine.plan import Kill
+from fault_engine.play import Played
+from fault_engine.run import Case
+from fault_engine.script import Settle, apply, kubectl
 from faults.lives import SPEC, webapp
-from faults.plan import Kill
-from faults.play import Played
-from faults.run import Case
-from faults.script import Settle, apply, kubectl
 from faults.test_writes import each_write
 
 LABELS = {"app": "other", "coxswain.dev/webapp": "web"}
@@ -19,16 +19,16 @@ ODD: dict[str, Any] = {
     "metadata": {"name": "web", "labels": {"coxswain.dev/webapp": "web"}},
     "spec": {
         "replicas": 2,
-        "selector": {"matchLabels": {"app": "other"}},
+        "selector": {"matchExpressions": [{"key": "app", "operator": "In", "values": ["other"]}]},
         "template": {
             "metadata": {"labels": LABELS},
             "spec": {"containers": [{"name": "app", "image": "registry.example/web:0"}]},
         },
     },
 }
-"""A Deployment of ours by its manager, whose pods a Deployment with the right selector can take over."""
+"""A Deployment applied by the operator's manager. A Deployment with the right selector can adopt its pods."""
 
-# Without revisions that are kept: the one that was taken over is in no reference.
+# Without old revisions, because the reference has no adopted ReplicaSet.
 MADE = (apply(webapp({**SPEC, "rollout": {"revisionHistoryLimit": 0}})),)
 BEFORE = (
     kubectl("apply", "--server-side", "--field-manager=coxswain", "-f", "-", object=ODD),
@@ -38,7 +38,7 @@ REPLACED = {"replace": (*BEFORE, *MADE)}
 
 
 def always_a_pod(played: Played, _: Played | None = None) -> list[str]:
-    """Return that there was a moment without any pod that serves, once there was one."""
+    """Return a sentence if no ready pod existed at some moment after the first one."""
     assert played.evidence is not None
     serving: set[str] = set()
     for change in played.evidence.changes:
@@ -50,19 +50,19 @@ def always_a_pod(played: Played, _: Played | None = None) -> list[str]:
         elif change.uid in serving:
             serving.discard(change.uid)
             if not serving:
-                return ["there was a moment without a pod that serves"]
+                return ["at some moment there was no ready pod"]
     return []
 
 
 @pytest.mark.fault(
     "F15",
-    "a Deployment of ours whose selector is another, with pods that bear our label: made anew around them",
+    "an owned Deployment with another selector, and pods with the operator's label: replaced around its pods",
     oracles=("O1", "O3", "O4", "O5", "O6", "O7"),
     broken="replaces-with-all-pods",
     by="test",
 )
 @pytest.mark.ci
-def test_made_anew_around_its_pods(case: Case) -> None:
+def test_replaced_around_its_pods(case: Case) -> None:
     played = case((*BEFORE, *MADE, Settle()), reference=case.reference((*MADE, Settle())))
     wrong = always_a_pod(played)
     case.measured.violations += wrong
@@ -71,10 +71,10 @@ def test_made_anew_around_its_pods(case: Case) -> None:
 
 @pytest.mark.fault(
     "F15",
-    "such a Deployment made anew: killed before each write, and before the answer of each",
+    "replacement of such a Deployment: killed before each write, and before each response",
     oracles=("O1", "O3", "O6"),
     broken="replaces-with-all-pods",
     by="test",
 )
-def test_made_anew_and_killed(case: Case) -> None:
+def test_replaced_and_killed(case: Case) -> None:
     each_write(case, "replace", Kill(forwarded=False), Kill(answered=True), steps=REPLACED, besides=always_a_pod)

@@ -1,24 +1,24 @@
-"""O7 among controllers: another one forces a field back at once, each time that it is taken from it."""
+"""O7 among controllers: another one sets a field again after each correction."""
 
 import re
 
 import pytest
 
-from faults.evidence import condition
-from faults.lives import CREATE
-from faults.play import Played
-from faults.run import Case
-from faults.script import Edit, Fight, Peace, Script, Settle, Wait, kubectl, patch
+from fault_engine.lives import CREATE
+from fault_engine.objects import condition
+from fault_engine.play import Played
+from fault_engine.run import Case
+from fault_engine.script import Edit, Fight, Peace, Script, Settle, Wait, kubectl, patch
 from faults.test_policies import FIELD, change, writes
 
 CREATED: Script = (*CREATE, Settle())
 RIVAL = "rival"
 ROUNDS = 5
-"""How often a field is taken back before it is left alone."""
+"""The number of corrections of a field until it is no longer enforced."""
 WAR = Fight(Edit("deployments", "web", change(3), manager=RIVAL))
 IMAGE = "registry.example/web:2"
 MEANWHILE = (
-    # In the midst of the war all else goes on: a child is made anew, a change of the WebApp is followed.
+    # During the write war, other reconciles continue: a child is recreated, and a change of the WebApp is applied.
     kubectl("delete", "service", "web"),
     kubectl("wait", "service/web", "--for=create", "--timeout=20s"),
     patch("webapp", "web", {"spec": {"image": IMAGE}}),
@@ -30,7 +30,8 @@ MEANWHILE = (
 
 @pytest.mark.fault(
     "F12",
-    "a write war: another controller forces a field back at once; it is left alone, told of, and all else goes on",
+    "a write war: another controller sets a field again at once; it is no longer enforced and is reported, the rest "
+    "continues",
     oracles=("O1", "O3", "O4", "O5", "O6", "O7"),
     broken="forgets-contests",
     by="O7",
@@ -43,13 +44,13 @@ def test_a_write_war(case: Case) -> None:
     played = case(script, reference=case.reference((*CREATED, *MEANWHILE, Settle())))
     applied = len(writes(played, "deployments", 0, 1))
     said = messages(played)
-    print(*played.told, f"applied {applied} times", *sorted(said), sep="\n")
+    print(*played.report, f"applied {applied} times", *sorted(said), sep="\n")
     assert applied <= 3 * ROUNDS
     assert any(FIELD in message and RIVAL in message and "coxswain" in message for message in said), said
 
 
 def messages(played: Played) -> set[str]:
-    """Return what Contested said while it was True."""
+    """Return the messages of Contested while it was True."""
     assert played.evidence is not None
     found = [
         condition(change.object, "Contested") for change in played.evidence.changes if change.resource == "webapps"

@@ -1,32 +1,32 @@
-"""F1 to F3: each write of a life, as the reference run recorded it, meets with each fault there is for writes."""
+"""F1 to F3: each write of a life, as recorded in the reference, gets each fault for writes."""
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
 import pytest
 
-from faults.history import History, Request
-from faults.lives import STEPS, life
-from faults.plan import Action, Answer, Delay, Drop, Kill, Match, Rule
-from faults.play import Played
-from faults.run import Case
-from faults.script import Kubectl, Lift, Script, Settle, inject
+from fault_engine.history import History, Request
+from fault_engine.lives import STEPS, Steps, life
+from fault_engine.plan import Action, Answer, Delay, Drop, Kill, Match, Rule
+from fault_engine.play import Played
+from fault_engine.run import Case
+from fault_engine.script import Lift, Script, Settle, inject
 
 REQUEST_TIMEOUT_SECONDS = 30.0
-"""Of the operator, as it is without a time scale."""
+"""The operator's request timeout without a time scale."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Write:
-    """One write of a life, told apart as a plan can: by what it writes and how often that was written before."""
+    """One write of a life, identified as in a plan: by its object and its number among equal writes."""
 
     step: str
     verb: str
     resource: str
     name: str
     number: int
-    """The n-th of its kind in its step."""
+    """The number of this write among equal ones in its step."""
 
     def __str__(self) -> str:
         again = f", {self.number}." if self.number > 1 else ""
@@ -34,15 +34,12 @@ class Write:
 
     @property
     def match(self) -> Match:
-        """Return what a rule for this write matches."""
+        """Return the match of a rule for this write."""
         return Match(self.verb, self.resource, self.name or "*", first=self.number)
 
 
-Steps = Mapping[str, tuple[Kubectl, ...]]
-
-
 def writes(reference: Played, steps: Steps = STEPS) -> Iterator[Write]:
-    """Return all writes about `web` of a life that was played, step by step."""
+    """Return all writes for `web` in a played life, step by step."""
     assert reference.evidence is not None
     history = reference.evidence.history
     for (step, _), requests in zip(steps.items(), _by_step(history), strict=False):
@@ -54,7 +51,7 @@ def writes(reference: Played, steps: Steps = STEPS) -> Iterator[Write]:
 
 
 def _by_step(history: History) -> Iterator[list[Request]]:
-    """Return the writes between the marks of a script's settling."""
+    """Return the writes, grouped by the Settles of the script."""
     begins = [mark.at for mark in history.marks if mark.what in ("script begins", "settled")]
     ends = [*begins[1:], float("inf")]
     for begin, end in zip(begins, ends, strict=True):
@@ -62,7 +59,7 @@ def _by_step(history: History) -> Iterator[list[Request]]:
 
 
 def met_with(write: Write, action: Action, steps: Steps = STEPS) -> Script:
-    """Return the life up to the write's step, in which the write meets with a fault."""
+    """Return the life up to the write's step, with a fault at this write."""
     script = list(life(write.step, steps))
     begin = len(script) - len(steps[write.step]) - 1
     return (*script[:begin], inject(Rule(write.match, action)), *script[begin:-1], Settle(), Lift())
@@ -75,9 +72,9 @@ def each_write(
     steps: Steps = STEPS,
     besides: Callable[[Played, Played], list[str]] = lambda *_: [],
 ) -> None:
-    """Play a life for each write of a step and each action; say at the end what went wrong.
+    """Play a life for each write of a step and each action; fail at the end with all failures.
 
-    `besides` judges each life too, compared with its reference.
+    `besides` also judges each run, compared with its reference.
     """
     found = [write for write in writes(case.reference(life(list(steps)[-1], steps)), steps) if write.step == step]
     reference = case.reference(life(step, steps))
@@ -89,51 +86,62 @@ def each_write(
         try:
             played = case(met_with(write, action, steps), reference=reference)
         except AssertionError as error:
-            failed.append(f"{write} met with {action}: {error}")
+            failed.append(f"{write}, {action}: {error}")
             continue
         hit = played.evidence is not None and any(request.fault for request in played.evidence.history.requests)
         fired += hit
         wrong = besides(played, reference)
         case.measured.violations += wrong
-        failed += [f"{write} met with {action}: {each}" for each in wrong]
-        print(f"{number}/{len(found) * len(actions)} {write}, {action}: {'survived' if hit else 'did not come about'}")
+        failed += [f"{write}, {action}: {each}" for each in wrong]
+        print(f"{number}/{len(found) * len(actions)} {write}, {action}: {'survived' if hit else 'no fault'}")
     assert not failed, "\n".join(failed)
-    assert found, f"the operator writes nothing in step {step}"
+    assert found, f"the operator sends no write in step {step}"
     tried = len(found) * len(actions)
-    assert fired >= tried / 2, f"of {tried} faults only {fired} came about"
+    assert fired >= tried / 2, f"only {fired} of {tried} faults happened"
 
 
 def each_step(*ci: str) -> pytest.MarkDecorator:
-    """Return the steps in which the operator writes, as a parameter; CI tries those that are named."""
-    steps = [pytest.param(step, marks=[pytest.mark.ci] * (step in ci)) for step in STEPS if step != "delete"]
-    return pytest.mark.parametrize("step", steps)
+    """Return a parameter with the steps in which the operator writes; CI runs only the named ones."""
+
+    def marks(step: str) -> list[pytest.MarkDecorator]:
+        return [pytest.mark.ci] * (step in ci) + [pytest.mark.generic] * (step != "switch")
+
+    return pytest.mark.parametrize(
+        "step", [pytest.param(step, marks=marks(step)) for step in STEPS if step != "delete"]
+    )
 
 
 JUDGED = ("O1", "O2", "O3", "O6")
 
 
 @pytest.mark.fault(
-    "F1", "killed before each write, the one before answered", oracles=JUDGED, broken="forgets-at-restart"
+    "F1",
+    "killed before each write, after the response to the previous one",
+    oracles=JUDGED,
+    broken="forgets-at-restart",
 )
 @each_step("create", "switch")
 def test_killed_between_writes(case: Case, step: str) -> None:
     each_write(case, step, Kill(forwarded=False))
 
 
-@pytest.mark.fault("F2", "killed before the answer of each write", oracles=JUDGED, broken="forgets-at-restart")
+@pytest.mark.fault("F2", "killed before the response to each write", oracles=JUDGED, broken="forgets-at-restart")
 @each_step("create", "drift")
 def test_killed_before_the_answer(case: Case, step: str) -> None:
     each_write(case, step, Kill(answered=True))
 
 
-@pytest.mark.fault("F2", "the answer of each write lost", oracles=JUDGED, broken="never-retries")
+@pytest.mark.fault("F2", "the response to each write lost", oracles=JUDGED, broken="never-retries")
 @each_step()
 def test_answer_lost(case: Case, step: str) -> None:
     each_write(case, step, Drop(answered=True))
 
 
 @pytest.mark.fault(
-    "F3", "each write once refused: 500, 503, or no answer in time", oracles=("O1", "O3", "O6"), broken="never-retries"
+    "F3",
+    "each write refused once: 500, 503, or no response in time",
+    oracles=("O1", "O3", "O6"),
+    broken="never-retries",
 )
 @each_step()
 def test_refused_once(case: Case, step: str) -> None:
@@ -141,6 +149,7 @@ def test_refused_once(case: Case, step: str) -> None:
     each_write(case, step, Answer(500), Answer(503), slow)
 
 
+@pytest.mark.generic
 @pytest.mark.fault("F3", "every k-th write refused", oracles=("O1", "O3", "O6"), broken="never-retries")
 @pytest.mark.parametrize("every", [pytest.param(2, marks=pytest.mark.quick), 3, 5])
 def test_every_kth_write_refused(case: Case, every: int) -> None:
@@ -148,9 +157,10 @@ def test_every_kth_write_refused(case: Case, every: int) -> None:
     case((inject(rule), *life(), Lift()), reference=case.reference(life()))
 
 
+@pytest.mark.generic
 @pytest.mark.fault(
     "F1",
-    "a deletion: no write of it is the operator's",
+    "a deletion without any write by the operator",
     oracles=JUDGED,
     broken="deletes-what-the-collector-deletes",
     by="O2",

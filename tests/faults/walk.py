@@ -1,6 +1,6 @@
-"""Walks the schema in a run: a WebApp that is changed again and again, beside ones that are new with the same spec.
+"""Walks the schema in a run: some WebApps are changed repeatedly, and compared with new WebApps of the same spec.
 
-What a field was before must leave no trace: the children of both are the same but for their names.
+Former values of a field must leave no trace: the children of both must be equal except for their names.
 """
 
 import json
@@ -12,34 +12,44 @@ from typing import Any
 import yaml
 from pykube import HTTPClient
 
-from faults.evidence import Object, applied, condition, controller
+from fault_engine.objects import Object, applied, condition, controller
+from fault_engine.script import Procedure
+from fault_engine.stand import Stand, eventually_equal
+from faults.pod_bases import pod_bases
 from faults.schema_walk import Group, Mutation, groups, mutations, together
-from faults.script import Walk
-from faults.stand import Stand, eventually_equal
+from yaml_files import document, webapp_schema
 
 ROOT = Path(__file__).parents[2]
 LANES = 8
-"""How many WebApps are changed at the same time, each over its own part of the way."""
+"""The number of WebApps that are changed concurrently, each over its own mutations."""
 GROUP = 4
-"""How many fields are changed in one step; what is rejected together is tried alone."""
+"""The number of fields changed in one step. If a group is rejected, its mutations are tried alone."""
 ROUND_SECONDS = 40.0
-CHILDREN = ("serviceaccounts", "configmaps", "services", "deployments")
+CHILDREN = (
+    "serviceaccounts",
+    "configmaps",
+    "services",
+    "networkpolicies",
+    "poddisruptionbudgets",
+    "deployments",
+    "horizontalpodautoscalers",
+)
 _VERSION = "coxswain.dev/v1"
 _OF_ONE_OBJECT = ("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields")
+_ALLOCATED = ("clusterIP", "clusterIPs", "healthCheckNodePort")
 _REVISION = "deployment.kubernetes.io/revision"
 
 
 def schema() -> Mapping[str, Any]:
     """Return the schema of a WebApp's spec."""
-    crd = yaml.safe_load((ROOT / "crds" / "webapps.yaml").read_text(encoding="utf-8"))
-    found: Mapping[str, Any] = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    found: Mapping[str, Any] = webapp_schema()["spec"]
     return found
 
 
 def everything() -> dict[str, Any]:
-    """Return a spec with nearly every field, and without pods, which would take their time at each change.
+    """Return a spec with nearly every field, but without pods, because pods take time at each change.
 
-    The golden one has quantities in forms that the schema refuses.
+    The golden spec has quantities in forms that the schema refuses.
     """
     text = (ROOT / "tests" / "golden" / "in" / "everything.yaml").read_text(encoding="utf-8")
     accepted = text.replace("cpu: 0.5", "cpu: 500m").replace("divisor: 1024Ki", "divisor: 1Mi")
@@ -47,7 +57,7 @@ def everything() -> dict[str, Any]:
 
 
 def bases() -> list[dict[str, Any]]:
-    """Return specs that together have every field of the schema: the one of all, and others for what excludes it."""
+    """Return specs that together have every field of the schema: a large one, and others for exclusive fields."""
     all_of_it = everything()
     spread = {"maxSkew": 2, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "ScheduleAnyway"}
     handlers = [
@@ -56,9 +66,25 @@ def bases() -> list[dict[str, Any]]:
         {"grpc": {"port": 9000, "service": "a"}},
         {"exec": {"command": ["/bin/check"]}},
     ]
+    sticky = {"sessionAffinity": "ClientIP", "sessionAffinityConfig": {"clientIP": {"timeoutSeconds": 60}}}
+    ports = {"ports": all_of_it["service"]["ports"]}
+    services: list[dict[str, Any]] = [
+        {"type": "LoadBalancer", "loadBalancerSourceRanges": ["10.0.0.0/8"], **sticky, **ports},
+        {"type": "ExternalName", "externalName": "example.com", "ports": [{"name": "http", "port": 80}]},
+        {
+            "type": "NodePort",
+            "externalTrafficPolicy": "Local",
+            "internalTrafficPolicy": "Local",
+            "trafficDistribution": "PreferClose",
+            "publishNotReadyAddresses": True,
+            **ports,
+        },
+        all_of_it["service"],
+    ]
     others = [
         {
             **all_of_it,
+            "service": services[number],
             "startupProbe": handlers[number],
             "readinessProbe": handlers[(number + 1) % 4],
             "livenessProbe": handlers[(number + 3) % 4],
@@ -69,26 +95,70 @@ def bases() -> list[dict[str, Any]]:
         }
         for number in range(4)
     ]
-    return [all_of_it, *others]
+    return [all_of_it, *others, *pod_bases(), *guarded()]
 
 
-def way(step: Walk) -> list[Mutation]:
-    """Return the mutations that a step tries."""
-    return mutations(schema(), bases())[step.part - 1 :: step.parts]
+def guarded() -> list[dict[str, Any]]:
+    """Return specs with an autoscaler, a budget and a network. Of mutually exclusive fields, each has another."""
+    golden = document(ROOT / "tests" / "golden" / "in" / "guarded.yaml")["spec"]
+    scaled = {key: value for key, value in golden.items() if key not in ("disruption", "network")}
+    metrics = golden["autoscaling"]["metrics"]
+    other = [
+        {source: {**content, "target": target}}
+        for metric in metrics
+        for source, content in metric.items()
+        for target in [_OTHER_TARGET[source]]
+    ]
+    rules = golden["network"]["ingress"][:1]
+    return [
+        {**scaled, "autoscaling": {**golden["autoscaling"], "minReplicas": 1, "maxReplicas": 4}},
+        {"image": golden["image"], "autoscaling": {"maxReplicas": 4, "metrics": other}},
+        {
+            "image": golden["image"],
+            "replicas": 0,
+            "ports": golden["ports"],
+            "disruption": {"enabled": True, **golden["disruption"]},
+            "network": {
+                "defaultDeny": False,
+                "ingress": rules,
+                "egress": [{"to": rules[0]["from"], "ports": [{"port": 5432, "protocol": "TCP"}]}],
+            },
+        },
+        {"image": golden["image"], "replicas": 0, "disruption": {"enabled": True, "maxUnavailable": 1}},
+    ]
 
 
-def walk(stand: Stand, step: Walk) -> tuple[list[str], str]:
-    """Walk; return what went wrong, and how far it was."""
+_OTHER_TARGET = {
+    "resource": {"averageUtilization": 60},
+    "containerResource": {"averageValue": "100m"},
+    "pods": {"averageValue": 5},
+    "object": {"averageValue": 5},
+    "external": {"value": 5},
+}
+
+
+def walk_step(part: int, parts: int) -> Procedure:
+    """Return the step that walks the schema, or the `part`-th of `parts` equal parts of it."""
+    return Procedure("walk the schema", (part, parts))
+
+
+def way(part: int, parts: int) -> list[Mutation]:
+    """Return the mutations of one part."""
+    return mutations(schema(), bases())[part - 1 :: parts]
+
+
+def walk(stand: Stand, part: int, parts: int) -> tuple[list[str], str]:
+    """Walk one part; return the violations, and a line for the report."""
     walker = _Walker(stand)
-    waiting = groups([mutation for mutation in way(step) if walker.takes(mutation)], GROUP)
+    waiting = groups([mutation for mutation in way(part, parts) if walker.takes(mutation)], GROUP)
     while waiting and not walker.violations:
         ways, waiting = waiting[:LANES], waiting[LANES:]
         waiting += walker.go(ways)
     if not walker.violations:
         walker.go([(Mutation("", "back to the beginning", bases()[0]),)] * LANES)
     walker.end()
-    told = f"{walker.accepted} mutations of the spec as in a new WebApp; {len(walker.rejected)} rejected by the schema:"
-    return walker.violations, "\n  ".join([told, *walker.rejected])
+    summary = f"{walker.accepted} mutations as in a new WebApp; {len(walker.rejected)} rejected by the schema:"
+    return walker.violations, "\n  ".join([summary, *walker.rejected])
 
 
 @dataclass
@@ -105,10 +175,10 @@ class _Walker:
             self._send("post", "webapps", _webapp(f"evolved-{lane}", bases()[0]))
 
     def go(self, ways: Sequence[Group]) -> list[Group]:
-        """Change each WebApp, make a new one beside it, and wait until their children are the same.
+        """Change each WebApp, create a new one with the same spec, and wait until their children are equal.
 
         Returns:
-            what must be tried alone, because it was rejected together.
+            the mutations of rejected groups, to be tried alone.
         """
         self.round += 1
         pairs = {lane: group for lane, group in enumerate(ways) if self._changed(lane, group)}
@@ -121,7 +191,7 @@ class _Walker:
         return [(mutation,) for group in refused for mutation in group]
 
     def takes(self, mutation: Mutation) -> bool:
-        """Tell whether the schema allows a mutation; if not, see that it is refused of a WebApp that is there, too."""
+        """Tell whether the schema allows a mutation of a new WebApp. If not, check that it also rejects the update."""
         name = f"fresh-{mutation.field.lower()}"
         if self._send("post", "webapps?dryRun=All", _webapp(name, mutation.spec)) is None:
             return True
@@ -129,7 +199,7 @@ class _Walker:
         return False
 
     def end(self) -> None:
-        """Delete what is left."""
+        """Delete the remaining WebApps."""
         for lane in range(LANES):
             self._delete(f"evolved-{lane}")
 
@@ -137,7 +207,7 @@ class _Walker:
         return f"fresh-{lane}-{self.round}"
 
     def _changed(self, lane: int, group: Group) -> bool:
-        """Change a WebApp, and make a new one; tell whether the API server took both: it may only refuse both."""
+        """Change a WebApp and create a new one. Tell whether the API server accepted both; it may only reject both."""
         spec, named = together(group), ", ".join(map(str, group))
         made = self._send("post", "webapps", _webapp(self._fresh(lane), spec))
         before = self._find(f"evolved-{lane}")
@@ -145,15 +215,15 @@ class _Walker:
         if made is None and changed is None:
             return True
         if made is None or changed is None:
-            self.violations.append(f"{named}: new {made or 'taken'}; changed {changed or 'taken'}")
+            self.violations.append(f"{named}: create: {made or 'accepted'}; update: {changed or 'accepted'}")
         elif self._find(f"evolved-{lane}")["metadata"]["generation"] != before["metadata"]["generation"]:
-            self.violations.append(f"{named} was rejected, and yet changed the WebApp")
+            self.violations.append(f"{named}: rejected, but the WebApp has changed")
         elif len(group) == 1:
             self.rejected.append(f"{named}: {made}")
         return False
 
     def _send(self, method: str, url: str, body: Any) -> str | None:
-        """Send; return the refusal, if it is one of the schema's."""
+        """Send a request; return the refusal if it is one by the schema."""
         kind = "application/json-patch+json" if method == "patch" else "application/json"
         answer = getattr(self._client, method)(
             version=_VERSION,
@@ -186,12 +256,12 @@ class _Walker:
 
 
 def differences(end: Mapping[str, Sequence[Object]], evolved: str, fresh: str) -> list[str]:
-    """Return what is not as it should be of a WebApp that was changed and of a new one with the same spec."""
+    """Return the differences between the children of a changed WebApp and those of a new one with the same spec."""
     webapps = {thing["metadata"]["name"]: thing for thing in end["webapps"]}
     found = [problem for name in (evolved, fresh) for problem in _unfinished(webapps[name])]
     old, new = (_shown(end, webapps[name]) for name in (evolved, fresh))
     return found + [
-        f"{key} of the changed one is {json.dumps(old.get(key))}, and of a new one {json.dumps(new.get(key))}"
+        f"{key} is {json.dumps(old.get(key))} after the changes, and in a new WebApp {json.dumps(new.get(key))}"
         for key in sorted({*old, *new})
         if old.get(key) != new.get(key)
     ]
@@ -200,32 +270,55 @@ def differences(end: Mapping[str, Sequence[Object]], evolved: str, fresh: str) -
 def _unfinished(webapp: Object) -> list[str]:
     name, generation = webapp["metadata"]["name"], webapp["metadata"]["generation"]
     if webapp.get("status", {}).get("observedGeneration") != generation:
-        return [f"{name} is not at its generation"]
+        return [f"{name} has an old status.observedGeneration"]
     stalled = condition(webapp, "Stalled")
     if stalled.get("status") == "True":
-        return [f"{name} was taken, but is Stalled for {stalled['reason']}: {stalled['message']}"]
+        return [f"{name} was accepted, but is Stalled, reason {stalled['reason']}: {stalled['message']}"]
     return []
 
 
 def _shown(end: Mapping[str, Sequence[Object]], webapp: Object) -> dict[str, Any]:
-    """Return, by kind and part, the children of a WebApp without what is of one object only."""
+    """Return the children of a WebApp by kind and part, without fields that are unique to an object."""
     uid, name = webapp["metadata"]["uid"], webapp["metadata"]["name"]
     shown: dict[str, Any] = {}
+    kept = _kept(end, uid)
     for resource in CHILDREN:
         for child in end[resource]:
-            if (controller(child) or {}).get("uid") == uid:
+            if (controller(child) or {}).get("uid") == uid and child["metadata"]["name"] not in kept:
                 text = json.dumps(_comparable(child)).replace(name, "<name>").replace(uid, "<uid>")
                 key = f"{resource}/{child['metadata']['name'].replace(name, '<name>')}"
                 shown |= {f"{key}.{part}": value for part, value in json.loads(text).items()}
     return shown
 
 
+def _kept(end: Mapping[str, Sequence[Object]], uid: str) -> set[str]:
+    """Return the ConfigMaps of earlier revisions: they stay as long as these."""
+    templates = [
+        json.dumps(thing["spec"]["template"])
+        for thing in end["deployments"]
+        if (controller(thing) or {}).get("uid") == uid
+    ]
+    owned = {thing["metadata"]["name"] for thing in end["configmaps"] if (controller(thing) or {}).get("uid") == uid}
+    return {name for name in owned for template in templates if f'"{name}"' not in template}
+
+
 def _comparable(child: Object) -> dict[str, Any]:
     metadata = {key: value for key, value in child["metadata"].items() if key not in _OF_ONE_OBJECT}
     metadata["annotations"] = {key: value for key, value in metadata.get("annotations", {}).items() if key != _REVISION}
     rest = {key: value for key, value in child.items() if key not in ("metadata", "status")}
-    spec = {key: value for key, value in rest.get("spec", {}).items() if key not in ("clusterIP", "clusterIPs")}
-    return {**rest, "spec": spec, "metadata": metadata, "owned": json.loads(json.dumps(applied(child), sort_keys=True))}
+    spec = {key: value for key, value in rest.get("spec", {}).items() if key not in _ALLOCATED}
+    if "ports" in spec:
+        spec["ports"] = [_without_node_port(port) for port in spec["ports"]]
+    return {
+        **rest,
+        "spec": spec,
+        "metadata": metadata,
+        "owned": json.loads(json.dumps(applied(child, "coxswain"), sort_keys=True)),
+    }
+
+
+def _without_node_port(port: Any) -> Any:
+    return {key: value for key, value in port.items() if key != "nodePort"} if isinstance(port, Mapping) else port
 
 
 def _webapp(name: str, spec: Any) -> dict[str, Any]:

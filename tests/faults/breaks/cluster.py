@@ -1,4 +1,4 @@
-"""Breaks for F8, F9, F11, F23, F24: a cluster that is away, refuses, or is not what it was."""
+"""Breaks for F8, F9, F11, F23, F24: a control plane that is down, refuses requests, or was restored."""
 
 import asyncio
 import copy
@@ -22,12 +22,12 @@ from faults.breaks import broken, put
 from faults.breaks.watches import no_new_kopf
 
 
-@broken("Retry-After is ignored: a client tries again when its own backoff ends")
+@broken("ignores Retry-After, and retries after its own backoff")
 def retry_after_ignored() -> None:
     put(errors, retry_after_seconds=lambda *_: None)
 
 
-@broken("its watches send the token that was read first for ever")
+@broken("watches never reread the token file")
 def fixed_header() -> None:
     make = Connection.session
     first: list[str | None] = []
@@ -45,7 +45,7 @@ def fixed_header() -> None:
     put(Connection, session=session)
 
 
-@broken("a connection that is refused ends Kopf, which is not started again")
+@broken("a refused connection ends Kopf, and Kopf is not restarted")
 def ends_without_a_connection() -> None:
     send = session._authorized
 
@@ -59,7 +59,7 @@ def ends_without_a_connection() -> None:
     put(session, _authorized=once)
 
 
-@broken("history that runs backwards is not noticed")
+@broken("does not detect resourceVersions that decrease after a restore")
 def blind_to_history() -> None:
     end = Store.end_relist
 
@@ -73,7 +73,7 @@ def blind_to_history() -> None:
     put(Store, answer=answer)
 
 
-@broken("Kopf is started although a kind is missing, and that it is silent is not noticed")
+@broken("starts Kopf although a kind is not served, and does not detect its silence")
 def discovery_not_awaited() -> None:
     async def served(_: Supervisor) -> None:
         return
@@ -82,7 +82,7 @@ def discovery_not_awaited() -> None:
     put(Supervisor, _wait_for_discovery=served)
 
 
-@broken("a WebApp waits until its Event is posted")
+@broken("a reconcile waits until its Event is posted")
 def waits_for_its_events() -> None:
     create = Client.create
 
@@ -91,6 +91,6 @@ def waits_for_its_events() -> None:
             try:
                 return await create(self, kind, namespace, manifest)
             except RequestFailed:
-                await asyncio.sleep(0.5)
+                await asyncio.sleep(0.5)  # the retry interval of this break
 
     put(Client, create=insist)

@@ -1,4 +1,4 @@
-"""Breaks for F12 and F13 with conflict policies: fields of others, taken, left or fought for."""
+"""Breaks for F12 and F13: conflict policies, co-owned fields, write wars and adoptions."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -20,15 +20,16 @@ from coxswain.kernel.status import conflict_report
 from coxswain.webapp import replicas
 from coxswain.webapp.replicas import Scaling
 from coxswain.webapp.spec import WebApp
-from faults.breaks import PEACE, broken, put
+from fault_engine.lives import PEACE
+from faults.breaks import broken, put
 
 
-@broken("no policy is asked: every field is taken", passes=PEACE)
-def asks_no_policy() -> None:
+@broken("ignores the conflict policy, and enforces every field", passes=PEACE)
+def ignores_conflict_policies() -> None:
     put(Policies, of=lambda *_: Policy.ENFORCE)
 
 
-@broken("every apply is forced, over whatever is there by then")
+@broken("forces every apply, without a precondition on the version")
 def forces_always() -> None:
     async def update(self: Writer, manifest: Manifest, observed: Projection, **_: bool) -> Projection:  # noqa: ARG001
         return await self._apply(manifest, {}, force=True)
@@ -36,8 +37,8 @@ def forces_always() -> None:
     put(Writer, update=update)
 
 
-@broken("what another manager has set in a field's place is not taken over before the apply")
-def takes_no_rivals() -> None:
+@broken("does not remove another manager's union member or merge key before the apply")
+def keeps_rival_members() -> None:
     plan: Callable[..., Plan] = decide.plan  # type: ignore[attr-defined]
 
     def without_rivals(*arguments: Any, **named: Any) -> Plan:
@@ -46,8 +47,8 @@ def takes_no_rivals() -> None:
     put(decide, plan=without_rivals)
 
 
-@broken("managedFields are written over whatever they are by then")
-def takes_over_blindly() -> None:
+@broken("patches managedFields without a resourceVersion")
+def patches_managed_fields_blindly() -> None:
     patch = managed_fields.patch
 
     def without_version(entries: Sequence[Mapping[str, Any]], version: str) -> list[dict[str, Any]]:
@@ -56,18 +57,18 @@ def takes_over_blindly() -> None:
     put(writer, patch=without_version)
 
 
-@broken("that a field is taken again and again is not noticed")
+@broken("does not detect write wars")
 def forgets_contests() -> None:
     put(WriteWars, enforced=lambda *_: None)
 
 
-@broken("the ledger keeps all that was ever put back")
-def keeps_a_ledger_without_end() -> None:
+@broken("the drift ledger has no maximum length")
+def unbounded_ledger() -> None:
     put(conflict_report, _ENTRIES=100_000)
 
 
-@broken("the ledger and the Events show every value")
-def tells_what_it_found() -> None:
+@broken("the drift ledger and the Events show every value")
+def shows_every_value() -> None:
     def plainly(field: str, value: Any) -> str:  # noqa: ARG001
         return str(value)
 
@@ -75,22 +76,24 @@ def tells_what_it_found() -> None:
     put(event_reasons, shown=plainly)
 
 
-@broken("the replicas are left to an autoscaler without anybody having them meanwhile", passes=PEACE)
-def hands_over_without_a_holder() -> None:
+@broken("gives up spec.replicas before the autoscaler owns it", passes=PEACE)
+def gives_up_replicas_early() -> None:
     put(decide, _lost=lambda *_: None)
 
 
-@broken("once its autoscaler is gone a Deployment has the replicas of the WebApp again, whatever it had", passes=PEACE)
-def takes_back_at_once() -> None:
+@broken("sets a Deployment's replicas to those of the WebApp as soon as its autoscaler is deleted", passes=PEACE)
+def takes_replicas_back_at_once() -> None:
     scaling = replicas.scaling
 
-    def at_once(wanted: int, live: int | None, _: str | None, *, autoscaled: bool) -> Scaling:
-        return scaling(wanted, live, None, autoscaled=autoscaled)
+    def at_once(
+        wanted: int, live: int | None, _: str | None, *, autoscaled: bool = False, by_spec: bool = False, least: int = 1
+    ) -> Scaling:
+        return scaling(wanted, live, None, autoscaled=autoscaled, by_spec=by_spec, least=least)
 
     put(replicas, scaling=at_once)
 
 
-@broken("a child that is made anew is deleted with all that belongs to it")
+@broken("replaces a child by a cascading deletion")
 def replaces_with_all_pods() -> None:
     remove = Writer.remove
 
@@ -100,8 +103,8 @@ def replaces_with_all_pods() -> None:
     put(Writer, remove=with_pods)
 
 
-@broken("only the process that has adopted a child takes from the managers of before what is ours")
-def releases_what_it_adopted() -> None:
+@broken("releases fields of former managers only in the process that adopted the child")
+def releases_only_in_adopting_process() -> None:
     to_release, execute = decide.to_release, Executor.execute  # type: ignore[attr-defined]
     adopted: set[str] = set()
 
@@ -114,8 +117,8 @@ def releases_what_it_adopted() -> None:
     put(decide, to_release=lambda parent, live: live.uid in adopted and to_release(parent, live))
 
 
-@broken("what may be adopted is deleted, and made anew", passes=PEACE)
-def adopts_anew() -> None:
+@broken("deletes and recreates a child instead of adopting it", passes=PEACE)
+def recreates_instead_of_adopting() -> None:
     update = Writer.update
 
     async def anew(self: Writer, manifest: Manifest, observed: Projection, *, force: bool) -> Projection:

@@ -1,4 +1,4 @@
-"""Breaks for F6, F12 to F17, F19, F20: other writers, foreign objects, deletions and loads."""
+"""Breaks for F6, F12 to F17, F19, F20: other writers, foreign objects, deletions and load."""
 
 import asyncio
 from dataclasses import replace
@@ -6,7 +6,6 @@ from typing import Any
 
 from coxswain.kernel.api.errors import Refused
 from coxswain.kernel.api.writer import Writer
-from coxswain.kernel.manager import Manager
 from coxswain.kernel.objects.manifests import Manifest, child_key
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.reconciling import decide
@@ -15,18 +14,20 @@ from coxswain.kernel.reconciling.child import Children, _child
 from coxswain.kernel.reconciling.memory import NameHolder
 from coxswain.kernel.reconciling.reconciler import Outcome, Reconciler
 from coxswain.kernel.reconciling.result import Result
+from coxswain.kernel.reconciling.workers import Workers
 from coxswain.kernel.reconciling.workqueue import WorkQueue
 from coxswain.kernel.reconciling.write_wars import WriteWars
 from coxswain.kernel.status.health import Level
-from coxswain.kernel.workload import Observations
+from coxswain.kernel.workload import Desired, Observations
 from coxswain.webapp.kinds import WEBAPP
 from coxswain.webapp.spec import WebApp
 from coxswain.webapp.workload import WebAppWorkload
-from faults.breaks import PEACE, broken, put
+from fault_engine.lives import PEACE
+from faults.breaks import broken, put
 from rendered import FIELD_MANAGER, observe
 
 
-@broken("a child is known by its owner's name, not by its uid", passes=PEACE)
+@broken("identifies the owner of a child by name instead of uid", passes=PEACE)
 def owner_by_name() -> None:
     def is_child_of(self: Projection, webapp: WebApp) -> bool:
         return self.controller is None or self.controller.name == webapp.name
@@ -34,8 +35,8 @@ def owner_by_name() -> None:
     put(Projection, is_child_of=is_child_of)
 
 
-@broken("a status whose WebApp is not there is sent again at once", passes=PEACE)
-def insists_on_its_status() -> None:
+@broken("retries the status of a deleted WebApp at once", passes=PEACE)
+def retries_status_of_deleted() -> None:
     write = Writer.write_status
 
     async def insist(self: Writer, *arguments: Any) -> Projection:
@@ -45,12 +46,12 @@ def insists_on_its_status() -> None:
             except Refused as error:
                 if error.status != 404:
                     raise
-                await asyncio.sleep(0.01)
+                await asyncio.sleep(0.01)  # the retry interval of this break
 
     put(Writer, write_status=insist)
 
 
-@broken("a WebApp that is being deleted is reconciled on", passes=PEACE)
+@broken("reconciles a WebApp that is being deleted", passes=PEACE)
 def makes_anew_what_goes() -> None:
     init = Projection.__init__
 
@@ -62,7 +63,7 @@ def makes_anew_what_goes() -> None:
     put(Projection, __init__=staying)
 
 
-@broken("what failed is tried again at once, without backoff")
+@broken("retries failures at once, without backoff")
 def retries_without_backoff() -> None:
     def at_once(self: WorkQueue, key: Any, **_: Any) -> float:
         self._failures[key] = self._failures.get(key, 0) + 1
@@ -73,7 +74,7 @@ def retries_without_backoff() -> None:
     put(Refused, namespace_terminating=property(lambda _: False))
 
 
-@broken("what the API server refuses for good, a change in place among it, is sent again at once", passes=PEACE)
+@broken("retries permanent refusals at once", passes=PEACE)
 def tries_again_what_is_refused() -> None:
     report = Reconciler._report
 
@@ -88,34 +89,32 @@ def tries_again_what_is_refused() -> None:
     put(Reconciler, _report=again)
 
 
-@broken("a child is looked at only when its manifest has changed", passes=PEACE)
+@broken("compares a child only after a change of its manifest", passes=PEACE)
 def sees_no_drift() -> None:
     reconcile = Children.reconcile
     written: dict[Any, Manifest] = {}
 
-    async def once(self: Children[WebApp], child_type: Any, webapp: WebApp, world: Any, *, patient: bool) -> Any:
-        target = self._target(child_type, webapp, world)
-        if (
-            target is not None
-            and target.live is not None
-            and written.get(child_key(target.manifest)) == target.manifest
-        ):
+    async def once(
+        self: Children[WebApp], child_type: Any, desired: Desired, webapp: WebApp, world: Any, *, patient: bool
+    ) -> Any:
+        target = self._target(child_type, desired, webapp, world)
+        if target.live is not None and written.get(child_key(target.manifest)) == target.manifest:
             return target.desired, Result(_child(target, child_type.health(target.live.content)), target.live)
-        found = await reconcile(self, child_type, webapp, world, patient=patient)
-        if found is not None and found[1].live is not None and not found[1].retry:
+        found = await reconcile(self, child_type, desired, webapp, world, patient=patient)
+        if found[1].live is not None and not found[1].retry:
             written[child_key(found[0].manifest)] = found[0].manifest
         return found
 
     put(Children, reconcile=once)
 
 
-@broken("an update sends back the labels and annotations that it finds, and so takes those of others", passes=PEACE)
+@broken("an update applies all live labels and annotations, also those of other managers", passes=PEACE)
 def reads_modifies_writes() -> None:
     async def update(self: Writer, manifest: Manifest, observed: Projection, **_: bool) -> Projection:
         found = observed.content["metadata"]
         metadata = {"uid": observed.uid, **manifest["metadata"]}
         for part in ("labels", "annotations"):
-            # But for those of the controllers, which would show the break in any life.
+            # Except those of the controllers, which would reveal the break in every script.
             others = {name: value for name, value in found.get(part, {}).items() if "kubernetes.io/" not in name}
             if others:
                 metadata[part] = {**others, **metadata.get(part, {})}
@@ -127,14 +126,14 @@ def reads_modifies_writes() -> None:
     put(Writer, update=update)
 
 
-@broken("an apply that had no effect is sent again and again, as if it could have another one", passes=PEACE)
-def fights_a_policy() -> None:
+@broken("repeats an apply without effect", passes=PEACE)
+def repeats_applies_without_effect() -> None:
     put(Attempt, matches=lambda self, *_: self.refused is not None)
     put(WriteWars, enforced=lambda *_: None)
 
 
-@broken("a status is written to whatever bears the name by now", passes=PEACE)
-def tells_a_namesake() -> None:
+@broken("writes a status without a precondition on the uid", passes=PEACE)
+def writes_status_by_name() -> None:
     async def blindly(self: Writer, webapp: Projection, status: Any) -> Projection:
         metadata = {"name": webapp.name, "namespace": webapp.namespace}
         manifest = {"apiVersion": WEBAPP.api_version, "kind": WEBAPP.kind, "metadata": metadata, "status": status}
@@ -146,7 +145,7 @@ def tells_a_namesake() -> None:
     put(Writer, write_status=blindly)
 
 
-@broken("a child is created by a plain apply, which takes what bears its name", passes=PEACE)
+@broken("creates a child by an apply, which adopts a foreign object with its name", passes=PEACE)
 def adopts_by_name() -> None:
     async def create(self: Writer, manifest: Manifest) -> Projection:
         return await self._apply(manifest, {}, force=True)
@@ -154,7 +153,7 @@ def adopts_by_name() -> None:
     put(Writer, create=create)
 
 
-@broken("what was refused, and whose name was taken, is never looked at again")
+@broken("never retries refused children and name conflicts")
 def never_looks_again() -> None:
     def nothing(self: Reconciler[WebApp]) -> None:
         pass
@@ -163,29 +162,29 @@ def never_looks_again() -> None:
     put(Reconciler, resynced=nothing)
 
 
-@broken("the status is silent about a child that could not be written")
+@broken("the status does not report a refused child")
 def hides_refusals() -> None:
     status = WebAppWorkload.status
 
     def silent(self: WebAppWorkload, webapp: Any, found: Observations, *rest: Any) -> Any:
-        told = [report for report in found.children if report.child.health.level is not Level.DEGRADED]
-        return status(self, webapp, replace(found, children=told), *rest)
+        visible = [report for report in found.children if report.child.health.level is not Level.DEGRADED]
+        return status(self, webapp, replace(found, children=visible), *rest)
 
     put(WebAppWorkload, status=silent)
 
 
-@broken("one WebApp at a time, and the next only when this one is no longer refused", passes=PEACE)
-def waits_for_the_poisoned() -> None:
-    handle = Manager._process
+@broken("reconciles one WebApp at a time, and retries it until success", passes=PEACE)
+def reconciles_one_by_one() -> None:
+    handle = Workers._process
     turn = asyncio.Lock()
 
-    async def one_by_one(self: Manager[WebApp], key: Any) -> None:
+    async def one_by_one(self: Workers[WebApp], key: Any) -> None:
         async with turn:
             await handle(self, key)
-            while (webapp := self._store.parent(key)) is not None and _stalled(webapp):
-                await asyncio.sleep(0.5)
+            while (webapp := self._reconciler._store.parent(key)) is not None and _stalled(webapp):
+                await asyncio.sleep(0.5)  # polls the cache until the WebApp is no longer stalled
 
-    put(Manager, _process=one_by_one)
+    put(Workers, _process=one_by_one)
 
 
 def _stalled(webapp: Projection) -> bool:

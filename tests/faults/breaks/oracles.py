@@ -1,4 +1,4 @@
-"""Breaks for the oracles: each is wrong in the way of one oracle, and right at the end, as far as that allows."""
+"""Breaks for the oracles: each violates one oracle, and reaches the correct end state as far as possible."""
 
 import asyncio
 import logging
@@ -15,20 +15,22 @@ from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.manifests import Manifest
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.reconciling.attempts import Attempt
+from coxswain.kernel.reconciling.child_set import ChildSet
 from coxswain.kernel.reconciling.reconciler import Outcome, Reconciler
 from coxswain.webapp.kinds import CONFIG_MAP, DEPLOYMENT, SERVICE, WEBAPP
 from coxswain.webapp.spec import WebApp
 from coxswain.webapp.workload import WebAppWorkload
-from faults.breaks import PEACE, broken, put
-from faults.secret import SECRET
+from fault_engine.lives import PEACE
+from fault_engine.secret import SECRET
+from faults.breaks import broken, put
 
 log = logging.getLogger(__name__)
 
 SECRETS = Kind("", "v1", "Secret", "secrets")
 
 
-@broken("it is never at rest: an Event tells every second that it lives", always=True)
-def chatters() -> None:
+@broken("writes an Event every second", always=True)
+def writes_events_forever() -> None:
     report = Reconciler._report
     number = 0
 
@@ -43,7 +45,7 @@ def chatters() -> None:
     put(Reconciler, _report=loudly)
 
 
-@broken("it is deaf to WebApps once one of them was deleted", always=True)
+@broken("ignores events of WebApps after the first deletion", always=True)
 def deaf_after_a_deletion() -> None:
     take = Manager._handle_event
     deaf = False
@@ -58,7 +60,7 @@ def deaf_after_a_deletion() -> None:
     put(Manager, _handle_event=listen)
 
 
-@broken("the status says Ready as soon as the children are written", always=True)
+@broken("sets Ready as soon as the children are written", always=True)
 def claims_to_be_ready() -> None:
     status = WebAppWorkload.status
 
@@ -76,8 +78,8 @@ def claims_to_be_ready() -> None:
     put(WebAppWorkload, status=ready)
 
 
-@broken("a Deployment is created with 0 replicas, and scaled up by the next reconcile", always=True)
-def begins_with_nothing() -> None:
+@broken("creates a Deployment with 0 replicas, and scales it up in the next reconcile", always=True)
+def creates_with_zero_replicas() -> None:
     create = Writer.create
 
     async def without_pods(self: Writer, manifest: Manifest) -> Projection:
@@ -89,14 +91,14 @@ def begins_with_nothing() -> None:
     put(Attempt, matches=lambda self, *_: self.refused is not None)
 
 
-@broken("everything is listed again all the time", always=True)
-def lists_without_end() -> None:
+@broken("relists all kinds continuously", always=True)
+def relists_continuously() -> None:
     keep_listed = Resync._keep_listed
 
     async def restless(self: Resync, scope: Any) -> None:
         async def again() -> None:
             while True:
-                await asyncio.sleep(0.05)
+                await asyncio.sleep(0.05)  # the interval of the relists of this break
                 if self.complete.is_set():
                     self.relist_soon(*scope)
 
@@ -107,37 +109,37 @@ def lists_without_end() -> None:
     put(Resync, _keep_listed=restless)
 
 
-@broken("it asks for the Secrets that a WebApp names", always=True)
+@broken("reads the Secrets that a WebApp references", always=True)
 def reads_secrets() -> None:
-    reconcile_children = Reconciler._reconcile_children
+    reconcile = ChildSet.reconcile
 
-    async def curious(self: Reconciler[WebApp], webapp: Any, *rest: Any, **named: Any) -> Any:
+    async def curious(self: ChildSet[WebApp], webapp: Any, *rest: Any, **named: Any) -> Any:
         try:
             await self._remover._writer._client.get(SECRETS, webapp.namespace, "credentials")
         except RequestFailed as error:
             log.debug("no Secret: %s", error)
-        return await reconcile_children(self, webapp, *rest, **named)
+        return await reconcile(self, webapp, *rest, **named)
 
-    put(Reconciler, _reconcile_children=curious)
+    put(ChildSet, reconcile=curious)
 
 
-@broken("it writes into another namespace than the WebApp's", always=True)
+@broken("writes to a namespace other than the WebApp's", always=True)
 def writes_elsewhere() -> None:
-    reconcile_children = Reconciler._reconcile_children
+    reconcile = ChildSet.reconcile
 
-    async def straying(self: Reconciler[WebApp], webapp: Any, *rest: Any, **named: Any) -> Any:
+    async def straying(self: ChildSet[WebApp], webapp: Any, *rest: Any, **named: Any) -> Any:
         manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "stray", "namespace": "default"}}
         try:
             await self._remover._writer._client.create(CONFIG_MAP, "default", manifest)
         except RequestFailed as error:
             log.debug("no stray ConfigMap: %s", error)
-        return await reconcile_children(self, webapp, *rest, **named)
+        return await reconcile(self, webapp, *rest, **named)
 
-    put(Reconciler, _reconcile_children=straying)
+    put(ChildSet, reconcile=straying)
 
 
-@broken("a Service is not updated, but deleted and made anew", passes=PEACE)
-def remakes_services() -> None:
+@broken("deletes and recreates a Service instead of updating it", passes=PEACE)
+def recreates_services() -> None:
     update = Writer.update
 
     async def remake(self: Writer, manifest: Manifest, observed: Projection, *, force: bool) -> Projection:
@@ -149,7 +151,7 @@ def remakes_services() -> None:
     put(Writer, update=remake)
 
 
-@broken("its metrics show the value of a Secret", always=True)
+@broken("exposes the value of a Secret in its metrics", always=True)
 def shows_a_secret_in_its_metrics() -> None:
     served = probes.generate_latest  # type: ignore[attr-defined]
 

@@ -1,4 +1,4 @@
-"""Breaks for the operator's process: its probes and its end."""
+"""Breaks for the operator's process: its probes and its shutdown."""
 
 import asyncio
 
@@ -7,28 +7,28 @@ from coxswain.webapp.spec import WebApp
 from faults.breaks import broken, put
 
 
-@broken("liveness says only that the main loop turns")
+@broken("the liveness probe checks only the event loop")
 def liveness_sees_no_watch() -> None:
     put(Manager, dead=property(lambda _: []))
 
 
-@broken("readiness does not wait until all kinds are listed and watched")
+@broken("the readiness probe does not wait for all informers to sync")
 def ready_before_all_is_listed() -> None:
     put(Manager, missing=property(lambda _: []), ready=property(lambda _: True))
 
 
-@broken("SIGTERM cuts off what is in hand")
-def drops_what_is_in_hand() -> None:
+@broken("SIGTERM cancels in-flight reconciles")
+def cancels_in_flight_reconciles() -> None:
     async def at_once(self: Manager[WebApp], supervision: asyncio.Task[None]) -> None:
-        for task in [*self._processing, supervision]:
+        for task in [*self._workers.processing, supervision]:
             task.cancel()
 
     put(Manager, _drain=at_once)
 
 
-@broken("SIGTERM waits for as long as what is in hand takes")
-def never_ends() -> None:
+@broken("SIGTERM waits for in-flight reconciles without a limit")
+def never_exits() -> None:
     async def patient(self: Manager[WebApp], supervision: asyncio.Task[None]) -> None:
-        await asyncio.wait([*self._processing, supervision], timeout=60)
+        await asyncio.wait([*self._workers.processing, supervision], timeout=60)
 
     put(Manager, _drain=patient)

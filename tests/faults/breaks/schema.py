@@ -7,8 +7,8 @@ from coxswain.kernel.conflicts.diff import Difference
 from faults.breaks import broken, put
 
 
-@broken("a field that is no longer wanted, but is still owned, is no difference")
-def gives_nothing_up() -> None:
+@broken("ignores owned fields that were removed from the desired state")
+def keeps_removed_fields() -> None:
     compare = write_plan.differences  # type: ignore[attr-defined]
 
     def lenient(*arguments: Any) -> list[Difference]:

@@ -10,26 +10,24 @@ from coxswain.kernel.api import client, transport
 from coxswain.kernel.cache.coverage import Coverage, View
 from coxswain.kernel.objects.projection import Projector
 from coxswain.kernel.workload import Desired
-from coxswain.webapp.children import configmap
+from coxswain.webapp.children import configmap, deployment
 from coxswain.webapp.workload import WebAppWorkload
 from faults.breaks import broken, put
 
 
-@broken("it is an operator of another version: it has another opinion of progressDeadlineSeconds")
+@broken("another version of the operator, with another progressDeadlineSeconds")
 def renders_another_value() -> None:
-    *others, deployment = WebAppWorkload.children
-
-    def another(*arguments: Any) -> Desired | None:
-        desired: Desired | None = deployment.desired(*arguments)
-        if desired is None:
-            return None
+    def another(*arguments: Any) -> Desired:
+        [desired] = deployment.TYPE.all_desired(*arguments)
         spec = {**desired.manifest["spec"], "progressDeadlineSeconds": 1234}
         return replace(desired, manifest={**desired.manifest, "spec": spec})
 
-    put(WebAppWorkload, children=(*others, replace(deployment, desired=another)))
+    types = WebAppWorkload.children
+    other = replace(deployment.TYPE, desired=another)
+    put(WebAppWorkload, children=tuple(other if each is deployment.TYPE else each for each in types))
 
 
-@broken("a namespace that can't be listed holds up all others")
+@broken("a namespace with a failing LIST blocks all others")
 def waits_for_all_namespaces() -> None:
     view = Coverage.view
 
@@ -40,19 +38,19 @@ def waits_for_all_namespaces() -> None:
     put(Coverage, view=of_all)
 
 
-@broken("delays are waited out by the time of day")
+@broken("measures delays by the wall clock")
 def waits_by_the_time_of_day() -> None:
     put(asyncio.BaseEventLoop, time=lambda _: time.time())
 
 
-@broken("pages have 500 objects however large, and what others made is kept whole")
-def keeps_all_whole() -> None:
+@broken("lists pages of 500 objects of any size, and caches foreign objects whole")
+def caches_whole_objects() -> None:
     put(client, _PAGE_BYTES=1 << 40, _FIRST_PAGE=500)
     put(transport, _LARGEST_BYTES=1 << 40)
     put(Projector, _is_foreign=staticmethod(lambda *_: False))
     put(configmap, _MANY_KEYS=1 << 40)
 
 
-@broken("connections to the probes are limited neither in number nor in time")
+@broken("does not limit the number and the duration of connections to the probes")
 def keeps_all_connections() -> None:
     put(probes, _CONNECTIONS=100_000, _CONNECTION_SECONDS=1e6)

@@ -1,9 +1,9 @@
-"""Breaks for F4, F5, F7, F10: what watches and lists do to an operator."""
+"""Breaks for F4, F5, F7, F10: stale, incomplete and broken watches and LISTs."""
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable, Mapping
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from typing import Any, cast
 
 import aiohttp
 
@@ -20,11 +20,13 @@ from coxswain.kernel.watching import session
 from coxswain.kernel.watching.event_bridge import EventBridge
 from coxswain.kernel.watching.liveness import WatchLiveness
 from coxswain.kernel.watching.supervisor import Supervisor
+from coxswain.kernel.workload import Desired
+from coxswain.webapp import restarts
 from coxswain.webapp.spec import WebApp
 from faults.breaks import broken, put
 
 
-@broken("no sweep when a watch starts over: what vanished in a gap stays in the store")
+@broken("no relist after a restarted watch: objects deleted in the gap stay in the cache")
 def no_sweep_after_a_relist() -> None:
     relist_soon = Resync.relist_soon
 
@@ -35,19 +37,19 @@ def no_sweep_after_a_relist() -> None:
     put(Resync, relist_soon=first_only)
 
 
-@broken("when Kopf has ended, nothing is watched any more")
+@broken("does not restart Kopf after its end")
 def no_new_kopf() -> None:
     run_kopf = Supervisor._watch
 
-    async def once(self: Supervisor) -> BaseException | None:
-        await run_kopf(self)
+    async def once(self: Supervisor, kinds: Sequence[Kind]) -> BaseException | None:
+        await run_kopf(self, kinds)
         await asyncio.Event().wait()
         return None
 
     put(Supervisor, _watch=once)
 
 
-@broken("Kopf as it comes, with backoffs that end, and no supervision")
+@broken("Kopf with its default finite backoffs and without a supervisor")
 def kopf_alone() -> None:
     no_new_kopf.apply()
     make = watching._kopf_settings
@@ -60,8 +62,8 @@ def kopf_alone() -> None:
     put(watching, _kopf_settings=impatient)
 
 
-@broken("a connection that is open counts as alive")
-def deaf_to_silence() -> None:
+@broken("does not detect silent connections")
+def ignores_silent_watches() -> None:
     make = watching._kopf_settings
 
     def patient(*arguments: Any) -> Any:
@@ -73,7 +75,7 @@ def deaf_to_silence() -> None:
     put(WatchLiveness, silent=lambda _: {})
 
 
-@broken("a watch that broke goes on from what is there now")
+@broken("reopens a broken watch at the current state instead of the last resourceVersion")
 def watches_from_now() -> None:
     send_authorized = session._authorized
     listed: set[str] = set()
@@ -91,8 +93,8 @@ def watches_from_now() -> None:
     put(session, _authorized=forgetful)
 
 
-@broken("an unknown type of event ends Kopf for good")
-def afraid_of_the_unknown() -> None:
+@broken("an event of unknown type ends Kopf, and Kopf is not restarted")
+def fails_on_unknown_events() -> None:
     no_new_kopf.apply()
     known = {b"ADDED", b"MODIFIED", b"DELETED", b"BOOKMARK", b"ERROR"}
     chunks = session._ObservedStream.iter_chunked
@@ -106,7 +108,7 @@ def afraid_of_the_unknown() -> None:
     put(session._ObservedStream, iter_chunked=strict)
 
 
-@broken("no resync: what no event told is never found")
+@broken("no periodic resync")
 def no_resync() -> None:
     make: Callable[..., None] = Resync.__init__
 
@@ -116,15 +118,15 @@ def no_resync() -> None:
     put(Resync, __init__=never)
 
 
-@broken("a watch that is closed is opened again at once")
-def no_pace() -> None:
+@broken("reopens a closed watch without a pause")
+def reopens_watches_at_once() -> None:
     async def turn(*_: object, **__: object) -> None:
         return
 
     put(session._Pace, turn=turn)
 
 
-@broken("an event counts only if the one before it was seen")
+@broken("ignores an event if the generation before it was missed")
 def events_as_deltas() -> None:
     observe = Store.observe
 
@@ -141,7 +143,7 @@ def _generation(observed: Projection) -> int:
     return int(observed.content["metadata"].get("generation", 0))
 
 
-@broken("an update carries neither uid nor version: a namesake is written too")
+@broken("updates without preconditions on uid and resourceVersion")
 def writes_to_namesakes() -> None:
     async def update(self: Writer, manifest: Any, _: Projection, **__: bool) -> Projection:
         return await self._apply(manifest, {}, force=True)
@@ -149,8 +151,8 @@ def writes_to_namesakes() -> None:
     put(Writer, update=update)
 
 
-@broken("an event that comes twice is undone")
-def counts_events() -> None:
+@broken("handles a duplicate event as a deletion")
+def duplicates_count_as_deletions() -> None:
     take = Manager._handle_event
     seen: set[tuple[Kind, str, str, int, bool]] = set()
 
@@ -166,32 +168,34 @@ def counts_events() -> None:
     put(Manager, _handle_event=count)
 
 
-@broken("the first write for a WebApp is decided on the store alone, however old its WebApp is")
-def trusts_its_first_list() -> None:
+@broken("trusts the cached WebApp for the first write, however stale it is")
+def trusts_stale_cache() -> None:
     async def unasked(*_: object) -> None:
         return
 
     put(GenerationGuard, before_a_write=unasked)
 
 
-@broken("a start applies everything, with neither a comparison nor a precondition")
+@broken("applies every child after a start, without a diff and preconditions")
 def applies_unasked() -> None:
     reconcile = Children.reconcile
     applied: set[tuple[Kind, str]] = set()
 
-    async def apply_first(self: Children[WebApp], child_type: Any, webapp: Any, world: Any, **named: Any) -> Any:
-        target = self._target(child_type, webapp, world)
-        live = None if target is None or not target.is_ours else target.live
-        if target is not None and live is not None and not live.terminating and (live.kind, live.name) not in applied:
+    async def apply_first(
+        self: Children[WebApp], child_type: Any, desired: Desired, webapp: Any, world: Any, **named: Any
+    ) -> Any:
+        target = self._target(child_type, desired, webapp, world)
+        live = target.live if target.is_ours else None
+        if live is not None and not live.terminating and (live.kind, live.name) not in applied:
             applied.add((live.kind, live.name))
             self._store.observe(await self._executor._writer._apply(target.manifest, {}, force=True))
-        return await reconcile(self, child_type, webapp, world, **named)
+        return await reconcile(self, child_type, desired, webapp, world, **named)
 
     put(Children, reconcile=apply_first)
 
 
-@broken("ADDED is no news of a name that is known, and no conflict makes it look")
-def added_is_for_the_new() -> None:
+@broken("ignores ADDED for known names, and conflicts cause no relist")
+def ignores_added_for_known_names() -> None:
     no_sweep_after_a_relist.apply()
     take = EventBridge.event
     known: set[tuple[str, str, str]] = set()
@@ -204,3 +208,13 @@ def added_is_for_the_new() -> None:
         take(self, kind, change, raw)
 
     put(EventBridge, event=event)
+
+
+@broken("drops the record of an object in restartOn that it cannot see")
+def forgets_unseen_objects() -> None:
+    version = cast("property", restarts._Named.version)
+
+    def blind(self: restarts._Named) -> Any:
+        return "0" * 16 if self.reference.unseen is not None else version.__get__(self)
+
+    put(restarts._Named, version=property(blind))

@@ -1,4 +1,4 @@
-"""Breaks for F1 to F3: writes that fail, and kills between them."""
+"""Breaks for F1 to F3: failed writes, and kills between them."""
 
 from typing import Any
 
@@ -8,12 +8,13 @@ from coxswain.kernel.cache.store import Key
 from coxswain.kernel.manager import Manager
 from coxswain.kernel.reconciling.memory import RemovalMemory
 from coxswain.kernel.reconciling.reconciler import Outcome, Reconciler
+from coxswain.kernel.reconciling.workers import Workers
 from coxswain.webapp.spec import WebApp
 from faults.breaks import broken, put
 from rendered import CHILDREN
 
 
-@broken("what a LIST finds is never queued: only events are acted on")
+@broken("does not queue objects from a LIST, only those from events")
 def forgets_at_restart() -> None:
     init = Resync.__init__
 
@@ -34,41 +35,41 @@ def forgets_at_restart() -> None:
     put(Manager, _handle_event=take_events)
 
 
-@broken("a WebApp whose reconcile has failed is left alone until it changes")
+@broken("does not retry a failed reconcile until the WebApp changes")
 def never_retries() -> None:
-    failed, follow_up, handle = Manager._failed, Manager._follow_up, Manager._process
+    failed, follow_up, handle = Workers._failed, Workers._follow_up, Workers._process
     given_up: dict[Key, Any] = {}
 
-    def generation(self: Manager[WebApp], key: Key) -> Any:
-        webapp = self._store.parent(key)
+    def generation(self: Workers[WebApp], key: Key) -> Any:
+        webapp = self._reconciler._store.parent(key)
         return None if webapp is None else webapp.content["metadata"]["generation"]
 
-    def note(self: Manager[WebApp], key: Key, error: RequestFailed) -> None:
+    def note(self: Workers[WebApp], key: Key, error: RequestFailed) -> None:
         given_up[key] = generation(self, key)
         failed(self, key, error)
 
-    def note_retry(self: Manager[WebApp], key: Key, outcome: Outcome) -> None:
+    def note_retry(self: Workers[WebApp], key: Key, outcome: Outcome) -> None:
         if outcome.retry:
             given_up[key] = generation(self, key)
         follow_up(self, key, outcome)
 
-    async def once(self: Manager[WebApp], key: Key) -> None:
+    async def once(self: Workers[WebApp], key: Key) -> None:
         if key in given_up and given_up[key] == generation(self, key):
             self._queue.done(key)
             return
         await handle(self, key)
 
-    put(Manager, _failed=note, _follow_up=note_retry, _process=once)
+    put(Workers, _failed=note, _follow_up=note_retry, _process=once)
 
 
-@broken("children of a WebApp that is gone are deleted by the operator, too", always=True)
+@broken("deletes the children of a deleted WebApp itself", always=True)
 def deletes_what_the_collector_deletes() -> None:
     reconcile = Reconciler.reconcile
 
     async def eager(self: Reconciler[WebApp], key: Key, **named: Any) -> Outcome:
         if self._store.parent(key) is None:
             for child in self._store.objects_of(key, *CHILDREN):
-                await self._remover._remove(child, RemovalMemory())
+                await self._children._remover._remove(child, RemovalMemory())
         return await reconcile(self, key, **named)
 
     put(Reconciler, reconcile=eager)

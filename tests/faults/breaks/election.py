@@ -1,0 +1,94 @@
+"""Breaks for F18 and F32: an operator that takes part in the election wrongly."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+
+from coxswain import event_loop
+from coxswain.kernel.api.transport import Transport
+from coxswain.kernel.election import lease as leases
+from coxswain.kernel.election.changes import Acquired, Change
+from coxswain.kernel.election.election import LeaseElection
+from coxswain.kernel.election.election_thread import RunInThread
+from coxswain.kernel.election.elector import Elector
+from coxswain.kernel.election.lease import Action, Observation, Write
+from coxswain.kernel.election.slot_election import SlotElection
+from coxswain.kernel.election.slots import Slot
+from coxswain.kernel.handover import Handover
+from coxswain.settings import ElectionSettings
+from coxswain.webapp.spec import WebApp
+from faults.breaks import broken, put
+
+
+@broken("never notices the loss of the Lease: once leader, always leader")
+def leads_for_ever() -> None:
+    async def never(_: LeaseElection) -> None:
+        await asyncio.Event().wait()
+
+    put(
+        LeaseElection,
+        leads=lambda self, _: self._acquired.is_set(),
+        leading=property(lambda self: self._acquired.is_set()),
+        ended=never,
+    )
+
+
+@broken("does not release the Lease at its end")
+def forgets_the_release() -> None:
+    async def release(self: Elector) -> None:
+        self._leadership.end()
+
+    put(Elector, release=release)
+
+
+@broken("does not enqueue the WebApps when it begins to lead")
+def takes_over_without_a_sweep() -> None:
+    usual = Handover._follow
+
+    def follow(self: Handover[WebApp], change: Change) -> None:
+        if not isinstance(change, Acquired):
+            usual(self, change)
+
+    put(Handover, _follow=follow)
+
+
+@broken("acquires a missing Lease at once, although its holder may still lead")
+def takes_a_missing_lease() -> None:
+    decide = leases.decide
+
+    def hasty(observed: Observation, identity: str, *, leading: bool, now: float, settings: ElectionSettings) -> Action:
+        if observed.lease is None:
+            return Write()
+        return decide(observed, identity, leading=leading, now=now, settings=settings)
+
+    put(leases, decide=hasty)
+
+
+@broken("computes the expiry of the Lease by the wall clock")
+def expires_by_the_wall_clock() -> None:
+    begin = LeaseElection.__init__
+
+    def begin_with_wall_clock(
+        self: LeaseElection,
+        connect: Callable[[], Awaitable[Transport]],
+        namespace: str,
+        name: str,
+        settings: ElectionSettings,
+        *,
+        clock: Callable[[], float] | None = None,  # noqa: ARG001
+        run: RunInThread = event_loop.run_in_thread,
+    ) -> None:
+        begin(self, connect, namespace, name, settings, clock=time.time, run=run)
+
+    put(LeaseElection, __init__=begin_with_wall_clock)
+
+
+@broken("continues to write to a slot after it has given it back")
+def writes_after_a_hand_over() -> None:
+    ever: set[Slot] = set()
+
+    def leads(self: SlotElection, namespace: str) -> bool:
+        ever.update(self._led)
+        return any(slot.covers(namespace) for slot in ever)
+
+    put(SlotElection, leads=leads, serves=leads)

@@ -1,0 +1,208 @@
+"""F18: two replicas, one edit of a WebApp per second, and each way in which a leader loses its Lease."""
+
+import json
+import time
+from signal import Signals
+
+import pytest
+
+from coxswain.settings import ElectionSettings
+from fault_engine.plan import Action, Answer, Delay, Match, Plan, Rule
+from fault_engine.run import Case
+from faults.replicas import Pair, election_settings
+from faults.takeover import survive
+
+ORACLES = ("O1", "O2", "O6")
+USUAL = ElectionSettings()
+SOON_SECONDS = 3.0
+"""Until the next edit is applied after a SIGTERM, or if the leader stays."""
+BACK_SECONDS = 10.0
+"""Until the next edit is applied after an outage of the API server: the watches reopen with a backoff."""
+FOR_EVER_SECONDS = 3600.0
+HOUR = 3600
+CLIENTS = ("kube-controller-manager", "kube-scheduler", "kwok")
+"""Paused in an outage: their own recovery would take up to a minute."""
+
+
+def expiry(settings: ElectionSettings) -> float:
+    """Return the maximum seconds until an edit is applied if the standby waits for the expiry: 17 s unscaled.
+
+    The duration of a reconcile and the load of the machine do not shrink with the scale.
+    """
+    shrunk = 1 - settings.lease_duration / USUAL.lease_duration
+    return settings.lease_duration + settings.retry_period + 2 * shrunk
+
+
+def paused(case: Case) -> float:
+    """Return the duration of a SIGSTOP, 60 s unscaled: four durations of the Lease."""
+    seconds = 4 * election_settings(case.scale).lease_duration
+    case.measured.waits.append((60.0, seconds))
+    return seconds
+
+
+@pytest.mark.ci
+@pytest.mark.fault("F18", "SIGTERM of the leader of two", oracles=ORACLES, broken="forgets-the-release", by="test")
+def test_sigterm(case: Case) -> None:
+    def fault(pair: Pair) -> None:
+        assert pair.leader.process.stop() == 0
+
+    figures = survive(case, "SIGTERM", fault)
+    assert figures.next_edit < SOON_SECONDS
+    assert figures.takeover is not None
+
+
+@pytest.mark.fault("F18", "SIGKILL of the leader of two", oracles=ORACLES, broken="takes-over-without-a-sweep", by="O1")
+def test_sigkill(case: Case) -> None:
+    def fault(pair: Pair) -> None:
+        pair.leader.process.stop(Signals.SIGKILL)
+
+    figures = survive(case, "SIGKILL", fault)
+    settings = election_settings(case.scale)
+    assert figures.takeover is not None
+    assert figures.takeover >= settings.lease_duration - settings.retry_period, "before the expiry"
+    assert figures.next_edit < expiry(settings)
+
+
+@pytest.mark.ci
+@pytest.mark.fault(
+    "F18",
+    "the leader of two stopped by SIGSTOP for a minute, then SIGCONT",
+    oracles=ORACLES,
+    broken="leads-for-ever",
+    by="O6",
+)
+def test_sigstop(case: Case) -> None:
+    def fault(pair: Pair) -> None:
+        pair.leader.process.send(Signals.SIGSTOP)
+        time.sleep(paused(case))
+        pair.leader.process.send(Signals.SIGCONT)
+
+    figures = survive(case, "SIGSTOP", fault, after=5.0)
+    assert figures.takeover is not None
+    assert figures.next_edit < expiry(election_settings(case.scale))
+    assert figures.restarts == 1, "the old leader did not end"
+
+
+@pytest.mark.fault(
+    "F18",
+    "the Lease is deleted, and the leader's requests are slow: the leader stays",
+    oracles=ORACLES,
+    broken="takes-a-missing-lease",
+    by="O6",
+)
+def test_lease_deleted(case: Case) -> None:
+    # Longer than half the time between two looks of the standby. Four delayed requests stay within the deadline.
+    delay = 0.7 * election_settings(case.scale).retry_period
+
+    def fault(pair: Pair) -> None:
+        # So the standby sees first that the Lease is missing.
+        pair.stand.inject(_lease_plan(Delay(delay)))
+        pair.lease("delete")
+        pair.go_on(6 * delay)
+        pair.stand.lift()
+
+    figures = survive(case, "Lease deleted", fault, after=election_settings(case.scale).lease_duration + 2.0)
+    assert figures.takeover is None, "the standby took the Lease"
+    assert figures.next_edit < SOON_SECONDS
+    assert figures.restarts == 0
+
+
+@pytest.mark.fault(
+    "F18",
+    "a stranger takes the Lease, and lets it expire",
+    oracles=ORACLES,
+    broken="leads-for-ever",
+    by="O6",
+)
+def test_lease_taken(case: Case) -> None:
+    settings = election_settings(case.scale)
+
+    def fault(pair: Pair) -> None:
+        spec = {"holderIdentity": "stranger", "leaseDurationSeconds": round(settings.lease_duration)}
+        pair.lease("patch", "--type=merge", "--patch", json.dumps({"spec": spec}))
+        pair.go_on(expiry(settings))
+
+    figures = survive(case, "Lease taken by a stranger", fault, after=5.0)
+    # The old leader writes until it has read the Lease, so an edit in this time is applied at once.
+    assert figures.next_edit < expiry(settings)
+    assert figures.restarts == 1, "the old leader did not end"
+
+
+@pytest.mark.fault(
+    "F18",
+    "the leader's requests for the Lease are refused or get no response",
+    oracles=ORACLES,
+    broken="leads-for-ever",
+    by="O6",
+)
+@pytest.mark.parametrize(
+    "action",
+    [
+        pytest.param(Answer(403), id="403"),
+        pytest.param(Answer(500), id="500"),
+        pytest.param(Delay(FOR_EVER_SECONDS), id="hung"),
+    ],
+)
+def test_lease_refused(case: Case, action: Action, request: pytest.FixtureRequest) -> None:
+    settings = election_settings(case.scale)
+
+    def fault(pair: Pair) -> None:
+        pair.stand.inject(_lease_plan(action))
+        pair.go_on(expiry(settings))
+        pair.stand.lift()
+
+    figures = survive(case, f"the leader's Lease requests: {request.node.callspec.id}", fault, after=5.0)
+    assert figures.takeover is not None
+    assert figures.takeover < expiry(settings)
+    assert figures.slowest < expiry(settings)
+    assert figures.restarts == 1, "the old leader did not end"
+
+
+@pytest.mark.fault(
+    "F18",
+    "the standby's wall clock is stepped an hour ahead and back",
+    oracles=ORACLES,
+    broken="expires-by-the-wall-clock",
+    by="O6",
+)
+def test_wall_clock(case: Case) -> None:
+    def fault(pair: Pair) -> None:
+        for offset in (HOUR, -HOUR, 0):
+            (pair.stand.folder / "clock").write_text(str(offset), encoding="utf-8")
+            pair.go_on(2 * pair.settings.retry_period)
+
+    figures = survive(case, "clock of the standby", fault, options=((), ("--clock", "{folder}/clock")))
+    assert figures.takeover is None, "the standby took the Lease"
+    assert figures.next_edit < SOON_SECONDS
+    assert figures.restarts == 0
+
+
+@pytest.mark.usefixtures("whole")
+@pytest.mark.fault(
+    "F18",
+    "the API server is away for longer than the Lease",
+    oracles=ORACLES,
+    broken="leads-for-ever",
+    by="O6",
+)
+def test_api_server_away(case: Case) -> None:
+    settings = election_settings(case.scale)
+
+    def fault(pair: Pair) -> None:
+        for client in CLIENTS:
+            pair.stand.do_to_program(client, "pause")
+        pair.stand.do_to_program("kube-apiserver", "kill")
+        pair.go_on(1.5 * settings.lease_duration)
+        pair.stand.do_to_program("kube-apiserver", "start")
+        for client in CLIENTS:
+            pair.stand.do_to_program(client, "resume")
+        pair.begin_fault()
+
+    figures = survive(case, "API server away", fault, after=settings.lease_duration)
+    # Both replicas have lost sight of the Lease, so the restarted one may acquire it first.
+    assert figures.restarts == 1, "the leader has ended"
+    assert figures.next_edit < BACK_SECONDS
+
+
+def _lease_plan(action: Action) -> Plan:
+    return Plan((Rule(Match(resource="leases", count=None), action),))
