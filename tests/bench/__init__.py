@@ -1,1 +1,1 @@
-"""Benchmarks: how long until what the user applied is true, and at what cost; beside what users would pick instead."""
+"""Benchmarks: the time until an applied change is effective, and its cost, compared with alternatives for users."""

@@ -1,7 +1,7 @@
-"""`make bench`: measure coxswain beside what users would pick instead; docs/benchmarks.json and docs/benchmarks.md.
+"""`make bench`: compares coxswain with the alternatives; writes docs/benchmarks.json and docs/benchmarks.md.
 
-`--only B6,B10` measures these alone and keeps the rest of docs/benchmarks.json, `--render` writes the page
-anew from it, `--quick` prints what a change of the loop did to B1, in two minutes.
+`--only B6,B10` measures only these and keeps the other results in docs/benchmarks.json; `--render` rewrites the page
+from it; `--quick` shows the effect of a code change on B1, in two minutes.
 """
 
 import argparse
@@ -22,25 +22,26 @@ from bench.peers.build import build_controller_runtime
 from bench.profile import profiles
 from bench.quick import quick
 from bench.render import RESULTS, render
+from bench.replicas import shared
 from bench.results import CONTROLLER_RUNTIME, PEERS, Machine, Measured, Results, load, merged, save
 from bench.trouble import OUTAGES, outage, storms
 from cluster.catalog import KUBERNETES
 
-BENCHMARKS = ("B0", "B1", "B3", "B4", "B6", "B9", "B10")
-"""What can be asked for: B1 brings B2, B5 and the peers' B7 with it, B6 the other B7."""
+BENCHMARKS = ("B0", "B1", "B3", "B4", "B6", "B9", "B10", "B11")
+"""The values of --only: B1 includes B2, B5 and the peers' B7; B6 includes the other B7."""
 BARE_SIZE = 100
 
 
 @dataclass(frozen=True)
 class Task:
-    """One thing to measure."""
+    """One measurement."""
 
     name: str
     run: Callable[[], Sequence[Measured]]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure and write the page; returns the exit code."""
+    """Measure, write the page, and return the exit code."""
     options = _parser().parse_args(arguments)
     if options.quick:
         return quick(RESULTS, _say)
@@ -53,11 +54,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _measure(options: argparse.Namespace) -> None:
     only = set(options.only.split(",")) if options.only else set(BENCHMARKS)
     if unknown := only - {*BENCHMARKS, "profile"}:
-        sys.exit(f"there is no {', '.join(sorted(unknown))}: --only takes {', '.join(BENCHMARKS)} and profile")
+        sys.exit(f"unknown: {', '.join(sorted(unknown))}. --only accepts {', '.join(BENCHMARKS)} and profile")
     kept = load(RESULTS) if options.only and RESULTS.exists() else None
     machine = _this_machine()
     if kept is not None:
-        # Of a run in several parts, the load is that before the first: later ones begin right after the one before.
+        # For a run in several parts, keep the load before the first: later parts start directly after the previous one.
         machine = replace(machine, load_before=kept.machine.load_before)
     results = Results(machine, kept.measured if kept else [], kept.profile if kept else {})
     program = build_controller_runtime(_say) if "B1" in only else None
@@ -73,7 +74,7 @@ def _measure(options: argparse.Namespace) -> None:
 
 
 def _tasks(options: argparse.Namespace, only: set[str], program: Path | None) -> Iterator[Task]:
-    """Yield what is to be measured; peers take turns, and another one begins each round."""
+    """Yield the measurements; the peers alternate, and each round starts with another peer."""
     peers = [peer for peer in PEERS if peer != CONTROLLER_RUNTIME or program is not None]
     for number in range(1, options.rounds + 1):
         if "B0" in only:
@@ -91,11 +92,19 @@ def _tasks(options: argparse.Namespace, only: set[str], program: Path | None) ->
         )
         restarts = options.rounds if "B6" in only else 0
         yield Task(f"B3, B4, B6, B7: N = {size}", partial(large, size, options.rounds, restarts, lengths, _say))
+    yield from _tasks_of_trouble(options, only)
+
+
+def _tasks_of_trouble(options: argparse.Namespace, only: set[str]) -> Iterator[Task]:
+    """Yield the measurements of coxswain alone: storms, outages, several replicas."""
     for number in range(1, options.rounds + 1):
         if "B9" in only:
             yield Task(f"B9, round {number}", partial(storms, number, _say))
         for case in OUTAGES if "B10" in only else ():
             yield Task(f"B10: {case}, round {number}", partial(outage, case, number, options.outage, _say))
+    for size in options.shared if "B11" in only else ():
+        for number in range(1, options.rounds + 1):
+            yield Task(f"B11: N = {size}, round {number}", partial(shared, size, number, _say))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -103,13 +112,14 @@ def _parser() -> argparse.ArgumentParser:
         return [int(part) for part in text.split(",")]
 
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("--render", action="store_true", help="only write the page anew")
-    parser.add_argument("--quick", action="store_true", help="B1 with 50 WebApps beside the bare writer, and no page")
+    parser.add_argument("--render", action="store_true", help="only rewrite the page")
+    parser.add_argument("--quick", action="store_true", help="B1 with 50 WebApps against the bare writer, and no page")
     parser.add_argument("--only", help=f"some of {','.join(BENCHMARKS)},profile")
     parser.add_argument("--rounds", type=int, default=3, help="[%(default)s]")
     several = f"N of B1 [100,300,500,1000]; B5 is measured with {CHANGED}, a delete with {DELETED}"
     parser.add_argument("--sizes", type=sizes, default=[100, 300, CHANGED, 1000], help=several)
     parser.add_argument("--large", type=sizes, default=[1000, 3000], help="N of B6 and B7 [1000,3000]")
+    parser.add_argument("--shared", type=sizes, default=[3000, 10_000], help="N of B11 [3000,10000]")
     parser.add_argument("--heal", type=float, default=60.0, help="seconds of B4 [%(default)s]")
     parser.add_argument("--steady", type=float, default=660.0, help="seconds of B3: more than a resync [%(default)s]")
     parser.add_argument("--outage", type=float, default=120.0, help="seconds of B10 [%(default)s]")
@@ -123,7 +133,7 @@ def _this_machine() -> Machine:
 
 
 def commit() -> str:
-    """Return the commit that is checked out, marked where files differ from it; empty outside of a checkout."""
+    """Return the checked out commit, marked if files differ from it; empty outside of a checkout."""
     described = subprocess.run(
         ["git", "describe", "--always", "--dirty", "--exclude=*"], capture_output=True, text=True, check=False
     )

@@ -1,4 +1,4 @@
-"""The aims of the benchmarks, the figures for each, and whether they meet it. Pure."""
+"""The aims of the benchmarks, the figures for each, and whether they are met. Pure."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -11,13 +11,13 @@ from bench.tables import counting, number, table
 CHILDREN = 4
 STATUS_WRITES = 2
 QUIET_LIMIT = 1.5
-"""B9: for how much longer than without a storm a quiet WebApp may wait, with up to `STORM_LIMIT` writers."""
+"""B9: the maximum wait of a quiet WebApp, relative to the wait without a storm, for up to `STORM_LIMIT` writers."""
 STORM_LIMIT = 16
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The figures of one aim; `met` is None where a figure is missing, or no bound was set."""
+    """The figures for one aim; `met` is None if a figure is missing or no bound is set."""
 
     found: str
     met: bool | None

@@ -1,4 +1,4 @@
-"""Requests as bare as Python has them: aiohttp and JSON, no cache, no retry."""
+"""Minimal requests in Python: aiohttp and JSON, no cache, no retry."""
 
 import asyncio
 import base64
@@ -19,19 +19,20 @@ MERGE_PATCH = "application/merge-patch+json"
 APPLY = "application/apply-patch+yaml"
 
 PASSING = (429, 500, 503)
-"""How an API server that has just started answers for a while."""
+"""Temporary responses of a newly started API server."""
 PAUSE = 0.2
+"""Seconds until the next attempt after a transient error."""
 
 CHILDREN = "labelSelector=coxswain.dev%2Fwebapp"
 
 
 def path(kind: str, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
-    """Return the address of an object, of a namespace's objects, or of all of a kind."""
+    """Return the path of an object, of the objects in a namespace, or of all objects of a kind."""
     return next(each for each in KINDS.watched if each.kind == kind).path(namespace, name, subresource)
 
 
 class Api:
-    """A connection pool to one API server, for the time of an `async with`."""
+    """A connection pool to one API server, during an `async with`."""
 
     def __init__(self, url: str, ca_file: Path, token: str, agent: str) -> None:
         self._url = url
@@ -40,7 +41,7 @@ class Api:
 
     @classmethod
     def of(cls, kubeconfig: Path, agent: str, folder: Path) -> Self:
-        """Return the one that a kubeconfig of the throwaway cluster describes; its CA goes to a file in `folder`."""
+        """Return a client for a kubeconfig of the throwaway cluster; its CA is written to a file in `folder`."""
         config = yaml.safe_load(kubeconfig.read_text(encoding="utf-8"))
         cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
         ca_file = folder / "ca.crt"
@@ -63,21 +64,21 @@ class Api:
         await self._session.close()
 
     async def send(self, method: str, where: str, body: Any = None, content_type: str = JSON) -> tuple[int, Any]:
-        """Return status and body of an answer."""
+        """Return the status and body of a response."""
         data = None if body is None else json.dumps(body).encode()
         headers = {"Content-Type": content_type}
         async with self._session.request(method, self._url + where, data=data, headers=headers) as answer:
             return answer.status, json.loads(await answer.read())
 
     async def accepted(self, method: str, where: str, body: Any = None, content_type: str = JSON) -> Any:
-        """Return what an accepted request is answered with. Raises RuntimeError for any other."""
+        """Return the response body of an accepted request. Raises RuntimeError otherwise."""
         status, answer = await self.send(method, where, body, content_type)
         if status >= 400:
             raise RuntimeError(f"{method} {where}: {status} {answer.get('message')}")
         return answer
 
     async def follow(self, where: str, query: str = "") -> AsyncIterator[Mapping[str, Any]]:
-        """Yield an ADDED for each object that is there, then one event SYNCED, then those of watches, for ever."""
+        """Yield an ADDED for each existing object, then one event SYNCED, then watch events without end."""
         while (found := await self.send("GET", f"{where}?{query}"))[0] in PASSING:
             await asyncio.sleep(PAUSE)
         status, listed = found
@@ -95,7 +96,7 @@ class Api:
                 yield event
 
     async def _watch(self, where: str) -> AsyncIterator[dict[str, Any]]:
-        """Yield the events of one watch, until the server ends it."""
+        """Yield the events of one watch until the server ends it."""
         async with self._session.get(self._url + where) as answer:
             if answer.status in PASSING:
                 await asyncio.sleep(PAUSE)

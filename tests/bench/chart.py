@@ -1,4 +1,4 @@
-"""How things grow with the number of WebApps, drawn: an SVG of line charts on logarithmic axes. Pure."""
+"""Draws the growth with the number of WebApps: an SVG of line charts on logarithmic axes. Pure."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +16,7 @@ _LEFT, _TOP, _GAP = 64, 40, 76
 
 @dataclass(frozen=True)
 class Measure:
-    """What one chart shows."""
+    """The figure in one chart."""
 
     title: str
     value: Callable[[Measured], float | None]

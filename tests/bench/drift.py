@@ -1,4 +1,4 @@
-"""B4: someone edits or deletes a child each second; how long until it is as it should be."""
+"""B4: a foreign edit or deletion of a child each second, and the time until its correction."""
 
 import asyncio
 import time
@@ -18,7 +18,7 @@ _LABEL = "app.kubernetes.io/instance"
 
 @dataclass(frozen=True)
 class Drift:
-    """One way of leading a child astray: a merge patch, or None for deleting it, and where the changed value is."""
+    """One type of drift: a merge patch and the path of the changed value, or None for a deletion."""
 
     kind: str
     patch: Mapping[str, Any] | None
@@ -33,11 +33,11 @@ DRIFTS = (
     Drift("Deployment", {"metadata": {"labels": {_LABEL: "drifted"}}}, ("metadata", "labels", _LABEL)),
     Drift("ConfigMap", None),
 )
-"""In turn; each hits another WebApp."""
+"""Used in turn, each on another WebApp."""
 
 
 class Children:
-    """The children as watches bring them."""
+    """The children, kept up to date by watches."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
@@ -45,7 +45,7 @@ class Children:
         self.changed = asyncio.Condition()
 
     async def follow(self, kind: str, synced: asyncio.Event) -> None:
-        """Keep up with all of a kind, until cancelled."""
+        """Follow all objects of a kind until cancelled."""
         async for event in self._api.follow(path(kind), CHILDREN):
             if event["type"] == "SYNCED":
                 synced.set()
@@ -56,12 +56,12 @@ class Children:
                 if event["type"] == "DELETED":
                     self.found.pop(place, None)
                 else:
-                    # A LIST leaves kind and apiVersion out of its items.
+                    # A LIST omits kind and apiVersion in its items.
                     self.found[place] = event["object"]
                 self.changed.notify_all()
 
     def of(self, kind: str, webapp: tuple[str, str]) -> Place:
-        """Return where a WebApp's child of a kind is."""
+        """Return the place of a WebApp's child of a kind."""
         return next(
             place
             for place, found in self.found.items()
@@ -86,7 +86,7 @@ def _healed(drift: Drift, before: Object, version: int, now: Object | None) -> b
 
 
 async def heal(api: Api, webapps: Sequence[tuple[str, str]], seconds: float) -> dict[str, Any]:
-    """Lead a child astray each second, for so long; return the seconds until each was back, and how many never were."""
+    """Cause drift each second for a time; return the seconds until each correction, and the number of missing ones."""
     children = Children(api)
     watches = []
     for kind in ("Deployment", "Service", "ConfigMap"):
@@ -98,7 +98,7 @@ async def heal(api: Api, webapps: Sequence[tuple[str, str]], seconds: float) -> 
         for number in range(int(seconds)):
             drift, webapp = DRIFTS[number % len(DRIFTS)], webapps[number * 7 % len(webapps)]
             healing.append(tasks.create_task(_one(api, children, drift, webapp)))
-            await asyncio.sleep(1)
+            await asyncio.sleep(1)  # the rate of the drift
     for watch in watches:
         watch.cancel()
     await asyncio.gather(*watches, return_exceptions=True)
@@ -111,7 +111,7 @@ async def _one(api: Api, children: Children, drift: Drift, webapp: tuple[str, st
     place = children.of(drift.kind, webapp)
     before = children.found[place]
     version = 0
-    # Before the edit is sent: the operator may have answered it before its sender hears that it was stored.
+    # Before the edit is sent: the operator may correct it before the sender receives its response.
     begun = time.monotonic()
     if drift.patch is None:
         await api.accepted("DELETE", path(*place))

@@ -1,4 +1,4 @@
-"""B3, B4, B6 and B7: coxswain with many WebApps: doing nothing, healing drift, starting again."""
+"""B3, B4, B6 and B7: coxswain with many WebApps: idle, during drift, and after a restart."""
 
 import time
 from collections import Counter
@@ -14,19 +14,20 @@ from cluster import AuditEvent, AuditLog
 from cluster.progress import Progress
 
 QUIET_AFTER_START = 5.0
+"""Seconds without a request of the operator after which its start is complete."""
 
 
 @dataclass(frozen=True)
 class Lengths:
-    """How long what is measured over time takes, in seconds; 0 for not at all."""
+    """Durations of the measurements over time, in seconds; 0 skips one."""
 
     heal: float
     steady: float
-    """Longer than the resync interval, so that a resync is in it."""
+    """Longer than the resync interval, so that it includes a resync."""
 
 
 class Large:
-    """One cluster with so many converged WebApps, and what is measured on it."""
+    """One cluster with `size` converged WebApps, and its measurements."""
 
     def __init__(self, rig: Rig, size: int, progress: Progress) -> None:
         self.rig = rig
@@ -42,15 +43,16 @@ class Large:
         events: Sequence[AuditEvent] = (),
         void: Sequence[str] = (),
     ) -> None:
-        """Keep a run."""
+        """Add a run."""
         one = Measured(benchmark, COXSWAIN, self.size, number, "", figures, counted(events), tuple(void))
         self.measured.append(one)
         self._progress(line(one))
 
     def converge(self) -> None:
-        """B7: create the WebApps; the memory before, after it, and its peak."""
+        """B7: create the WebApps; measure the memory before and after, and its peak."""
+        mark = self.rig.mark()
         self.rig.operator.start()
-        time.sleep(QUIET_AFTER_START)
+        self._come_to_rest(mark)
         idle, meter, mark = self.rig.memory(), self.rig.meter(), self.rig.mark()
         answer = self.rig.load("create", self.size, timeout=120 + self.size)
         self.rig.quiet(mark)
@@ -58,7 +60,7 @@ class Large:
         self.add("B7", 1, figures | {"peak MB": meter.figures()["operator peak MB"]}, (), missing(answer))
 
     def restart(self, number: int) -> None:
-        """B6: kill the operator, and start it; what that costs until it comes to rest."""
+        """B6: kill and restart the operator; measure the cost until it is idle."""
         self.rig.operator.stop(Signals.SIGKILL)
         mark, started = self.rig.mark(), time.monotonic()
         self.rig.operator.start()
@@ -79,6 +81,7 @@ class Large:
         self.add("B6", number, figures, found, void and self.rig.differences()[:3])
 
     def _come_to_rest(self, mark: AuditLog) -> tuple[list[AuditEvent], float]:
+        """Wait until the operator has sent no request for some seconds; return its requests and the last one's time."""
         found: list[AuditEvent] = []
         last = time.monotonic()
         while time.monotonic() - last < QUIET_AFTER_START:
@@ -90,9 +93,9 @@ class Large:
         return found, last
 
     def steady(self, seconds: float) -> None:
-        """B3: let so many seconds go by in which nothing changes."""
+        """B3: measure an idle time without changes."""
         mark, meter = self.rig.mark(), self.rig.meter()
-        time.sleep(seconds)
+        time.sleep(seconds)  # the length of the measurement
         found, hours = self.rig.events(mark), seconds / 3600
         figures = {
             "requests per hour": sum(counted(found).values()) / hours,
@@ -104,7 +107,7 @@ class Large:
         self.add("B3", 1, figures, found)
 
     def heal(self, number: int, seconds: float) -> None:
-        """B4: a foreign edit or delete each second."""
+        """B4: cause a foreign edit or deletion each second."""
         mark = self.rig.mark()
         answer = self.rig.load("heal", self.size, first=0, seconds=seconds)
         before, within = self.rig.quiet(mark)
@@ -121,13 +124,13 @@ class Large:
 
 
 def most_lists(events: Sequence[AuditEvent]) -> int:
-    """Return how often the kind that was listed most was listed, whatever the number of pages."""
+    """Return the number of LISTs of the most listed kind, regardless of pages."""
     begun = Counter(event.resource for event in events if event.verb == "list" and "continue=" not in event.uri)
     return max(begun.values(), default=0)
 
 
 def large(size: int, rounds: int, restarts: int, lengths: Lengths, progress: Progress) -> list[Measured]:
-    """Measure with so many WebApps: memory, restarts, and what goes on over time."""
+    """Measure with many WebApps: memory, restarts, and requests over time."""
     with Rig(COXSWAIN, size) as rig:
         found = Large(rig, size, progress)
         found.converge()

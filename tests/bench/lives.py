@@ -1,4 +1,4 @@
-"""B0, B1, B2, B5 and B7: what all peers are compared by, each in a life of its own on a cluster of its own."""
+"""B0, B1, B2, B5 and B7: the comparison of all peers, each run on its own cluster."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,11 +13,11 @@ from cluster.progress import Progress
 CONCURRENCIES = (1, 4, 16, 64)
 CHANGED = 500
 DELETED = 100
-"""How many WebApps B5 and the delete of B2 are measured with: each takes its time, and what it costs grows evenly."""
+"""The number of WebApps for B5 and the delete of B2: each takes time, and the cost grows linearly."""
 
 
 def life(peer: str, size: int, number: int, program: Path | None, progress: Progress) -> list[Measured]:
-    """Create so many WebApps for a peer, and at some sizes change or delete them all; round `number`."""
+    """Create `size` WebApps for a peer, and for some sizes change or delete all of them, in round `number`."""
     found: list[Measured] = []
 
     def measured(benchmark: str, figures: Mapping[str, float], events: Sequence[AuditEvent], void: list[str]) -> None:
@@ -48,7 +48,7 @@ def life(peer: str, size: int, number: int, program: Path | None, progress: Prog
 
 
 def timings(answer: Mapping[str, Any]) -> dict[str, float]:
-    """Return the figures of a wave of changes."""
+    """Return the figures of a set of changes."""
     latencies = answer["latencies"]
     return {
         "seconds": answer["seconds"],
@@ -61,12 +61,12 @@ def timings(answer: Mapping[str, Any]) -> dict[str, float]:
 
 
 def missing(answer: Mapping[str, Any]) -> list[str]:
-    """Return what did not become true, shortened."""
+    """Return the missing results, shortened."""
     return [f"{len(answer['missing'])} not done, {answer['missing'][0]} say"] if answer["missing"] else []
 
 
 def voided(answer: Mapping[str, Any], rig: Rig, within: Sequence[AuditEvent]) -> list[str]:
-    """Return why a run counts for nothing: its end is wrong (O1), or it writes without a reason (O3)."""
+    """Return the reasons for a void run: a wrong final state (O1), or writes without a reason (O3)."""
     reasons = missing(answer) + rig.differences()[:3]
     if writes(within):
         reasons.append(f"in the quiet window: {counted(within)}")
@@ -74,7 +74,7 @@ def voided(answer: Mapping[str, Any], rig: Rig, within: Sequence[AuditEvent]) ->
 
 
 def bare_writes(size: int, number: int, progress: Progress) -> list[Measured]:
-    """B0: write children and status of WebApps that nobody serves, so many requests at a time."""
+    """B0: write children and status of WebApps without an operator, with this number of concurrent requests."""
     found = []
     with Rig(BARE, size * len(CONCURRENCIES)) as rig:
         for index, concurrency in enumerate(CONCURRENCIES):
@@ -96,7 +96,7 @@ def bare_writes(size: int, number: int, progress: Progress) -> list[Measured]:
 
 
 def line(one: Measured) -> str:
-    """Return a line of progress."""
+    """Return a progress line."""
     named = " ".join(part for part in (one.benchmark, one.peer, one.case) if part)
     shown = {name: one.figures[name] for name in list(one.figures)[:6]}
     figures = ", ".join(f"{name} {value:.2f}" for name, value in shown.items())

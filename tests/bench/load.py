@@ -1,6 +1,6 @@
-"""The load, a process of its own: it changes WebApps as many users would, and watches from outside what comes of it.
+"""The load, in its own process: changes WebApps like many users, and watches the results from outside.
 
-Each job prints one line of JSON: times in seconds of the monotonic clock, which all processes of a machine share.
+Each job prints one line of JSON: times in seconds of the monotonic clock, which is common to all processes.
 """
 
 import argparse
@@ -21,11 +21,11 @@ from bench.webapps import NEXT_IMAGE, place, webapp
 
 Item = TypeVar("Item")
 CONCURRENCY = 16
-"""Changes under way at a time: kubectl's client would send one after another."""
+"""Concurrent changes; kubectl would send them sequentially."""
 
 
 async def side_by_side(items: Iterable[Item], do: Callable[[Item], Awaitable[None]], concurrency: int) -> None:
-    """Do something to all items, to so many at a time."""
+    """Run a function on all items, with a limit of concurrent calls."""
     waiting = iter(items)
 
     async def work() -> None:
@@ -38,7 +38,7 @@ async def side_by_side(items: Iterable[Item], do: Callable[[Item], Awaitable[Non
 
 
 async def change_all(api: Api, places: Sequence[Place], image: str | None, within: float) -> dict[str, Any]:
-    """Create WebApps, or give those that are there another image; wait until all that is true."""
+    """Create WebApps, or change the image of existing ones; wait until all changes are effective."""
     async with Watcher(api) as watcher:
         begun: dict[Place, float] = {}
 
@@ -66,7 +66,7 @@ async def change_all(api: Api, places: Sequence[Place], image: str | None, withi
 
 
 async def delete_all(api: Api, places: Sequence[Place], within: float) -> dict[str, Any]:
-    """Delete WebApps, and wait until they and their Deployments are gone."""
+    """Delete WebApps, and wait for the deletion of them and their Deployments."""
 
     async def delete(where: Place) -> None:
         await api.accepted("DELETE", path("WebApp", *where), {}, JSON)
@@ -79,7 +79,7 @@ async def delete_all(api: Api, places: Sequence[Place], within: float) -> dict[s
 
 
 async def create_only(api: Api, places: Sequence[Place]) -> dict[str, Any]:
-    """Create WebApps that nobody serves."""
+    """Create WebApps without an operator."""
 
     async def create(where: Place) -> None:
         await api.accepted("POST", path("WebApp", where[0]), webapp(*where))
@@ -89,7 +89,7 @@ async def create_only(api: Api, places: Sequence[Place]) -> dict[str, Any]:
 
 
 async def write_barely(api: Api, places: Sequence[Place], template: str, concurrency: int) -> dict[str, Any]:
-    """Write four children and a status for each of some WebApps, so many requests at a time (B0)."""
+    """Write four children and a status for some WebApps, with a limit of concurrent requests (B0)."""
     latencies: list[float] = []
     found = [await api.accepted("GET", path("WebApp", *where)) for where in places]
 
@@ -105,13 +105,13 @@ async def write_barely(api: Api, places: Sequence[Place], template: str, concurr
 
 
 async def edit_some(api: Api, places: Sequence[Place], image: str, pause: float, within: float) -> dict[str, Any]:
-    """Give WebApps another image, one after another; tell when each was true, and by what time all were sent."""
+    """Change the image of WebApps, one by one; return when each change was effective, and when all were sent."""
     async with Watcher(api) as watcher:
         for where in places:
             watcher.expect(where)
             answer = await api.accepted("PATCH", path("WebApp", *where), {"spec": {"image": image}}, MERGE_PATCH)
             watcher.expect_generation(where, answer)
-            await asyncio.sleep(pause)
+            await asyncio.sleep(pause)  # the rate of the edits
         sent = time.monotonic()
         missing = await watcher.all_done(within)
         written, done = list(watcher.written.values()), list(watcher.done.values())
@@ -119,7 +119,7 @@ async def edit_some(api: Api, places: Sequence[Place], image: str, pause: float,
 
 
 async def do(options: argparse.Namespace, api: Api) -> dict[str, Any]:
-    """Do the job that was asked for."""
+    """Run the requested job."""
     places = [place(number) for number in range(options.first, options.first + options.count)]
     jobs: dict[str, Callable[[], Awaitable[dict[str, Any]]]] = {
         "create": lambda: change_all(api, places, None, options.timeout),
@@ -135,20 +135,20 @@ async def do(options: argparse.Namespace, api: Api) -> dict[str, Any]:
 
 
 def arguments() -> argparse.ArgumentParser:
-    """Return what the process takes."""
+    """Return the parser of the options."""
     parser = argparse.ArgumentParser(prog="python -m bench.load", description=__doc__)
     jobs = ["create", "change", "delete", "create-only", "bare", "edit", "heal", "storm"]
     parser.add_argument("job", choices=jobs)
     parser.add_argument("--kubeconfig", type=Path, required=True)
     parser.add_argument("--first", type=int, default=0, help="number of the first WebApp [%(default)s]")
-    parser.add_argument("--count", type=int, required=True, help="how many WebApps")
+    parser.add_argument("--count", type=int, required=True, help="number of WebApps")
     parser.add_argument("--image", default=NEXT_IMAGE, help="[%(default)s]")
-    parser.add_argument("--children", type=Path, help="of bare: their manifests, as JSON with placeholders")
-    parser.add_argument("--concurrency", type=int, default=CONCURRENCY, help="of bare and storm [%(default)s]")
-    parser.add_argument("--aside", action="store_true", help="of storm: write to a twin that no operator looks at")
-    parser.add_argument("--pause", type=float, default=1.0, help="of edit: seconds between two [%(default)s]")
-    parser.add_argument("--seconds", type=float, default=60.0, help="of heal and storm: how long [%(default)s]")
-    parser.add_argument("--timeout", type=float, default=300.0, help="seconds until all must be true [%(default)s]")
+    parser.add_argument("--children", type=Path, help="for bare: the manifests, as JSON with placeholders")
+    parser.add_argument("--concurrency", type=int, default=CONCURRENCY, help="for bare and storm [%(default)s]")
+    parser.add_argument("--aside", action="store_true", help="for storm: write to a copy that no operator watches")
+    parser.add_argument("--pause", type=float, default=1.0, help="for edit: seconds between changes [%(default)s]")
+    parser.add_argument("--seconds", type=float, default=60.0, help="for heal and storm: the duration [%(default)s]")
+    parser.add_argument("--timeout", type=float, default=300.0, help="seconds until all must be done [%(default)s]")
     return parser
 
 
@@ -158,7 +158,7 @@ async def _main(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Do one job."""
+    """Run one job."""
     with tempfile.TemporaryDirectory() as folder:
         answer = asyncio.run(_main(arguments().parse_args(), Path(folder)))
     print(json.dumps({**answer, "CPU": time.process_time()}))

@@ -1,4 +1,4 @@
-"""docs/benchmarks.md, the part that is written from what was measured. Pure."""
+"""The generated part of docs/benchmarks.md. Pure."""
 
 from bench.aims import verdicts
 from bench.results import Machine, Measured, Results
@@ -14,7 +14,7 @@ A run is void if its final state was wrong (O1) or if the peer wrote in its quie
 
 
 def page(results: Results) -> str:
-    """Return the Markdown of everything that was measured."""
+    """Return the Markdown of all measurements."""
     void = [each for each in results.measured if each.void]
     rounds = max((each.round for each in results.measured), default=0)
     about = ABOUT.format(cores=results.machine.cores, rounds=rounds, void=len(void), all=len(results.measured))
@@ -53,6 +53,12 @@ def page(results: Results) -> str:
             " controller manager and the nodes must reconnect before any WebApp is Ready.\n\n"
             + rows_of(results, "B10", _B10)
         ),
+        (
+            "## B11: several replicas\n\nEach replica leads for a part of 6 slots. All processes share the cores of one"
+            " machine, so seconds show the cost of sharing, and CPU of one replica shows the gain. After the creation"
+            " one replica is killed while someone edits a child each second, and is started again at the end of the"
+            " edits (a single replica at once).\n\n" + rows_of(results, "B11", _B11, label="WebApps")
+        ),
         f"## CPU profile\n\n{_profile(results)}",
     ]
     if void:
@@ -67,6 +73,10 @@ _B10 = (
     *("seconds until written", "seconds until Ready", "with the controllers' own return"),
     *("exits", "requests in 10 s", "most requests in 1 s"),
 )
+_B11 = (
+    *("seconds", "p99", "operator CPU of all", "operator CPU of one", "API server CPU", "MB of one"),
+    *("slowest edit around the loss", "unhealed", "seconds until synced again", "seconds until balanced again"),
+)
 
 
 def _machine(machine: Machine) -> str:
@@ -77,7 +87,7 @@ def _machine(machine: Machine) -> str:
 
 
 def _commits(results: Results) -> str:
-    """Return which commits were measured, and when."""
+    """Return the measured commits, and the dates."""
     found = sorted({f"{each.commit} ({each.date})" for each in results.measured if each.commit})
     return f" Commits: {', '.join(found)}." if found else ""
 

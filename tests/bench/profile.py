@@ -1,4 +1,4 @@
-"""Where the operator's time goes: samples of its stacks by py-spy, sorted by what the code is there for."""
+"""CPU profile of the operator: stack samples of py-spy, grouped by purpose of the code."""
 
 import subprocess
 import sys
@@ -17,7 +17,7 @@ from cluster.progress import Progress
 from cluster.readiness import wait_until
 
 RATE = 100
-"""Samples a second."""
+"""Samples per second."""
 CONVERGED, RESTARTED = 500, 1000
 PARTS: Mapping[str, tuple[str, ...]] = {
     "TLS": ("ssl.py", "asyncio/sslproto.py"),
@@ -36,18 +36,18 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "HTTP: kubernetes.aio, aiohttp": ("kubernetes/", "aiohttp/", "yarl/", "multidict/", "coxswain/kernel/api/"),
     "the event loop": ("asyncio/",),
 }
-"""What a frame belongs to, by its file; the innermost frame that belongs to anything decides for the sample."""
+"""The group of a frame, by its file; the innermost frame with a group decides for the sample."""
 OTHERS = "others"
 IMPORTS = "imports"
-"""Of a start: what it used before it could be sampled."""
+"""CPU time of a start before the first sample."""
 START_SECONDS = 30.0
 WAITING = "waiting"
 _ASLEEP = "select (selectors.py"
-"""A thread that has just been woken, or is about to sleep: py-spy counts it as busy while the processors are."""
+"""A thread that has just woken up or is about to sleep: py-spy counts it as busy if the processors are busy."""
 
 
 def profiles(progress: Progress) -> dict[str, dict[str, float]]:
-    """Return the operator's CPU seconds by part, for B1 and B6; nothing, and why is told, where py-spy may not look."""
+    """Return the operator's CPU seconds by part, for B1 and B6; report the reason and return nothing without py-spy."""
     found: dict[str, dict[str, float]] = {}
     with Rig(COXSWAIN, RESTARTED) as rig:
         rig.operator.start()
@@ -63,14 +63,14 @@ def profiles(progress: Progress) -> dict[str, dict[str, float]]:
         imports = cpu_seconds(rig.pid)
         with _sampled(rig, progress) as samples:
             rig.operator.start()
-            time.sleep(QUIET_SECONDS)
+            time.sleep(QUIET_SECONDS)  # the length of the profile after the start
         found[f"B6, N = {RESTARTED}"] = {IMPORTS: imports} | samples if samples else {}
     return {name: samples for name, samples in found.items() if samples}
 
 
 @contextmanager
 def _sampled(rig: Rig, progress: Progress) -> Iterator[dict[str, float]]:
-    """Sample the operator's stacks meanwhile; what the caller gets is filled at the end."""
+    """Sample the operator's stacks during the block; the yielded dict is filled at its end."""
     result: dict[str, float] = {}
     file = rig.cluster.directory / "stacks.txt"
     program = Path(sys.executable).with_name("py-spy")
@@ -95,7 +95,7 @@ def _sampled(rig: Rig, progress: Progress) -> Iterator[dict[str, float]]:
 
 
 def sorted_by_part(stacks: str) -> Counter[str]:
-    """Return the samples of py-spy's raw format, `outermost;...;innermost count` a line, by PARTS."""
+    """Count samples by PARTS, from py-spy's raw format: lines of `outermost;...;innermost count`."""
     found: Counter[str] = Counter()
     for line in stacks.splitlines():
         stack, _, count = line.rpartition(" ")

@@ -1,4 +1,4 @@
-"""`make bench-quick`: B1 with few WebApps, beside the bare writer, for the person who changes the loop."""
+"""`make bench-quick`: B1 with few WebApps, compared with the bare writer, for developers."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ ROUNDS = 3
 
 
 def quick(recorded: Path, progress: Progress) -> int:
-    """Measure, and print the ratios beside those that were recorded; returns the exit code."""
+    """Measure, print the ratios next to the recorded ones, and return the exit code."""
     found: list[Measured] = []
     for number in range(1, ROUNDS + 1):
         peers = (COXSWAIN, BARE) if number % 2 else (BARE, COXSWAIN)
@@ -36,7 +36,7 @@ def _converge(peer: str, number: int) -> Measured:
 
 
 def summary(found: list[Measured], recorded: Path) -> str:
-    """Return the ratio to the bare writer, beside the one of docs/benchmarks.json, and the requests for each WebApp."""
+    """Return the ratio to the bare writer, the ratio in docs/benchmarks.json, and the requests for each WebApp."""
     own = ratios(found, "seconds", BARE)
     if not own:
         return "no round counts: nothing to compare"

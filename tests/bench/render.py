@@ -1,4 +1,4 @@
-"""docs/benchmarks.md and docs/benchmarks.svg from docs/benchmarks.json: what stands outside of the marks is kept."""
+"""Writes docs/benchmarks.md and docs/benchmarks.svg from docs/benchmarks.json; keeps the text outside of the marks."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ END = "<!-- end of the measurements -->"
 
 
 def render() -> None:
-    """Write page and chart anew."""
+    """Rewrite page and chart."""
     results = load(RESULTS)
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
     _, _, after = rest.partition(END)

@@ -1,4 +1,4 @@
-"""What was measured, as records; and what is said of several of them."""
+"""Records of measurements, and statistics over several of them."""
 
 import dataclasses
 import json
@@ -20,30 +20,30 @@ class Measured:
     """One run of one benchmark."""
 
     benchmark: str
-    """B0 to B10."""
+    """B0 to B11."""
     peer: str
     """One of PEERS."""
     size: int
-    """How many WebApps there are."""
+    """The number of WebApps."""
     round: int
-    """Counted from 1; peers of one round ran one after another."""
+    """From 1; the peers of one round run sequentially."""
     case: str = ""
-    """What else tells runs apart: `concurrency 16`, `503`."""
+    """A further distinction of runs: `concurrency 16`, `503`."""
     figures: Mapping[str, float] = field(default_factory=dict)
-    """By name, with the unit in it: seconds unless it says otherwise."""
+    """By name; the unit is in the name, or seconds."""
     requests: Mapping[str, int] = field(default_factory=dict)
-    """What the peer asked for, as `patch deployments` or `patch webapps/status`."""
+    """The peer's requests, as `patch deployments` or `patch webapps/status`."""
     void: tuple[str, ...] = ()
-    """Why the run counts for nothing."""
+    """The reasons to exclude the run."""
     commit: str = ""
-    """The commit of the project that was measured."""
+    """The measured commit of the project."""
     date: str = ""
     """The day of the run."""
 
 
 @dataclass(frozen=True)
 class Machine:
-    """Where it was measured."""
+    """The machine of the run."""
 
     date: str
     kubernetes: str
@@ -55,12 +55,12 @@ class Machine:
 
 @dataclass(frozen=True)
 class Results:
-    """All that one `make bench` measured, and the profile of the operator."""
+    """All measurements of one `make bench`, and the profile of the operator."""
 
     machine: Machine
     measured: Sequence[Measured]
     profile: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    """Seconds of the operator's CPU by what it did, for each benchmark that was profiled."""
+    """The operator's CPU seconds by part, for each profiled benchmark."""
 
 
 @dataclass(frozen=True)
@@ -79,15 +79,15 @@ def spread(values: Iterable[float]) -> Spread:
 
 
 def percentile(values: Iterable[float], share: float) -> float:
-    """Return the value that this share of them, 0 to 1, doesn't exceed; NaN without values."""
+    """Return the smallest value with at least this share (0 to 1) of values at or below it; NaN without values."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(len(ordered) * share))] if ordered else float("nan")
 
 
 def ratios(measured: Iterable[Measured], figure: str, over: str) -> list[float]:
-    """Return a figure's ratios to that of the peer `over` in the same round: one for each round that both count in.
+    """Return a figure's ratios to the peer `over` in the same round: one for each round in which both runs are valid.
 
-    `measured` is what was measured of one benchmark, case and size.
+    `measured` are the runs of one benchmark, case and size.
     """
     rounds: dict[int, dict[str, float]] = {}
     for each in measured:
@@ -99,7 +99,7 @@ def ratios(measured: Iterable[Measured], figure: str, over: str) -> list[float]:
 def chosen(
     results: Results, benchmark: str, *, peer: str | None = None, size: int | None = None, case: str | None = None
 ) -> list[Measured]:
-    """Return what was measured of one benchmark."""
+    """Return the runs of one benchmark."""
     return [
         each
         for each in results.measured
@@ -113,7 +113,7 @@ def chosen(
 def merged(
     results: Results, measured: Iterable[Measured], profile: Mapping[str, Mapping[str, float]] | None = None
 ) -> Results:
-    """Return results with further ones, which replace earlier ones of the same."""
+    """Return results with further ones; new runs replace earlier runs of the same case."""
     found = {_identity(each): each for each in (*results.measured, *measured)}
     return dataclasses.replace(results, measured=list(found.values()), profile={**results.profile, **(profile or {})})
 
@@ -123,7 +123,7 @@ def _identity(one: Measured) -> tuple[object, ...]:
 
 
 def save(results: Results, file: Path) -> None:
-    """Keep results as JSON, a line for each run, so that a diff can be read."""
+    """Save results as JSON, one line for each run, for readable diffs."""
     data = dataclasses.asdict(results)
     runs = ",\n  ".join(json.dumps(each) for each in data.pop("measured"))
     head = json.dumps(data, indent=1)[:-2]
@@ -132,7 +132,7 @@ def save(results: Results, file: Path) -> None:
 
 
 def load(file: Path) -> Results:
-    """Return results that were kept."""
+    """Return saved results."""
     data: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     measured = [Measured(**{**each, "void": tuple(each["void"])}) for each in data["measured"]]
     return Results(Machine(**data["machine"]), measured, data["profile"])

@@ -1,4 +1,4 @@
-"""The rig: a Kubernetes whose etcd writes through, one peer with rights and an account of its own, and the load."""
+"""The rig: a Kubernetes with fsync in etcd, one peer with its own account and rights, and the load."""
 
 import json
 import subprocess
@@ -28,8 +28,8 @@ ROOT = Path(__file__).parents[2]
 CRD = ROOT / "crds" / "webapps.yaml"
 PODS_PER_NODE = 900
 PATIENT_WITH_NODES = "--node-monitor-grace-period=1h"
-"""Pods of a node that is not heard of are marked as not ready, and only a kubelet would tell that they are again: the
-fake nodes have none, and an outage silences them all."""
+"""Pods of a silent node are marked as not ready, and only a kubelet would mark them as ready again. The fake nodes have
+no kubelet, and an outage silences all of them."""
 SETTLE_SECONDS = 2.0
 QUIET_SECONDS = 10.0
 READS = ("get", "list", "watch")
@@ -53,15 +53,15 @@ _RIGHTS: Sequence[Mapping[str, Any]] = (
 
 
 def nodes_for(size: int) -> int:
-    """Return how many fake nodes hold the pods of so many WebApps, twice: in an update some have two."""
+    """Return the number of fake nodes for twice the pods of `size` WebApps: in an update some WebApps have two."""
     return max(3, 2 * size // PODS_PER_NODE + 1)
 
 
 class Rig:
-    """One cluster with one peer, for the time of a `with`; nothing of it is left to the next."""
+    """One cluster with one peer, during a `with`; the next rig starts from scratch."""
 
     def __init__(self, peer: str, size: int, *, program: Path | None = None) -> None:
-        """Make room for `size` WebApps. `program` is controller-runtime's."""
+        """Size the cluster for `size` WebApps. `program` is controller-runtime's."""
         self.peer = peer
         self._nodes = nodes_for(size)
         self._program = program
@@ -116,15 +116,15 @@ class Rig:
         return Peer(self.peer, kubeconfig, self, log)
 
     def behind(self, kubeconfig: Path) -> None:
-        """Have the operator go through what another kubeconfig names, a proxy say, from its next start on."""
+        """Use another kubeconfig for the operator, for example of a proxy, from its next start on."""
         self.operator.stop()
         self.operator = self._make_peer(kubeconfig)
 
     def add_twin(self) -> None:
-        """Have the API server serve a twin of the WebApp's kind, which no operator looks at."""
+        """Let the API server serve a copy of the WebApp's kind that no operator watches."""
         twin = aside_definition(yaml.safe_load(CRD.read_text(encoding="utf-8")))
         self.cluster.kubectl("create", "-f", "-", input=yaml.safe_dump(twin))
-        self.cluster.kubectl("wait", "--for=condition=Established", "--timeout=30s", f"crd/{twin['metadata']['name']}")
+        self.cluster.wait_for_crds()
 
     @property
     def program(self) -> str:
@@ -134,16 +134,16 @@ class Rig:
 
     @property
     def pid(self) -> int:
-        """The operator's process."""
-        assert self.operator.pid is not None, "the operator has ended"
+        """The process id of the operator."""
+        assert self.operator.pid is not None, "the operator has exited"
         return self.operator.pid
 
     def meter(self) -> Meter:
-        """Return a meter of the operator and of the servers."""
+        """Return a meter of the operator and the servers."""
         return Meter({"operator": self.pid, **self._servers()})
 
     def meter_of_servers(self) -> Meter:
-        """Return a meter of the servers alone."""
+        """Return a meter of the servers only."""
         return Meter(self._servers())
 
     def _servers(self) -> dict[str, int]:
@@ -151,23 +151,23 @@ class Rig:
         return {name: pid for name, pid in servers.items() if pid is not None}
 
     def memory(self) -> float:
-        """Return the operator's resident memory now, in MB."""
+        """Return the operator's current resident memory in MB."""
         return memory(self.pid)
 
     def mark(self) -> AuditLog:
-        """Return a place in the audit log."""
+        """Return a position in the audit log."""
         return self.cluster.audit()
 
     def events(self, mark: AuditLog) -> list[AuditEvent]:
-        """Return what the peer asked for since the mark or the last call."""
+        """Return the peer's requests since the mark or the last call."""
         return [event for event in mark.events() if event.user == self.user]
 
     def load(self, job: str, count: int, **options: Any) -> dict[str, Any]:
-        """Run a job of bench.load to its end; return what it found."""
+        """Run a job of bench.load to its end; return its result."""
         return self.loaded(self.start_load(job, count, **options))
 
     def start_load(self, job: str, count: int, **options: Any) -> "subprocess.Popen[bytes]":
-        """Start a job of bench.load. An option that is true is a flag."""
+        """Start a job of bench.load. An option with the value True is a flag."""
         given = {"kubeconfig": self.cluster.kubeconfig, "children": self.children, "count": count, **options}
         flags = [
             part
@@ -180,23 +180,23 @@ class Rig:
         return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE)
 
     def loaded(self, process: "subprocess.Popen[bytes]") -> dict[str, Any]:
-        """Wait for a job; return what it found. Raises RuntimeError if it failed."""
+        """Wait for a job; return its result. Raises RuntimeError if it failed."""
         output, _ = process.communicate()
         self.cluster.check()
         if process.returncode:
-            raise RuntimeError(f"the load ended with code {process.returncode}")
+            raise RuntimeError(f"the load exited with code {process.returncode}")
         found: dict[str, Any] = json.loads(output.splitlines()[-1])
         return found
 
     def quiet(self, mark: AuditLog, seconds: float = QUIET_SECONDS) -> tuple[list[AuditEvent], list[AuditEvent]]:
-        """Wait until a quiet window is over; return what the peer asked for before it and in it."""
-        time.sleep(SETTLE_SECONDS)
+        """Wait until a quiet window is over; return the peer's requests before and in it."""
+        time.sleep(SETTLE_SECONDS)  # requests in it belong to the load before it
         before = self.events(mark)
-        time.sleep(seconds)
+        time.sleep(seconds)  # the length of the window: a request in it makes the measurement void
         return before, self.events(mark)
 
     def differences(self) -> list[str]:
-        """Return what is not as it should be: a child that lacks something, a WebApp that is not ready (O1)."""
+        """Return wrong objects: a child that lacks something, a WebApp that is not ready (O1)."""
         template = self.children.read_text(encoding="utf-8")
         found = {
             (each["kind"], each["metadata"]["namespace"], each["metadata"]["name"]): each for each in self._children()
@@ -210,7 +210,7 @@ class Rig:
                 kind, metadata = wanted["kind"], wanted["metadata"]
                 live = found.get((kind, metadata["namespace"], metadata["name"]))
                 if live is None or not contains(live, wanted):
-                    wrong.append(f"{kind} of {place} is {'missing' if live is None else 'not as it should be'}")
+                    wrong.append(f"{kind} of {place} is {'missing' if live is None else 'not as desired'}")
                 elif kind == "Deployment" and not is_available(live, webapp["spec"]["image"]):
                     wrong.append(f"{kind} of {place} is not rolled out")
         return wrong
@@ -218,7 +218,7 @@ class Rig:
     def _children(self) -> list[dict[str, Any]]:
         kinds = [kind_of(manifest) for manifest in children_template()]
         return [
-            {**item, "kind": kind.kind, "apiVersion": kind.api_version}  # which a LIST leaves out
+            {**item, "kind": kind.kind, "apiVersion": kind.api_version}  # omitted in a LIST
             for kind in kinds
             for item in self._list(f"{kind.path(None)}?labelSelector=coxswain.dev%2Fwebapp")
         ]
@@ -232,7 +232,7 @@ class Rig:
 
 
 class Peer:
-    """A peer as a process: ready when the API server has seen its watches."""
+    """A peer in its own process: ready after the API server has its watches."""
 
     def __init__(self, name: str, kubeconfig: Path, rig: Rig, log: Path) -> None:
         self._rig = rig
@@ -247,11 +247,11 @@ class Peer:
 
     @property
     def pid(self) -> int | None:
-        """The process id while it runs."""
+        """The process id, or None if it does not run."""
         return self._service.pid
 
     def start(self, *, wait: bool = True) -> None:
-        """Start it, and wait until it watches."""
+        """Start it, and wait for its watches."""
         mark, seen = self._rig.mark(), set[str]()
         self._service.start()
         if not wait:
@@ -264,12 +264,12 @@ class Peer:
         wait_until(self._service.name, watching, [self._service], 60)
 
     def stop(self, number: Signals = Signals.SIGTERM) -> int | None:
-        """End it."""
+        """Stop it."""
         return self._service.stop(number)
 
 
 def counted(events: Sequence[AuditEvent]) -> dict[str, int]:
-    """Return how often what was asked for: `patch webapps/status`."""
+    """Return the number of requests of each type, such as `patch webapps/status`."""
     names = [
         f"{event.verb} {event.resource}" + (f"/{event.subresource}" if event.subresource else "")
         for event in events
@@ -279,10 +279,10 @@ def counted(events: Sequence[AuditEvent]) -> dict[str, int]:
 
 
 def writes(events: Sequence[AuditEvent]) -> int:
-    """Return how many of these are writes."""
+    """Return the number of writes."""
     return sum(event.verb not in READS for event in events if event.resource)
 
 
 def python_path() -> str:
-    """Return where the operator and the tests are."""
-    return f"{ROOT / 'operator'}:{ROOT / 'tests'}"
+    """Return the search path of the operator and the tests."""
+    return ":".join(str(ROOT / folder) for folder in ("operator", "tests/harness", "tests"))

@@ -1,4 +1,4 @@
-"""B9: many write to one WebApp without a pause, while quiet ones are changed now and then."""
+"""B9: many writers of one WebApp without a pause, and occasional changes of quiet WebApps."""
 
 import asyncio
 import itertools
@@ -17,9 +17,9 @@ TIMEOUT = 60.0
 
 
 async def storm(api: Api, places: Sequence[Place], writers: int, seconds: float, *, aside: bool) -> dict[str, Any]:
-    """Have so many write to the first WebApp, and change the others in turn; return how soon these were true.
+    """Let many writers write to the first WebApp, and change the others in turn; return the delays of these changes.
 
-    With `aside` they write to a twin of it that no operator looks at: what the storm costs the API server alone.
+    With `aside` they write to a copy that no operator watches: this shows the storm's cost for the API server.
     """
     hot, *quiet = places
     stormed = path("WebApp", *hot)
@@ -72,12 +72,12 @@ def _aside(where: str) -> str:
 
 
 async def _rage(api: Api, where: str, writer: int, writes: list[int]) -> None:
-    """Write without a pause: an annotation of its own, and every tenth time the count that all share."""
+    """Write without a pause: a separate annotation, and every tenth time the replicas shared by all writers."""
     for number in itertools.count():
         if number % 10 == 9:
             body: dict[str, Any] = {"spec": {"replicas": 1 + number // 10 % 2}}
         else:
             body = {"metadata": {"annotations": {f"writer-{writer}": str(number)}}}
-        # Without a precondition it may still be refused, after five conflicts inside the server.
+        # Even without a precondition it may be refused, after five conflicts inside the server.
         status, _ = await api.send("PATCH", where, body, MERGE_PATCH)
         writes[0] += status < 400

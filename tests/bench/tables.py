@@ -10,7 +10,7 @@ _EVENTS = "create events"
 
 
 def counting(measured: Iterable[Measured]) -> list[Measured]:
-    """Return the runs that are not void."""
+    """Return the valid runs."""
     return [each for each in measured if not each.void]
 
 
@@ -43,13 +43,13 @@ def number(value: float) -> str:
 
 
 def ratio(measured: Sequence[Measured], peer: str, over: str, name: str = "seconds") -> str:
-    """Return the ratios of a peer's figure to another's, round by round; `measured` is of one benchmark and size."""
+    """Return the ratios of two peers' figures, round by round; `measured` has one benchmark and size."""
     found = ratios([each for each in measured if each.peer in (peer, over)], name, over)
     return _spread(found) if found and peer != over else "1" if peer == over else "-"
 
 
 def sizes(results: Results, benchmark: str) -> list[int]:
-    """Return the numbers of WebApps that a benchmark was run with."""
+    """Return the numbers of WebApps in the runs of a benchmark."""
     return sorted({each.size for each in chosen(results, benchmark)})
 
 
@@ -112,12 +112,12 @@ def _without_events(one: Measured) -> int:
 
 
 def per_webapp(measured: Sequence[Measured], count: Callable[[Measured], int]) -> str:
-    """Return the median of a count for each WebApp."""
+    """Return the median per WebApp of a count."""
     return number(round(median(count(each) / each.size for each in measured), 2))
 
 
 def rows_of(results: Results, benchmark: str, names: Sequence[str], *, label: str = "case") -> str:
-    """Return a table of coxswain's figures, where there are none of the bare writer's: a row for each size and case."""
+    """Return a table of coxswain's figures, or else the bare writer's: a row for each size and case."""
     found = counting(chosen(results, benchmark, peer=COXSWAIN)) or counting(chosen(results, benchmark, peer=BARE))
     places: dict[tuple[int, str], list[Measured]] = {}
     for each in found:

@@ -1,4 +1,4 @@
-"""B9 and B10: coxswain beside a storm of writers, and while the API server is away."""
+"""B9 and B10: coxswain during a storm of writers, and during an outage of the API server."""
 
 import time
 from collections import Counter
@@ -13,8 +13,8 @@ from bench.rig import Rig, counted, writes
 from cluster import AuditEvent
 from cluster.ports import free_ports
 from cluster.progress import Progress
-from faults.plan import Answer, Match, Plan, Rule
-from faults.proxy import FaultProxy
+from fault_engine.plan import Answer, Match, Plan, Rule
+from fault_engine.proxy import FaultProxy
 
 STORMED = 100
 WRITERS = (0, 1, 4, 16, 64)
@@ -27,7 +27,7 @@ OUTAGES = ("stopped", "503", "429")
 
 
 def storms(number: int, progress: Progress) -> list[Measured]:
-    """B9: so many writers on one WebApp, with 99 quiet ones; and on a twin of it, for what they cost the servers."""
+    """B9: many writers of one WebApp, with 99 quiet ones; and of a copy of it, to measure the cost for the servers."""
     found = []
     with Rig(COXSWAIN, STORMED) as rig:
         rig.add_twin()
@@ -60,7 +60,7 @@ def _storm(rig: Rig, number: int, writers: int, aside: bool) -> Measured:
 
 
 def outage(case: str, number: int, seconds: float, progress: Progress) -> list[Measured]:
-    """B10: the API server is away in one of the ways of OUTAGES, with five edits meanwhile."""
+    """B10: an outage of the API server of one type of OUTAGES, with five edits meanwhile."""
     with (
         Rig(COXSWAIN, OUTAGE_SIZE) as rig,
         FaultProxy(rig.cluster.url, rig.cluster.ca_file, rig.cluster.directory) as proxy,
@@ -79,7 +79,7 @@ def outage(case: str, number: int, seconds: float, progress: Progress) -> list[M
             begin, end, editable = _refusing(rig, proxy, int(case))
         begin()
         load = rig.start_load("edit", EDITS, kubeconfig=editable, pause=seconds / EDITS, timeout=seconds + 120)
-        time.sleep(seconds)
+        time.sleep(seconds)  # the length of the outage
         mark = rig.mark()
         back = end()
         answer = rig.loaded(load)
@@ -99,14 +99,14 @@ def outage(case: str, number: int, seconds: float, progress: Progress) -> list[M
 
 
 def _wait_for_pods(rig: Rig) -> None:
-    """Wait until all is as it should be, or the time is up: controllers and nodes that were cut off come back too."""
+    """Wait until all objects are as desired, or the time is up: disconnected controllers and nodes must return too."""
     deadline = time.monotonic() + RETURN_SECONDS
     while rig.differences() and time.monotonic() < deadline:
         time.sleep(3)
 
 
 def _stopping(rig: Rig) -> tuple[Callable[[], None], Callable[[], float], Path]:
-    """Kill the API server, while another one on the same etcd takes the edits."""
+    """Kill the API server, while another one on the same etcd accepts the edits."""
     (port,) = free_ports(1)
     rig.cluster.add_api_server("the other API server", port)
     editable = rig.cluster.directory / "other.yaml"
@@ -122,7 +122,7 @@ def _stopping(rig: Rig) -> tuple[Callable[[], None], Callable[[], float], Path]:
 
 
 def _refusing(rig: Rig, proxy: FaultProxy, status: int) -> tuple[Callable[[], None], Callable[[], float], Path]:
-    """Have a proxy before the API server refuse everything."""
+    """Let a proxy in front of the API server refuse all requests."""
     answer = Answer(status, retry_after=1 if status == 429 else None)
 
     def begin() -> None:
@@ -136,7 +136,7 @@ def _refusing(rig: Rig, proxy: FaultProxy, status: int) -> tuple[Callable[[], No
 
 
 def herd(events: Sequence[AuditEvent]) -> dict[str, float]:
-    """Return how many requests the first seconds after an outage brought, and the most in one of them."""
+    """Return the number of requests in the first seconds after an outage, and their maximum per second."""
     if not events:
         return {}
     times = sorted(datetime.fromisoformat(event.time).timestamp() for event in events)

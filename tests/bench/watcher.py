@@ -1,4 +1,4 @@
-"""An outside watcher: when each WebApp was seen Ready at its generation, with its Deployment rolled out."""
+"""An outside watcher: the times at which each WebApp is Ready at its generation and its Deployment rolled out."""
 
 import asyncio
 import time
@@ -14,18 +14,18 @@ Object = Mapping[str, Any]
 
 
 class Watcher:
-    """Follows WebApps and Deployments for the time of an `async with`; times are of the monotonic clock."""
+    """Follows WebApps and Deployments during an `async with`; times are of the monotonic clock."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
         self.webapps: dict[Place, Object] = {}
         self.deployments: dict[Place, Object] = {}
         self._awaited: dict[Place, float] = {}
-        """Generations: infinite while a change is on its way."""
+        """Awaited generations; infinite while a change is being sent."""
         self.written: dict[Place, float] = {}
         """When the Deployment had the WebApp's image."""
         self.done: dict[Place, float] = {}
-        """When the WebApp was Ready at the awaited generation, its Deployment rolled out."""
+        """When the WebApp was Ready at the awaited generation, with its Deployment rolled out."""
         self._nothing_awaited = asyncio.Event()
         self._changed = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
@@ -60,14 +60,14 @@ class Watcher:
             self._changed.set()
 
     def expect(self, place: Place) -> None:
-        """Await a WebApp: a change of it is about to be sent."""
+        """Await a WebApp before a change of it is sent."""
         self._awaited[place] = float("inf")
         self.written.pop(place, None)
         self.done.pop(place, None)
         self._nothing_awaited.clear()
 
     def expect_generation(self, place: Place, answer: Object) -> None:
-        """Await what the answer to a change says."""
+        """Await the generation in the response to a change."""
         self._awaited[place] = answer["metadata"]["generation"]
         self._judge(place)
 
@@ -86,16 +86,16 @@ class Watcher:
                 self._nothing_awaited.set()
 
     async def all_done(self, within: float) -> list[Place]:
-        """Wait until nothing is awaited any more; return what still is after `within` seconds."""
+        """Wait until all awaited changes are done; return the rest after `within` seconds."""
         waiting = asyncio.create_task(self._nothing_awaited.wait())
         done, _ = await asyncio.wait([waiting, *self._tasks], timeout=within, return_when=asyncio.FIRST_COMPLETED)
         for task in done:
-            task.result()  # a watch never ends by itself, so one that did is why nothing is seen any more
+            task.result()  # a watch ends only by an error, after which no event arrives any more
         waiting.cancel()
         return sorted(self._awaited)
 
     async def all_gone(self, within: float) -> bool:
-        """Wait until there are no WebApps and no Deployments of theirs."""
+        """Wait until all WebApps and their Deployments are deleted."""
         deadline = time.monotonic() + within
         while self.webapps or self.deployments:
             self._changed.clear()

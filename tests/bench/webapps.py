@@ -1,4 +1,4 @@
-"""The WebApps that are measured with, their children and their status, as templates that every peer can fill in."""
+"""The measured WebApps, their children and their status, as templates for every peer."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -11,12 +11,12 @@ NAMESPACES = tuple(f"bench-{number}" for number in range(10))
 IMAGE = "registry.example/shop:1"
 NEXT_IMAGE = "registry.example/shop:2"
 ASIDE_GROUP = "aside.example"
-"""A group with a twin of the WebApp, schema and rules and all, that no operator looks at."""
+"""A group with a copy of the WebApp's schema and rules that no operator watches."""
 CONDITIONS = ("Ready", "Progressing", "Available", "Stalled", "Conflicted", "Contested")
 
 
 def place(number: int) -> tuple[str, str]:
-    """Return namespace and name of a WebApp: all namespaces in turn."""
+    """Return the namespace and name of a WebApp; the namespaces alternate."""
     return NAMESPACES[number % len(NAMESPACES)], f"web-{number:05}"
 
 
@@ -35,7 +35,7 @@ def webapp(namespace: str, name: str, image: str = IMAGE) -> dict[str, Any]:
 
 
 def aside_definition(definition: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the definition of the twin, given the WebApp's."""
+    """Return the definition of the copy, from the WebApp's."""
     spec = definition["spec"]
     names = {key: value for key, value in spec["names"].items() if key not in ("shortNames", "categories")}
     return {
@@ -46,9 +46,9 @@ def aside_definition(definition: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def children_template() -> list[dict[str, Any]]:
-    """Return coxswain's own manifests of the children, with NAME, NAMESPACE, UID and IMAGE in them.
+    """Return coxswain's own manifests of the children, with the placeholders NAME, NAMESPACE, UID and IMAGE.
 
-    The replicas are left at the one that is the default of the schema.
+    The replicas have the default of the schema.
     """
     raw = webapp("NAMESPACE", "NAME", "IMAGE")
     raw["metadata"] |= {"uid": "UID", "resourceVersion": "1", "generation": 1}
@@ -57,14 +57,14 @@ def children_template() -> list[dict[str, Any]]:
 
 
 def filled(template: str, values: Mapping[str, str]) -> Any:
-    """Return a template, JSON as text, with its placeholders replaced: the longest first, as NAME is in NAMESPACE."""
+    """Return a template (JSON text) with replaced placeholders: the longest first, because NAMESPACE contains NAME."""
     for placeholder in sorted(values, key=len, reverse=True):
         template = template.replace(placeholder, values[placeholder])
     return json.loads(template)
 
 
 def children(template: str, found: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the children that a WebApp, as the server has it, should have."""
+    """Return the desired children of a WebApp in the server's form."""
     metadata = found["metadata"]
     values = {
         "NAME": metadata["name"],
@@ -77,7 +77,7 @@ def children(template: str, found: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def bare_status(found: Mapping[str, Any], *, ready: bool, now: str) -> dict[str, Any]:
-    """Return a status of the usual size that knows nothing: as ready as it is told to be."""
+    """Return a status of the usual size, with the given readiness and no real data."""
     generation = found["metadata"]["generation"]
     count = int(ready)
     truth = {"Ready": ready, "Progressing": not ready, "Available": ready}
@@ -97,7 +97,7 @@ def bare_status(found: Mapping[str, Any], *, ready: bool, now: str) -> dict[str,
 
 
 def is_ready(found: Mapping[str, Any]) -> bool:
-    """Tell whether a WebApp says that it is ready, at its present generation."""
+    """Return whether a WebApp is Ready at its current generation."""
     status, generation = found.get("status", {}), found["metadata"]["generation"]
     ready: Mapping[str, Any] = next((each for each in status.get("conditions", []) if each["type"] == "Ready"), {})
     observed = {status.get("observedGeneration"), ready.get("observedGeneration")}
@@ -105,7 +105,7 @@ def is_ready(found: Mapping[str, Any]) -> bool:
 
 
 def is_available(deployment: Mapping[str, Any], image: str) -> bool:
-    """Tell whether a Deployment has rolled this image out: all pods, and no others."""
+    """Return whether a Deployment has rolled out this image completely."""
     spec, status = deployment["spec"], deployment.get("status", {})
     if spec["template"]["spec"]["containers"][0]["image"] != image:
         return False
@@ -115,7 +115,7 @@ def is_available(deployment: Mapping[str, Any], image: str) -> bool:
 
 
 def contains(found: Any, wanted: Any) -> bool:
-    """Tell whether what was found has all that is wanted, and perhaps more: in maps, and in the entries of lists."""
+    """Return whether an object has all wanted values, and possibly more, in maps and in list entries."""
     if isinstance(wanted, Mapping):
         return isinstance(found, Mapping) and all(
             key in found and contains(found[key], value) for key, value in wanted.items()

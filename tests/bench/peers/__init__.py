@@ -1,1 +1,1 @@
-"""The peers: other operators of WebApps, which make the same children and a like status."""
+"""The peers: other operators for WebApps, with the same children and a similar status."""

@@ -1,7 +1,7 @@
-"""P0: the same writes with nothing else. What Python, JSON and the API server cost, whoever decides what to write.
+"""P0: only the writes. Measures the cost of Python, JSON and the API server without any decisions.
 
-It watches WebApps, since it needs their uids, and writes the four children and a status twice, without a look at
-anything.
+It watches WebApps, because it needs their uids, and writes the four children and a status twice, without reading
+anything else.
 """
 
 import argparse
@@ -20,14 +20,14 @@ WORKERS = 16
 
 
 async def bring_about(api: Api, template: str, webapp: Mapping[str, Any], *, changed: bool = False) -> None:
-    """Write the children of a WebApp; if it was `changed`, its Deployment alone."""
+    """Write the children of a WebApp, or only its Deployment if the WebApp was `changed`."""
     for manifest in children(template, webapp):
         if not changed or manifest["kind"] == "Deployment":
             await apply(api, manifest)
 
 
 async def apply(api: Api, manifest: Mapping[str, Any]) -> None:
-    """Apply one child, as coxswain does."""
+    """Apply one child like coxswain."""
     metadata = manifest["metadata"]
     where = path(manifest["kind"], metadata["namespace"], metadata["name"])
     await api.accepted("PATCH", f"{where}?fieldManager=bare&force=true", manifest, APPLY)
@@ -48,7 +48,7 @@ async def tell(api: Api, webapp: Mapping[str, Any], *, ready: bool) -> None:
 
 
 async def serve(kubeconfig: Path, template: str, folder: Path) -> None:
-    """Write for each WebApp that comes or gets a new generation, until cancelled."""
+    """Write for each new WebApp or new generation, until cancelled."""
     queue: asyncio.Queue[tuple[Mapping[str, Any], bool]] = asyncio.Queue()
     async with Api.of(kubeconfig, "bare", folder) as api, asyncio.TaskGroup() as tasks:
         for _ in range(WORKERS):
@@ -84,7 +84,7 @@ def main() -> None:
     """Run until SIGTERM."""
     parser = argparse.ArgumentParser(prog="python -m bench.peers.bare", description=__doc__)
     parser.add_argument("--kubeconfig", type=Path, required=True)
-    parser.add_argument("--children", type=Path, required=True, help="their manifests, as JSON with placeholders")
+    parser.add_argument("--children", type=Path, required=True, help="the manifests, as JSON with placeholders")
     with tempfile.TemporaryDirectory() as folder:
         asyncio.run(_main(parser.parse_args(), Path(folder)))
 

@@ -1,4 +1,4 @@
-"""Building the peer in Go, into the cache of programs that the throwaway Kubernetes has."""
+"""Builds the Go peer into the program cache of the throwaway Kubernetes."""
 
 import hashlib
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ LIBRARY = "sigs.k8s.io/controller-runtime"
 
 @dataclass(frozen=True)
 class PeerModule(Module):
-    """The module beside this file. It is as old as its library, so the hash of its sources is part of its name."""
+    """The Go module in this directory. Its version is its library's, so its name contains a hash of its sources."""
 
     @property
     def directory(self) -> Path:
@@ -22,7 +22,7 @@ class PeerModule(Module):
 
 
 def sources_hash() -> str:
-    """Return what tells one state of the sources from another."""
+    """Return a hash of the sources."""
     digest = hashlib.sha256()
     for path in sorted(SOURCE.iterdir()):
         digest.update(f"{path.name}\0".encode() + path.read_bytes() + b"\0")
@@ -30,7 +30,7 @@ def sources_hash() -> str:
 
 
 def build_controller_runtime(progress: Progress) -> Path | None:
-    """Return the program, built unless the cache has it; None, with the reason told, where it can't be built."""
+    """Return the program, built or from the cache; on failure, report the reason and return None."""
     program = Program("controller-runtime-peer", PeerModule(f"controller-runtime-peer-{sources_hash()}", LIBRARY), ".")
     try:
         return cache_programs([program], progress)[program.name].path

@@ -1,4 +1,4 @@
-"""A plain Kopf operator of WebApps, in the style of Kopf's own tutorial, with the official synchronous client.
+"""A plain Kopf operator for WebApps, in the style of Kopf's tutorial, with the official synchronous client.
 
 `python -m bench.peers.plain_kopf --kubeconfig FILE --children FILE`
 """
@@ -27,7 +27,7 @@ Write = Callable[..., object]
 
 @dataclass(frozen=True)
 class Peer:
-    """What the handlers work with: the children of every WebApp as text, and the client's calls by kind."""
+    """The data of the handlers: a template of every WebApp's children, and the client's methods by kind."""
 
     template: str
     create: Mapping[str, Write]
@@ -44,7 +44,7 @@ class Peer:
 
 
 def peer(template: str) -> Peer:
-    """Return the peer for a template, with the client's configuration as it is loaded."""
+    """Return the peer for a template, with the loaded configuration of the client."""
     core, apps = client.CoreV1Api(), client.AppsV1Api()
     return Peer(
         template,
@@ -66,13 +66,13 @@ def peer(template: str) -> Peer:
 
 @kopf.on.login()
 def login(**arguments: Any) -> kopf.ConnectionInfo | None:
-    """Log in with the kubeconfig that the client has too."""
+    """Log in with the client's kubeconfig."""
     return kopf.login_with_kubeconfig(**arguments)
 
 
 @kopf.on.create(*WEBAPPS)
 def create(memo: kopf.Memo, body: kopf.Body, **_: Any) -> None:
-    """Create the children; those that exist are patched."""
+    """Create the children; patch existing ones."""
     for manifest in memo.peer.children(body):
         kind, metadata = manifest["kind"], manifest["metadata"]
         try:
@@ -86,7 +86,7 @@ def create(memo: kopf.Memo, body: kopf.Body, **_: Any) -> None:
 @kopf.on.resume(*WEBAPPS)
 @kopf.on.update(*WEBAPPS)
 def update(memo: kopf.Memo, body: kopf.Body, **_: Any) -> None:
-    """Patch the children; those that are missing are created."""
+    """Patch the children; create missing ones."""
     for manifest in memo.peer.children(body):
         kind, metadata = manifest["kind"], manifest["metadata"]
         try:
@@ -99,7 +99,7 @@ def update(memo: kopf.Memo, body: kopf.Body, **_: Any) -> None:
 
 @kopf.on.event("apps", "v1", "deployments", labels={WEBAPP_LABEL: kopf.PRESENT})
 def report(memo: kopf.Memo, event: kopf.RawEvent, body: kopf.Body, **_: Any) -> None:
-    """Write into the WebApp's status how its Deployment is, if that is news."""
+    """Write the state of its Deployment into the WebApp's status, if it changed."""
     if event["type"] == "DELETED":
         return
     webapp = (GROUP, VERSION, body.metadata.namespace, PLURAL, body.metadata.labels[WEBAPP_LABEL])

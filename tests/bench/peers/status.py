@@ -1,4 +1,4 @@
-"""A Deployment to a WebApp's status: Coxswain's counts and conditions, as far as a Deployment alone tells them."""
+"""Derives a WebApp's status from its Deployment: Coxswain's counts and conditions, as far as possible."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,11 +10,11 @@ def status(generation: int, deployment: Thing, previous: Thing, now: str, *, up_
     """Return the status of a WebApp.
 
     Args:
-        generation: the WebApp's.
-        deployment: its Deployment as last seen.
-        previous: the status that the WebApp has.
-        now: the present time, in the form of RFC 3339 with seconds.
-        up_to_date: whether the Deployment says what this generation of the WebApp asks for.
+        generation: the WebApp's generation.
+        deployment: the last known state of its Deployment.
+        previous: the current status of the WebApp.
+        now: the current time, in the format of RFC 3339 with seconds.
+        up_to_date: whether the Deployment matches this generation of the WebApp.
     """
     counts = deployment.get("status", {})
     return {
