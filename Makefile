@@ -6,8 +6,12 @@ BIN := $(VENV)/bin
 JOBS ?= 2
 # The factor for the waits of the fault suite and the timeouts of its operator. 1 is as in docs/faults.md.
 SCALE ?= 0.1
-export PYTHONPATH := operator:tests
-FAULTS := $(BIN)/pytest tests/faults --timeout 1500 --numprocesses $(JOBS) --dist loadfile --time-scale $(SCALE)
+# The operator under test of the fault suite and of the simulation: webapp, or scheduled-task (operator/example).
+WORKLOAD ?= webapp
+export PYTHONPATH := operator:tests/harness:tests
+FAULTS := $(BIN)/pytest tests/faults --timeout 1500 --numprocesses $(JOBS) --dist loadfile --time-scale $(SCALE) --workload $(WORKLOAD)
+# Only results of WebApps are written to docs/faults.md.
+IS_WEBAPP := $(filter webapp,$(WORKLOAD))
 
 .DEFAULT_GOAL := help
 
@@ -16,6 +20,14 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed: make PYTHON=python3.12 ...")'
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+# network-config-analyzer, in an environment of its own: it pins another PyYAML.
+NCA := .nca
+$(NCA)/.ready: tests/network/requirements.txt
+	@echo "making the environment in $(NCA) (from tests/network/requirements.txt)"
+	@$(PYTHON) -m venv $(NCA)
+	@$(NCA)/bin/pip install --quiet --disable-pip-version-check --requirement tests/network/requirements.txt
 	@touch $@
 
 ##@ Development
@@ -31,7 +43,7 @@ check: $(VENV)/.ready ## Check formatting, lint, types, import layers and the li
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/mypy tests/conftest.py tests/unit tests/integration tests/kind tests/faults
+	$(BIN)/mypy tests/conftest.py tests/unit tests/integration tests/gateway tests/kind tests/faults
 	$(BIN)/lint-imports
 	$(BIN)/mkdocs build --strict
 
@@ -42,11 +54,11 @@ format: $(VENV)/.ready ## Format the code and sort its imports.
 
 .PHONY: dev
 dev: $(VENV)/.ready ## Run the operator on a throwaway cluster, and restart it after each change. ARGS="--log-level debug"
-	@$(BIN)/python -m cluster.dev $(if $(ARGS),-- $(ARGS))
+	@$(BIN)/python -m demo.dev $(if $(ARGS),-- $(ARGS))
 
 .PHONY: demo
-demo: $(VENV)/.ready ## Show the operator and two WebApps on a throwaway cluster.
-	@$(BIN)/python -m cluster.demo
+demo: $(VENV)/.ready ## Show the operator and two WebApps on a throwaway cluster. ARGS=--gateway: one behind Contour and Envoy, too
+	@$(BIN)/python -m demo $(ARGS)
 
 .PHONY: cluster-up
 cluster-up: $(VENV)/.ready ## Start a throwaway cluster and leave it running.
@@ -66,7 +78,11 @@ image: $(VENV)/.ready ## Build the image of the operator with Docker.
 
 .PHONY: manifests
 manifests: $(VENV)/.ready ## Render manifests/coxswain.yaml.
-	@$(BIN)/python -m cluster.render
+	@$(BIN)/python -m demo.render
+
+.PHONY: plugin
+plugin: $(VENV)/.ready ## Build the kubectl plugin in dist/: a zipapp, an archive and a manifest for krew.
+	@$(BIN)/python -m demo.plugin
 
 .PHONY: constraints
 constraints: $(VENV)/.ready ## Pin the installed packages in constraints.txt.
@@ -75,37 +91,54 @@ constraints: $(VENV)/.ready ## Pin the installed packages in constraints.txt.
 
 .PHONY: clean
 clean: ## Remove the environment, the caches of the tools and build/. The cache of programs stays.
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(NCA) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 ##@ Tests
 
+# Without cached bytecode each worker compiles all tests again, in 5 s. Some environments turn the cache off.
 .PHONY: unit
+unit: export PYTHONDONTWRITEBYTECODE :=
+unit: export PYTHONPYCACHEPREFIX := $(CURDIR)/build/pycache
 unit: $(VENV)/.ready ## Run the unit tests. They need no Kubernetes.
-	$(BIN)/pytest tests/unit
+	$(BIN)/pytest tests/unit --numprocesses $(JOBS) --dist worksteal
+
+.PHONY: network
+network: $(VENV)/.ready $(NCA)/.ready ## Judge the NetworkPolicies with network-config-analyzer.
+	$(BIN)/pytest -q tests/unit/test_network_reach.py
 
 .PHONY: test
-test: $(VENV)/.ready programs ## Run unit and integration tests, the quick fault tests and a short simulation.
-	$(BIN)/pytest --numprocesses $(JOBS) --dist loadfile -m "not semantics and not large"
+test: $(VENV)/.ready $(NCA)/.ready programs ## Run unit and integration tests, the quick fault tests and a short simulation.
+	$(BIN)/pytest --numprocesses $(JOBS) --dist loadfile -m "not semantics and not large and not walk"
 	$(FAULTS) -m quick
 	$(BIN)/python -m simulation --seeds 400 --floor 3
+	$(BIN)/python -m simulation --workload scheduled-task --seeds 60
+
+.PHONY: gateway-test
+gateway-test: $(VENV)/.ready ## Test routes and Ingresses with Contour and Envoy. Getting these takes minutes, the first time.
+	@$(BIN)/python -m cluster programs --with gateway
+	$(BIN)/python -m cluster.network_namespace $(BIN)/pytest tests/gateway
 
 .PHONY: golden
 golden: $(VENV)/.ready ## Write the golden files again. Review the change with git diff.
 	UPDATE_GOLDEN=1 $(BIN)/pytest -q tests/unit/test_children.py -k golden
 
 .PHONY: semantics
-semantics: $(VENV)/.ready programs ## Test how the API server treats versions, watches and concurrent writes; test large objects.
+semantics: $(VENV)/.ready programs ## Test how the API server treats versions, watches and concurrent writes; test large objects and every field of a plan.
 	$(BIN)/pytest tests/integration --numprocesses $(JOBS) --dist loadfile -m "semantics or large"
 
+.PHONY: plan-walk
+plan-walk: $(VENV)/.ready programs ## Compare the verdicts of `kubectl coxswain plan` with real rollouts, for each field of the spec.
+	$(BIN)/pytest tests/integration --numprocesses $(JOBS) -m walk
+
 .PHONY: faults
-faults: $(VENV)/.ready programs ## Run the fault suite. ONLY="F7", SCALE=1 for the waits of docs/faults.md.
-	$(FAULTS) $(if $(ONLY),-k "$(ONLY)") --results .faults/survived.json
-	$(BIN)/python -m faults.render
+faults: $(VENV)/.ready programs ## Run the fault suite. ONLY="F7", WORKLOAD=scheduled-task, SCALE=1 for the waits of docs/faults.md.
+	$(FAULTS) $(if $(ONLY),-k "$(ONLY)") $(if $(IS_WEBAPP),--results .faults/survived.json)
+	$(if $(IS_WEBAPP),$(BIN)/python -m faults.render)
 
 .PHONY: faults-proof
 faults-proof: $(VENV)/.ready programs ## Run the fault suite on operators broken on purpose. Each test must fail. ONLY="F7"
-	$(FAULTS) $(if $(ONLY),-k "$(ONLY)") --prove --results .faults/proved.json
-	$(BIN)/python -m faults.render
+	$(FAULTS) $(if $(ONLY),-k "$(ONLY)") --prove $(if $(IS_WEBAPP),--results .faults/proved.json)
+	$(if $(IS_WEBAPP),$(BIN)/python -m faults.render)
 
 .PHONY: faults-ci
 faults-ci: $(VENV)/.ready programs ## Run the fault tests of CI, which take about ten minutes.
@@ -113,15 +146,15 @@ faults-ci: $(VENV)/.ready programs ## Run the fault tests of CI, which take abou
 
 .PHONY: replay
 replay: $(VENV)/.ready programs ## Replay the script of a failed fault test. SCRIPT=.faults/NAME/script.json ORACLES=O1,O3 RESYNC=1
-	$(BIN)/python -m faults.replay $(SCRIPT) $(if $(ORACLES),--oracles $(ORACLES)) $(if $(RESYNC),--resync) --time-scale $(SCALE)
+	$(BIN)/python -m faults.replay $(SCRIPT) $(if $(ORACLES),--oracles $(ORACLES)) $(if $(RESYNC),--resync) --time-scale $(SCALE) --workload $(WORKLOAD)
 
 .PHONY: simulate
-simulate: $(VENV)/.ready ## Run random scripts in virtual time for a minute. SECONDS=600, SEEDS=950, SEED=7 or SCRIPT=file.json
-	$(BIN)/python -m simulation $(if $(SEED),--seed $(SEED)) $(if $(SCRIPT),--script $(SCRIPT)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEEDS),--seeds $(SEEDS))
+simulate: $(VENV)/.ready ## Run random scripts in virtual time for a minute. SECONDS=600, SEEDS=950, SEED=7, SCRIPT=file.json; WORKLOAD=scheduled-task, REPLICAS=3
+	$(BIN)/python -m simulation --workload $(WORKLOAD) $(if $(SEED),--seed $(SEED)) $(if $(SCRIPT),--script $(SCRIPT)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEEDS),--seeds $(SEEDS)) $(if $(REPLICAS),--replicas $(REPLICAS))
 
 .PHONY: simulate-proof
-simulate-proof: $(VENV)/.ready ## Run the simulation on operators with known defects. ONLY="K1 K33"
-	$(BIN)/python -m simulation.prove $(ONLY)
+simulate-proof: $(VENV)/.ready ## Run the simulation on operators with known defects. ONLY="K1 K33", WORKLOAD=scheduled-task
+	$(BIN)/python -m simulation.prove --workload $(WORKLOAD) $(ONLY)
 
 .PHONY: mutants
 mutants: $(VENV)/.ready ## Make small changes to the kernel, one at a time. A test must notice each. ONLY=words
@@ -169,7 +202,7 @@ conflict-lab: $(VENV)/.ready programs ## Compare ways of concurrent writing, for
 
 .PHONY: sequence
 sequence: $(VENV)/.ready ## Draw docs/sequence.md from the audit log of one WebApp.
-	@$(BIN)/python -m cluster.sequence_page
+	@$(BIN)/python -m demo.sequence_page
 
 .PHONY: docs
 docs: $(VENV)/.ready ## Build the docs as a website in build/docs.
