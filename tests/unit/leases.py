@@ -4,6 +4,7 @@ import asyncio
 import heapq
 import itertools
 from collections.abc import Callable, Mapping
+from contextvars import Context
 from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -15,29 +16,23 @@ from coxswain.kernel.election.leadership import Leadership
 from coxswain.kernel.election.lease import Lease, parse
 from coxswain.settings import ElectionSettings
 from model_cluster.chance import Chance
-from model_cluster.virtual import GROUP, SimulatedTask, VirtualLoop
+from model_cluster.virtual import GROUP, VirtualLoop
 
 SETTINGS = ElectionSettings()
 NAME = "coxswain-system/coxswain"
 
 
-class PausingLoop(VirtualLoop):
-    """A virtual loop in which the tasks of one process can be stopped, as by SIGSTOP, and continue later."""
+def virtual_loop() -> VirtualLoop:
+    """Return a loop in virtual time. Its order is the same in each run."""
+    return VirtualLoop(Chance("1"))
 
-    def __init__(self) -> None:
-        super().__init__(Chance("1"))
-        self.paused: dict[int, float] = {}
-        """The end of the pause of each process, in virtual seconds."""
 
-    def call_soon(  # type: ignore[override]
-        self, callback: Callable[..., Any], *args: Any, context: Any = None
-    ) -> asyncio.Handle:
-        """Schedule a step of a task, after the pause of its process."""
-        task = getattr(callback, "__self__", None)
-        until = self.paused.get(getattr(task, "group", 0), 0.0) if isinstance(task, SimulatedTask) else 0.0
-        if until > self.time():
-            return self.call_at(until, callback, *args, context=context)
-        return super().call_soon(callback, *args, context=context)
+def pause(group: int, seconds: float) -> None:
+    """Stop a process, as by SIGSTOP, and continue it later."""
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, VirtualLoop)
+    loop.pause(group)
+    loop.call_later(seconds, loop.resume, group, context=Context())
 
 
 @dataclass
@@ -157,7 +152,7 @@ class Connection:
             else:
                 answer.set_exception(error)
 
-        loop.call_later(self._server.latency + faults.late, execute)
+        loop.call_later(self._server.latency + faults.late, execute, context=Context())
         return await answer
 
 
@@ -214,9 +209,7 @@ class Candidate:
 
     def pause(self, seconds: float) -> None:
         """Stop the process, as by SIGSTOP, and continue it later."""
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, PausingLoop)
-        loop.paused[self._group] = loop.time() + seconds
+        pause(self._group, seconds)
 
     def kill(self) -> None:
         """End the process as by SIGKILL."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine
 
 from coxswain.kernel.election.slots import slots
 from model_cluster.virtual import run
-from unit.leases import PausingLoop
+from unit.leases import virtual_loop
 from unit.slot_leases import Replica, Servers, overlaps
 
 FIRST = 20.0
@@ -61,5 +61,5 @@ def virtually(
     async def main() -> None:
         await body(group)
 
-    run(PausingLoop(), main())
+    run(virtual_loop(), main())
     assert overlaps(group.all) == []

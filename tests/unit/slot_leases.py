@@ -12,7 +12,7 @@ from coxswain.kernel.election.lease import Lease, parse
 from coxswain.kernel.election.slot_elector import SlotElector
 from coxswain.kernel.election.slots import Slot, slots
 from model_cluster.virtual import GROUP
-from unit.leases import SETTINGS, Connection, Faults, LeaseServer, PausingLoop, RecordedLeadership
+from unit.leases import SETTINGS, Connection, Faults, LeaseServer, RecordedLeadership, pause
 
 NAMESPACE = "coxswain-system"
 SHARED = "coxswain"
@@ -126,9 +126,7 @@ class Replica:
 
     def pause(self, seconds: float) -> None:
         """Stop the process, as by SIGSTOP, and continue it later."""
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, PausingLoop)
-        loop.paused[self._group] = loop.time() + seconds
+        pause(self._group, seconds)
 
     async def kill(self) -> None:
         """End the process as by SIGKILL."""

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from model_cluster.virtual import run
-from unit.leases import SETTINGS, Faults, PausingLoop
+from unit.leases import SETTINGS, Faults, virtual_loop
 from unit.slot_group import REBALANCED, TAKEN_OVER, Group
 from unit.slot_leases import SHARED, overlaps
 
@@ -66,5 +66,5 @@ def test_no_slot_has_two_writers_and_after_the_faults_each_has_one(
         assert group.whole(2, 2, 2)
         assert [each.acquired_slots for each in group.all] == before
 
-    run(PausingLoop(), main())
+    run(virtual_loop(), main())
     assert overlaps(group.all) == []

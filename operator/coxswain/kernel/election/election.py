@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Protocol, Self
@@ -53,24 +54,24 @@ class Election(Protocol):
         """Hear that the cache is complete."""
 
 
-class WholeElection:
+class WholeElection(ABC):
     """The part of an election without slots: this process leads all namespaces or none."""
 
     def __init__(self) -> None:
         self._told = False
 
     @property
+    @abstractmethod
     def leading(self) -> bool:
         """Whether this process has begun to lead, and has not lost the Lease."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def acquired(self) -> None:
         """Wait until this process leads."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def ended(self) -> None:
         """Wait until this process may not lead any more."""
-        raise NotImplementedError
 
     @property
     def led_slots(self) -> int:
@@ -90,10 +91,10 @@ class WholeElection:
         self._told = True
         return Acquired(WHOLE)
 
-    def drained(self, slot: Slot) -> None:
+    def drained(self, slot: Slot) -> None:  # noqa: B027 - nothing to do is the default
         """Do nothing: nothing is given back."""
 
-    def synced(self) -> None:
+    def synced(self) -> None:  # noqa: B027 - as above
         """Do nothing: a standby may take over before."""
 
 

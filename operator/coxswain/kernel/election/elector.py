@@ -46,6 +46,10 @@ class LeadershipLost(Exception):
     """The Lease is lost: the process may not write any more."""
 
 
+class NoAnswer(Unreachable):
+    """The API server has not answered in time."""
+
+
 class LeaseStore(Protocol):
     """The requests for one Lease. All raise `RequestFailed`."""
 
@@ -72,13 +76,13 @@ async def within(seconds: float, request: Awaitable[_T]) -> _T:
     """Return the response to a request.
 
     Raises:
-        Unreachable: there is none within `seconds`.
+        NoAnswer: there is none within `seconds`.
     """
     try:
         async with asyncio.timeout(seconds):
             return await request
     except TimeoutError as error:
-        raise Unreachable(f"no answer within {seconds:.0f} s") from error
+        raise NoAnswer(f"no answer within {seconds:.3g} s") from error
 
 
 class Elector:
@@ -237,18 +241,31 @@ class Elector:
         self._observed = leases.observe(self._observed, lease, self._clock())
 
     async def _within_timeout(self, request: Awaitable[_T]) -> _T:
-        """Send a request. A leader does not wait beyond the end of its leadership."""
+        """Send a request. A leader does not wait beyond the end of its leadership.
+
+        Raises:
+            LeadershipLost: the leadership ended before the answer.
+        """
         self.heartbeat = self._clock()
         remaining = self._leadership.until - self._clock()
-        seconds = self._settings.request_timeout
-        if remaining > 0:
-            seconds = min(seconds, remaining)
-        return await within(seconds, request)
+        timeout = self._settings.request_timeout
+        if not 0 < remaining < timeout:
+            return await within(timeout, request)
+        try:
+            return await within(remaining, request)
+        except NoAnswer as error:
+            raise self._expired(str(error)) from error
 
     def _require_leadership(self) -> None:
         if self._leading and self._clock() >= self._leadership.until:
-            reason = self.failure or "the process or its machine was suspended"
-            raise self._lost(f"not renewed for {self._settings.renew_deadline:.0f} s ({reason})")
+            raise self._expired("the process or its machine was suspended")
+
+    def _expired(self, last: str) -> LeadershipLost:
+        """Return the loss after too many failures.
+
+        Its reason is the failure before the last one, if there was one: only that request had the time for an answer.
+        """
+        return self._lost(f"not renewed for {self._settings.renew_deadline:.3g} s ({self.failure or last})")
 
     def _lost(self, reason: str) -> LeadershipLost:
         self._leadership.end()
