@@ -42,10 +42,13 @@ WEBAPP = {
     },
 }
 IN_SESSION = (
-    "import os, sys, termios, fcntl; os.setsid(); fcntl.ioctl(0, termios.TIOCSCTTY, 0);"
-    "os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+    "import os, signal, sys, termios, fcntl; os.setsid(); fcntl.ioctl(0, termios.TIOCSCTTY, 0);"
+    "signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
 )
-"""Runs Python with the standard input as its controlling terminal, so that Ctrl-C reaches it."""
+"""Runs Python with the standard input as its controlling terminal, so that Ctrl-C reaches it.
+
+A shell starts background jobs with SIGINT ignored, and a process started by these tests would inherit that.
+"""
 KUBECTL = """\
 #!/bin/sh
 echo "$@" >> {folder}/calls
