@@ -108,10 +108,14 @@ network: $(VENV)/.ready $(NCA)/.ready ## Judge the NetworkPolicies with network-
 
 .PHONY: test
 test: $(VENV)/.ready $(NCA)/.ready programs ## Run unit and integration tests, the quick fault tests and a short simulation.
-	$(BIN)/pytest --numprocesses $(JOBS) --dist loadfile -m "not semantics and not large and not walk"
+	$(BIN)/pytest --numprocesses $(JOBS) --dist loadfile -m "not semantics and not large and not walk and not slow"
 	$(FAULTS) -m quick
 	$(BIN)/python -m simulation --seeds 400 --floor 3
 	$(BIN)/python -m simulation --workload scheduled-task --seeds 60
+
+.PHONY: slow
+slow: $(VENV)/.ready programs ## Run the integration tests that wait for Leases, CRDs or many WebApps.
+	$(BIN)/pytest tests/integration --numprocesses $(JOBS) --dist loadfile -m slow
 
 .PHONY: gateway-test
 gateway-test: $(VENV)/.ready ## Test routes and Ingresses with Contour and Envoy. Getting these takes minutes, the first time.

@@ -35,7 +35,8 @@ def kubeconfig(cluster: ControlPlane) -> Path:
 
 @pytest.fixture(scope="session")
 def _operator(cluster: ControlPlane, kubeconfig: Path) -> Iterator[OperatorProcess]:
-    process = OperatorProcess(kubeconfig, cluster.directory / "logs" / "operator.log")
+    log = cluster.directory / "logs" / "operator.log"
+    process = OperatorProcess(kubeconfig, log, program=("integration.launch",))
     yield process
     process.stop()
 

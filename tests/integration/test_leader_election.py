@@ -138,6 +138,7 @@ def test_sigterm_hands_over_at_once_and_the_standby_is_warm(pair: Pair, namespac
     assert abs((datetime.now(UTC) - renewed).total_seconds()) < 10, "in UTC"
 
 
+@pytest.mark.slow
 def test_sigkill_hands_over_after_the_expiry(pair: Pair, namespace: str) -> None:
     leader, standby = pair.start()
     scene = Scene(pair.cluster, namespace, leader.process)
@@ -152,6 +153,7 @@ def test_sigkill_hands_over_after_the_expiry(pair: Pair, namespace: str) -> None
     changed(scene, "registry.example/web:2")
 
 
+@pytest.mark.slow
 def test_a_stopped_leader_writes_nothing_when_it_continues(pair: Pair, namespace: str) -> None:
     leader, standby = pair.start()
     scene = Scene(pair.cluster, namespace, leader.process)

@@ -69,6 +69,7 @@ def roll(scene: Scene, image: str) -> None:
     eventually(rolled, f"the Deployment has {image}")
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(400)
 def test_the_kind_comes_and_goes_without_a_restart(without_gateway_api: Scene) -> None:
     scene = without_gateway_api

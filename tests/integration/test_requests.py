@@ -5,6 +5,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from datetime import datetime
 
+import pytest
+
 from cluster import AuditLog, ControlPlane
 from cluster.operator_process import OperatorProcess
 from integration import gateways
@@ -121,6 +123,7 @@ def waits(mark: AuditLog, namespace: str) -> int:
     return found
 
 
+@pytest.mark.slow
 def test_a_hundred_webapps_at_once(
     cluster: ControlPlane, make_namespace: Callable[[], str], operator: OperatorProcess
 ) -> None:

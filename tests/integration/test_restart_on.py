@@ -175,6 +175,7 @@ def test_a_missing_object_restarts_nothing_and_its_return_does(watching: Scene) 
     eventually(lambda: not message(scene), "nothing is missing")
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_restarts_of_many_are_spread(watching: Scene) -> None:
     """Twelve WebApps: a window of 33 s. None restarts twice, and the status of a waiting one has the time."""

@@ -92,6 +92,7 @@ def observed(scene: Scene, webapp: str) -> Mapping[str, Any]:
     return eventually(check, f"{webapp} is observed")
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(("field", "value"), [("routes", ROUTES), ("ingress", INGRESS)])
 def test_a_walk_through_the_schema(scene: Scene, field: str, value: Any) -> None:

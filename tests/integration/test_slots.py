@@ -15,6 +15,8 @@ from coxswain.kernel.election.slots import slot_number
 from integration.scene import SPEC, Scene, eventually, manifest
 from integration.slot_replicas import SYSTEM, Holders, Replica, foreign, shared_periods, writes
 
+pytestmark = pytest.mark.slow
+
 COUNT = 6
 NAMES = ("slots-a", "slots-b", "slots-c")
 _CANDIDATES = [f"slots-{number:02}" for number in range(100)]
