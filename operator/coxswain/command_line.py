@@ -59,9 +59,16 @@ def _parser(program: str, description: str) -> argparse.ArgumentParser:
         prog=program,
         description=description,
         epilog=f"Environment variables, used if an option is not given: {', '.join(VARIABLES.values())}.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"coxswain {version('coxswain')}")
+    _add_cluster_options(parser, usual)
+    _add_process_options(parser, usual)
+    _add_election_options(parser, usual)
+    return parser
+
+
+def _add_cluster_options(parser: argparse.ArgumentParser, usual: Settings) -> None:
+    """Add the options about the API server, and about the objects to list and watch."""
     parser.add_argument(
         "--namespace",
         action="append",
@@ -69,39 +76,7 @@ def _parser(program: str, description: str) -> argparse.ArgumentParser:
         help="a namespace to serve; may be repeated; default: all namespaces",
     )
     parser.add_argument("--kubeconfig", type=Path, help="path of a kubeconfig; default: the ServiceAccount of the pod")
-    parser.add_argument("--context", help="context of the kubeconfig")
-    parser.add_argument(
-        "--listen", type=_address, default=usual.listen, help="HOST:PORT of /healthz, /readyz and /metrics"
-    )
-    parser.add_argument("--log-format", type=_one_of("text", "json"), default=usual.log_format, help="text or json")
-    parser.add_argument(
-        "--log-level",
-        type=_one_of("debug", "info", "warning", "error"),
-        default=usual.log_level,
-        help="debug, info, warning or error",
-    )
-    parser.add_argument(
-        "--leader-elect",
-        type=_boolean,
-        nargs="?",
-        const=True,
-        default=usual.leader_elect,
-        metavar="true|false",
-        help="whether only the holder of a Lease writes; false for a single local process",
-    )
-    parser.add_argument(
-        "--leader-elect-namespace",
-        type=_namespace,
-        metavar="NAME",
-        help="namespace of the Lease; default: that of the pod or of the kubeconfig's context",
-    )
-    parser.add_argument(
-        "--slots",
-        type=_slots,
-        default=usual.slots,
-        metavar="NUMBER",
-        help=f"number of groups of namespaces that replicas share, from 1 to {MAXIMUM_SLOTS}; the same in all replicas",
-    )
+    parser.add_argument("--context", help="context of the kubeconfig; default: its current one")
     parser.add_argument(
         "--watch-metadata",
         type=_names,
@@ -114,9 +89,57 @@ def _parser(program: str, description: str) -> argparse.ArgumentParser:
         type=_seconds,
         default=usual.resync_interval,
         metavar="SECONDS",
-        help="interval between two relists of each kind",
+        help="interval between two relists of each kind; default: %(default)s",
     )
-    return parser
+
+
+def _add_process_options(parser: argparse.ArgumentParser, usual: Settings) -> None:
+    """Add the options about the probes and the log of this process."""
+    parser.add_argument(
+        "--listen",
+        type=_address,
+        default=usual.listen,
+        help="HOST:PORT of /healthz, /readyz and /metrics; default: %(default)s",
+    )
+    parser.add_argument(
+        "--log-format",
+        type=_one_of("text", "json"),
+        default=usual.log_format,
+        help="text or json; default: %(default)s",
+    )
+    parser.add_argument(
+        "--log-level",
+        type=_one_of("debug", "info", "warning", "error"),
+        default=usual.log_level,
+        help="debug, info, warning or error; default: %(default)s",
+    )
+
+
+def _add_election_options(parser: argparse.ArgumentParser, usual: Settings) -> None:
+    """Add the options about the other replicas."""
+    parser.add_argument(
+        "--leader-elect",
+        type=_boolean,
+        nargs="?",
+        const=True,
+        default=usual.leader_elect,
+        metavar="true|false",
+        help="whether only the holder of a Lease writes; false for a single local process; default: true",
+    )
+    parser.add_argument(
+        "--leader-elect-namespace",
+        type=_namespace,
+        metavar="NAME",
+        help="namespace of the Lease; default: that of the pod or of the kubeconfig's context",
+    )
+    parser.add_argument(
+        "--slots",
+        type=_slots,
+        default=usual.slots,
+        metavar="NUMBER",
+        help=f"number of groups of namespaces that replicas share, from 1 to {MAXIMUM_SLOTS}, equal in all replicas; "
+        "default: %(default)s",
+    )
 
 
 def _address(text: str) -> str:

@@ -65,6 +65,22 @@ class _Gauges(Collector):
 
 
 def _families(now: Readings) -> Iterator[GaugeMetricFamily]:
+    yield from _of_the_workers(now)
+    yield from _of_the_cache(now)
+    yield from _of_the_parents(now)
+    yield _gauge(
+        "coxswain_led_slots",
+        "Slots that this process leads: 1 or 0 with one slot.",
+        [],
+        {(): now.led_slots},
+    )
+    yield _gauge(
+        "coxswain_build_info", "Versions of the operator; always 1.", ["version", "python", "kopf"], {_BUILD: 1}
+    )
+
+
+def _of_the_workers(now: Readings) -> Iterator[GaugeMetricFamily]:
+    """Return the gauges of the workers and the workqueue, named as in controller-runtime."""
     controller, queue = (now.controller,), (now.controller, now.controller)
     yield _gauge(
         "controller_runtime_active_workers", "In-flight reconciles.", ["controller"], {controller: now.active_workers}
@@ -90,6 +106,9 @@ def _families(now: Readings) -> Iterator[GaugeMetricFamily]:
         ["name", "controller"],
         {queue: max(now.processing, default=0.0)},
     )
+
+
+def _of_the_cache(now: Readings) -> Iterator[GaugeMetricFamily]:
     yield _gauge(
         "coxswain_watch_last_event_age_seconds",
         "Time since the last event or bookmark of the quietest watch of a kind.",
@@ -105,6 +124,9 @@ def _families(now: Readings) -> Iterator[GaugeMetricFamily]:
     yield _gauge(
         "coxswain_objects", "Cached objects.", ["kind"], {(kind,): count for kind, count in now.objects.items()}
     )
+
+
+def _of_the_parents(now: Readings) -> Iterator[GaugeMetricFamily]:
     yield _gauge(
         "coxswain_parents",
         "Parents (WebApps) by the status of each condition. A missing condition counts as Unknown.",
@@ -116,15 +138,6 @@ def _families(now: Readings) -> Iterator[GaugeMetricFamily]:
         "Fields and deleted children with suspended enforcement, because others overwrite them again and again.",
         [],
         {(): now.contested},
-    )
-    yield _gauge(
-        "coxswain_led_slots",
-        "Slots that this process leads: 1 or 0 with one slot.",
-        [],
-        {(): now.led_slots},
-    )
-    yield _gauge(
-        "coxswain_build_info", "Versions of the operator; always 1.", ["version", "python", "kopf"], {_BUILD: 1}
     )
 
 
