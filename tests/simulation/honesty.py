@@ -28,7 +28,7 @@ class Honesty:
         """Record the namespaces with unknown decisive objects; call it whenever no callback is ready."""
         for replica in self._world.replicas:
             for namespace in self._world.conditions.namespaces:
-                if not all(replica.covered(plural, namespace) for plural in self._workload.decisive):
+                if not all(replica.coverage.covers(plural, namespace) for plural in self._workload.decisive):
                     self._blind[replica, namespace] = self._world.clock()
 
     def _told(self, replica: Replica, plural: str, where: Place) -> None:

@@ -8,43 +8,13 @@ from typing import Any
 from model_cluster.active_faults import ActiveFaults
 from model_cluster.chance import Chance
 from model_cluster.cluster import BEGINNING, Cluster
-from model_cluster.objects import Object, Place, place, version
+from model_cluster.objects import Object, Place
 from simulation.conditions import Conditions
+from simulation.coverage import Coverage, Delivered
 from simulation.network import ModelTransport, Sent
 from simulation.subject import Kind, Subject, settings
-from simulation.watcher import Scope, Watches
+from simulation.watcher import Watches
 from simulation.workloads import Workload
-
-
-class Delivered:
-    """The data delivered to a replica: the newest version of each object, from watches, lists and responses."""
-
-    def __init__(self) -> None:
-        self.objects: dict[str, dict[Place, Object]] = {}
-        self.listeners: list[Callable[[str, Place], None]] = []
-        """Called with resource, namespace and name of each delivered change."""
-
-    def tell(self, plural: str, where: Place) -> None:
-        """Call the listeners."""
-        for listener in self.listeners:
-            listener(plural, where)
-
-    def take(self, plural: str, thing: Object, *, gone: bool = False) -> None:
-        """Record an object."""
-        known = self.objects.setdefault(plural, {})
-        where = place(thing)
-        before = known.get(where)
-        if before is not None and version(before) >= version(thing):
-            return
-        if gone:
-            known.pop(where, None)
-        else:
-            known[where] = thing
-        self.tell(plural, where)
-
-    def forget(self) -> None:
-        """Forget everything, after a restart or a reset of the history."""
-        self.objects.clear()
 
 
 class Replica:
@@ -94,8 +64,9 @@ class Replica:
             server_timeout=made.watch.server_timeout,
             inactivity_timeout=made.watch.inactivity_timeout,
             handed_over=self._handed_over,
-            started_over=self._started_over,
+            started_over=lambda scope: self.coverage.start_over(scope),  # noqa: PLW0108 - created below
         )
+        self.coverage = Coverage(cluster, self.watches, self.delivered, scoped=conditions.scoped)
         other = number > 1 and not conditions.elected
         self.subject = Subject(
             workload.other_version or workload.operator if other else workload.operator,
@@ -119,21 +90,6 @@ class Replica:
         """Whether a restart of its process is pending."""
         self.restart: asyncio.Task[None] | None = None
         """The last restart."""
-        self.last_start = -1e9
-        """The last start of a watch."""
-        self.unswept: dict[Scope, int] = {}
-        """Scopes whose watch has started over, and the number of the last request before that."""
-        self._unswept_at: dict[Scope, float] = {}
-        self._started = 0.0
-        """The start of this process."""
-        self.watched: set[Scope] = set()
-        """Scopes with a watch that has started in this process."""
-        self.swept: set[Scope] = set()
-        """Scopes listed by this process."""
-        self._last_number = 0
-        """The number of the last request that arrived."""
-        self._lists: dict[Scope, tuple[int, set[Place]]] = {}
-        """The lists in progress: the number of the first request, and the objects so far."""
 
     @property
     def paused(self) -> bool:
@@ -144,7 +100,7 @@ class Replica:
     def is_warm(self) -> bool:
         """Whether all resources are watched and listed."""
         return all(
-            self.covered(plural, namespace)
+            self.coverage.covers(plural, namespace)
             for plural in self._workload.resources
             for namespace in self._conditions.namespaces
         )
@@ -167,11 +123,8 @@ class Replica:
 
     def _new_transport(self) -> ModelTransport:
         self.delivered.forget()
-        self.unswept.clear()
-        self._unswept_at.clear()
-        self._started = self.disturbed = self._cluster.clock()
-        self.swept.clear()
-        self.watched.clear()
+        self.coverage.begin()
+        self.disturbed = self._cluster.clock()
         transport = ModelTransport(
             self._cluster,
             self._faults,
@@ -190,80 +143,16 @@ class Replica:
         self.delivered.take(kind.plural, thing, gone=change == "DELETED")
 
     def _take_reached(self, sent: Sent) -> None:
-        self._last_number = sent.number
+        self.coverage.last_number = sent.number
         self._reached(sent)
 
     def _take_answered(self, sent: Sent) -> None:
         if sent.status < 300 and sent.plural in self._cluster.objects:
             if sent.method == "GET" and sent.name is None:
-                self._listed(sent)
+                self.coverage.take_list(sent)
             elif isinstance(sent.answer, dict) and "metadata" in sent.answer and sent.method != "DELETE":
                 self.delivered.take(sent.plural, sent.answer)
         self._answered(sent)
-
-    def _listed(self, sent: Sent) -> None:
-        scope = (sent.plural, sent.namespace)
-        if scope not in self.watched:
-            return  # the operator asked why the watch does not open, and ignores the result
-        for item in sent.answer["items"]:
-            self.delivered.take(sent.plural, item)
-        first, present = self._lists.setdefault(scope, (sent.number, set()))
-        if "continue" not in sent.query:
-            first, present = self._lists[scope] = (sent.number, set())
-        present |= {place(item) for item in sent.answer["items"]}
-        if sent.answer["metadata"].get("continue"):
-            return
-        del self._lists[scope]
-        listed_at = int(sent.answer["metadata"]["resourceVersion"])
-        known = self.delivered.objects.get(sent.plural, {})
-        for where, thing in list(known.items()):
-            inside = sent.namespace in (None, where[0])
-            if inside and where not in present and version(thing) <= listed_at:
-                del known[where]
-                self.delivered.tell(sent.plural, where)
-        self.swept.add(scope)
-        if scope in self.unswept and first > self.unswept[scope]:
-            del self.unswept[scope], self._unswept_at[scope]
-
-    def _started_over(self, scope: Scope) -> None:
-        self.watched.add(scope)
-        self.last_start = self._cluster.clock()
-        self.unswept[scope] = self._last_number
-        self._unswept_at.setdefault(scope, self._cluster.clock())
-
-    def _scope(self, plural: str, namespace: str) -> Scope:
-        return plural, namespace if self._conditions.scoped else None
-
-    def covered(self, plural: str, namespace: str) -> bool:
-        """Return whether the watch of a resource is live and its list is complete."""
-        return self.watches.live(plural, namespace) and self._scope(plural, namespace) not in self.unswept
-
-    def uncovered_since(self, plural: str, namespace: str) -> float:
-        """Return since when a resource is not covered, at least since this process started.
-
-        It lacks a live watch, or the list after the watch's start.
-        """
-        scope = self._scope(plural, namespace)
-        if self.watches.live(plural, namespace):
-            return self._unswept_at.get(scope, self._cluster.clock())
-        connection = self.watches.connection(plural, namespace)
-        heard = self.watches.ended_at.get(scope, 0.0) if connection is None else connection.heard
-        return max(heard, self._started)
-
-    def told_all(self, where: Place) -> bool:
-        """Return whether it covers all resources and knows the current state of a parent's objects.
-
-        A later list has no news for it then.
-        """
-        for plural, objects in self._cluster.objects.items():
-            if self._scope(plural, where[0]) not in self.swept or not self.watches.live(plural, where[0]):
-                return False
-            told = self.delivered.objects.get(plural, {})
-            for each in {*objects, *told}:
-                thing = objects.get(each) or told[each]
-                if self._workload.concerns(thing, where) and objects.get(each) != told.get(each):
-                    return False
-        return True
 
     def on_the_way(self, where: Place) -> bool:
         """Return whether an event about a parent is still undelivered."""

@@ -79,7 +79,7 @@ class Succession:
         self._world.trace.add(f"replica {replica.number} leads")
         if replica is not self._world.leader and self._led is not None:
             self._world.happened["takeover"] += 1
-        calm = now - max(known.calm, replica.last_start, self._world.restored) > _WARM_SECONDS
+        calm = now - max(known.calm, replica.coverage.last_start, self._world.restored) > _WARM_SECONDS
         if calm and replica.is_warm:
             known.took_over = now
             self._world.happened["warm takeover"] += self._led is not None
@@ -128,7 +128,7 @@ class Succession:
         resync = sent.begun - last > 0.5 * self._world.conditions.resync_interval
         if resync or sent.plural not in self._world.workload.resources:
             return None
-        restarted = sent.replica.last_start > known.took_over
+        restarted = sent.replica.coverage.last_start > known.took_over
         if restarted or not 0 <= sent.begun - known.took_over < _TAKEOVER_SECONDS:
             return None
         return Violated("a takeover without a LIST", f"replica {sent.replica.number} listed {sent.plural}")

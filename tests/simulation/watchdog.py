@@ -130,7 +130,7 @@ class Watchdog:
         if not world.leader.leads or world.leader.paused:
             return True
         uncovered = [plural for plural in self._needed if not world.covered(plural, where[0])]
-        if uncovered and not world.leader.told_all(where):
+        if uncovered and not world.leader.coverage.is_complete(where, world.workload.concerns):
             # The wait for a watch and for the list after its start is bounded.
             since = max(self._last_fault, *(world.uncovered_since(plural, where[0]) for plural in uncovered))
             if now - since < self._bounds.uncovered:
@@ -154,7 +154,7 @@ class Watchdog:
         changed = max((when for when, *place_ in self._world.changes if tuple(place_) == where), default=-1e9)
         looked_at = max(changed, self._world.made.get(self._known[where].uid, -1e9))
         # The operator first reads parents from before a gap in the watch, and the managers of ports moved by others.
-        return looked_at < self._world.leader.last_start or any(
+        return looked_at < self._world.leader.coverage.last_start or any(
             gap.reads_first and any(is_of(key, gap, where) for key in self._world.touched)
             for gap in self._known[where].gaps
         )

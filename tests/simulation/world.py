@@ -128,12 +128,12 @@ class World:
 
     def covered(self, plural: str, namespace: str) -> bool:
         """Return whether the leader's watch of a resource is live and its list is complete."""
-        return self.leader.covered(plural, namespace)
+        return self.leader.coverage.covers(plural, namespace)
 
     def uncovered_since(self, plural: str, namespace: str) -> float:
         """Return since when the leader does not cover a resource."""
         changed = self.cluster.availability_changed.get(plural, 0.0)
-        since = self.leader.uncovered_since(plural, namespace)
+        since = self.leader.coverage.uncovered_since(plural, namespace)
         live = self.leader.watches.live(plural, namespace)
         return since if live else max(since, self.restored, changed)
 
