@@ -18,6 +18,7 @@ READY_SECONDS = 120
 GONE_SECONDS = 90
 
 _REQUESTS = re.compile(r"^apiserver_request_total\{(.*)\} (\S+)$", re.MULTILINE)
+_RECONCILES = re.compile(r"^controller_runtime_reconcile_total\{.*\} (\S+)$", re.MULTILINE)
 _LABEL = re.compile(r'(\w+)="([^"]*)"')
 
 WRITTEN = ("webapps", "serviceaccounts", "configmaps", "services", "deployments")
@@ -39,6 +40,23 @@ class Installation:
         """Restart the operator with a newly loaded image of the same name."""
         self.namespace.kubectl("rollout", "restart", DEPLOYMENT)
         self.ready()
+
+    @property
+    def image(self) -> str:
+        """The image in the Deployment."""
+        [container] = self.namespace.get("deployment", "coxswain")["spec"]["template"]["spec"]["containers"]
+        return str(container["image"])
+
+    def use(self, image: str) -> None:
+        """Roll another loaded image out."""
+        self.namespace.kubectl("set", "image", DEPLOYMENT, f"operator={image}")
+        self.ready()
+
+    def reconciles(self) -> int:
+        """Return the number of reconciles of the leader."""
+        pod = self.pod()["metadata"]["name"]
+        text = self._kubectl("get", "--raw", f"/api/v1/namespaces/{NAMESPACE}/pods/{pod}:8080/proxy/metrics")
+        return int(sum(float(value) for value in _RECONCILES.findall(text)))
 
     def ready(self) -> None:
         """Wait until the present replicas are Ready, and those of an earlier version are gone."""

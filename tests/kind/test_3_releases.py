@@ -1,0 +1,103 @@
+"""Releases with real pods: a failed rollout goes back by itself, and an upgrade of the operator restarts no pod."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from integration.scene import eventually
+from kind.client import Client
+from kind.images import CRASHING, V1, V2
+from kind.installation import Installation
+from kind.namespace import Namespace, spec
+from kind.other_version import SLEEP_SECONDS, build_other_version
+from kind.timings import Timings
+
+WEBAPPS = 50
+FAILURES: dict[str, dict[str, Any]] = {
+    "a crash": {"image": CRASHING, "rollout": {"onFailure": "Rollback", "progressDeadlineSeconds": 15}},
+    "a command that does not exist": {"image": V2, "command": ["/missing"], "rollout": {"onFailure": "Rollback"}},
+}
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_a_failed_rollout_is_rolled_back_without_a_failed_request(
+    namespace: Namespace, client: Client, timings: Timings, name: str
+) -> None:
+    bad = FAILURES[name]
+    good = spec(V1, replicas=2, config={"GREETING": "hello"}, rollout=bad["rollout"])
+    namespace.apply_ready(good)
+    old, running = namespace.pods(), rendered(namespace)
+    with client.load(namespace.address()) as load:
+        with timings.of(f"failed rollout, {name}: to the earlier revision") as row:
+            namespace.apply({**good, **bad, "config": {"GREETING": "good day"}})
+            namespace.wait("condition=RolledBack", "webapp/web")
+        eventually(lambda: rendered(namespace) == running, "pods and configuration are those of revision 1", timeout=30)
+        assert {"revision": 2, "runningRevision": 1}.items() <= namespace.get("webapp")["status"].items()
+        eventually(lambda: namespace.pods().keys() == old.keys(), "the failed pods are gone", timeout=60, pause=1)
+        assert load.versions_now() == {"v1"}
+        with timings.of(f"failed rollout, {name}: corrected, to Ready"):
+            namespace.apply({**good, "image": V2})
+            namespace.ready()
+        assert load.versions_now() == {"v2"}
+    row.load = load.report.unharmed()
+    types = {condition["type"] for condition in namespace.get("webapp")["status"]["conditions"]}
+    assert "RolledBack" not in types
+
+
+@pytest.mark.usefixtures("alone")
+def test_an_upgrade_and_a_downgrade_of_the_operator_restart_no_pod(
+    namespace: Namespace, operator: Installation, timings: Timings
+) -> None:
+    """F21, with other defaults in the other version. A changed spec has the new ones."""
+    cluster, image = namespace.cluster, operator.image
+    other = build_other_version(cluster.engine, image)
+    cluster.load(other)
+    names = [f"web-{number:02}" for number in range(WEBAPPS)]
+    with timings.of(f"{WEBAPPS} WebApps of one pod each: to all Ready"):
+        namespace.create(*(webapp(name, V1) for name in names))
+        namespace.wait("condition=Ready", "webapp", "--all", seconds=300)
+    pods, written = uids(namespace), generations(namespace)
+    assert len(pods) == WEBAPPS
+    try:
+        with timings.of(f"upgrade of the operator: to all {WEBAPPS} WebApps reconciled"):
+            operator.use(other)
+            eventually(lambda: operator.reconciles() >= WEBAPPS, "all are reconciled", timeout=120, pause=1)
+        assert (uids(namespace), generations(namespace)) == (pods, written)
+        namespace.create(webapp("web-00", V2))
+        namespace.ready("web-00")
+        assert sleep_seconds(namespace, "web-00") == SLEEP_SECONDS
+        pods, written = uids(namespace), generations(namespace)
+    finally:
+        with timings.of(f"downgrade of the operator: to all {WEBAPPS} WebApps reconciled"):
+            operator.use(image)
+            eventually(lambda: operator.reconciles() >= WEBAPPS, "all are reconciled", timeout=120, pause=1)
+    assert (uids(namespace), generations(namespace)) == (pods, written)
+    assert "render version 2" in namespace.not_ready("RenderUnknown", "web-00")
+    assert {sleep_seconds(namespace, name) for name in names[1:]} == {5}
+
+
+def webapp(name: str, image: str) -> dict[str, Any]:
+    manifest = {"apiVersion": "coxswain.dev/v1", "kind": "WebApp", "metadata": {"name": name}}
+    return {**manifest, "spec": {**spec(image), "resources": {"requests": {"cpu": "1m"}}}}
+
+
+def rendered(namespace: Namespace) -> Mapping[str, Any]:
+    """Return the pod template and the ConfigMap that it refers to."""
+    template = namespace.get("deployment")["spec"]["template"]
+    (name,) = [each["valueFrom"]["configMapKeyRef"]["name"] for each in template["spec"]["containers"][0]["env"]]
+    return {"template": template, "config": namespace.get("configmap", name)["data"]}
+
+
+def uids(namespace: Namespace) -> set[str]:
+    return {pod["metadata"]["uid"] for pod in namespace.list("pods")}
+
+
+def generations(namespace: Namespace) -> dict[str, int]:
+    return {found["metadata"]["name"]: found["metadata"]["generation"] for found in namespace.list("deployments")}
+
+
+def sleep_seconds(namespace: Namespace, name: str) -> int:
+    [container] = namespace.get("deployment", name)["spec"]["template"]["spec"]["containers"]
+    seconds: int = container["lifecycle"]["preStop"]["sleep"]["seconds"]
+    return seconds
