@@ -74,11 +74,18 @@ def _wrong(webapp: Object, deployment: Object) -> str | None:
     wanted = spec.get("replicas", 1) if by_others else webapp["spec"].get("replicas", 1)
     if spec.get("replicas", 1) != wanted:
         return f"its Deployment's spec.replicas is {spec.get('replicas', 1)} instead of {wanted}"
+    if "runningRevision" in webapp.get("status", {}):
+        # Rolled back: the oracle O1 compares the pods with those of the run without faults.
+        return _unfinished(deployment)
     images = [found.get("image") for found in spec["template"]["spec"]["containers"] if found.get("name") == "app"]
     if images != [webapp["spec"]["image"]]:
         return (
             f"its Deployment has the image {', '.join(map(str, images)) or 'none'} instead of {webapp['spec']['image']}"
         )
+    return _unfinished(deployment)
+
+
+def _unfinished(deployment: Object) -> str | None:
     incomplete = rollout_problem(deployment)
     return None if incomplete is None else f"its Deployment is not complete: {incomplete}"
 
