@@ -53,7 +53,7 @@ def test_what_runs_are_make_targets(workflow: dict[str, Any]) -> None:
 def test_the_workflow_tries_all_that_ci_run_tries(workflow: dict[str, Any]) -> None:
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     tried = set().union(*(_targets(line.strip()) for line in script.splitlines() if line.strip().startswith("make ")))
-    assert {"check", "test", "simulate", "semantics", "faults-ci", "gateway-test", "kind-test"} <= tried
+    assert {"check", "test", "slow", "simulate", "semantics", "faults-ci", "gateway-test", "kind-test"} <= tried
     commands = [step["run"] for job in workflow["jobs"].values() for step in job["steps"] if "run" in step]
     # Ubuntu 24.04 forbids network namespaces to users without privileges, and GitHub's jobs run as such a user.
     assert tried - set().union(*map(_targets, commands)) == {"gateway-test"}
