@@ -69,6 +69,18 @@ class Installation:
         assert holder in pods, (holder, sorted(pods))
         return pods[holder]
 
+    def spread(self) -> None:
+        """Move the standby to another node if both replicas are on one, as after a drain."""
+        leader = self.pod()
+        names = {pod["metadata"]["name"]: pod["spec"]["nodeName"] for pod in self.namespace.list("pods")}
+        assert len(names) == 2, names
+        if len(set(names.values())) == 1:
+            (standby,) = names.keys() - {leader["metadata"]["name"]}
+            self.namespace.kubectl("delete", "pod", standby)
+            self.ready()
+        nodes = {pod["spec"]["nodeName"] for pod in self.namespace.list("pods")}
+        assert len(nodes) == 2, nodes
+
     def container(self) -> str:
         """Return the id of the leader's container."""
         return str(self.pod()["status"]["containerStatuses"][0]["containerID"])

@@ -39,6 +39,8 @@ def test_a_failed_rollout_is_rolled_back_without_a_failed_request(
         with timings.of(f"failed rollout, {name}: corrected, to Ready"):
             namespace.apply({**good, "image": V2})
             namespace.ready()
+        # An old pod serves during its preStop sleep.
+        namespace.gone(*old)
         assert load.versions_now() == {"v2"}
     row.load = load.report.unharmed()
     types = {condition["type"] for condition in namespace.get("webapp")["status"]["conditions"]}
@@ -67,6 +69,7 @@ def test_an_upgrade_and_a_downgrade_of_the_operator_restart_no_pod(
         namespace.create(webapp("web-00", V2))
         namespace.ready("web-00")
         assert sleep_seconds(namespace, "web-00") == SLEEP_SECONDS
+        eventually(lambda: len(uids(namespace)) == WEBAPPS, "the old pod of web-00 is gone", pause=0.5)
         pods, written = uids(namespace), generations(namespace)
     finally:
         with timings.of(f"downgrade of the operator: to all {WEBAPPS} WebApps reconciled"):

@@ -84,6 +84,7 @@ def test_a_frozen_node_of_the_leader_fails_no_request(
     namespace: Namespace, client: Client, operator: Installation, timings: Timings
 ) -> None:
     """The standby on the other node takes over and rolls an edit out. The old leader ends when its node continues."""
+    operator.spread()
     cluster, leader = namespace.cluster, operator.pod()
     node = leader["spec"]["nodeName"]
     (other,) = set(cluster.nodes[1:]) - {node}
