@@ -29,8 +29,9 @@ class Bounds:
     """From the last fault of the election to the next leader, without the delays of the network."""
     contest: float = 45.0
     """From three writes of two processes to one object until the status reports their write war."""
-    unseen: float = 75.0
-    """Until an optional kind is watched and listed after it has come: discovery is asked every 30 s."""
+    unseen: float = 105.0
+    """Until an optional kind is watched and listed after it has come, or after a fault of its watch: discovery is asked
+    every 30 s, and a watch that was opened silent in the fault's last moment is reopened 90 s later."""
     relist: float = 30.0
     """From the end of a fault of a kind until its next list: failed lists are repeated every ten seconds."""
     requests: int = 60
