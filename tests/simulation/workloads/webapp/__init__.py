@@ -18,8 +18,8 @@ from simulation.workloads.webapp.counts_of_routes import HAPPENINGS, RouteCounts
 from simulation.workloads.webapp.draws import DRAWS, NAMED, NAMES, PROFILES, often, spec
 from simulation.workloads.webapp.explanations import explains, spec_part
 from simulation.workloads.webapp.fields import FIELDS, applied, foreign
-from simulation.workloads.webapp.judge import CHILDREN, LABEL, MANAGER, gaps, status_gaps, unready
-from simulation.workloads.webapp.judge_of_routes import ROUTED
+from simulation.workloads.webapp.judge import CHILDREN, LABEL, gaps, status_gaps, unready
+from simulation.workloads.webapp.judge_of_routes import MANAGER, ROUTED
 from simulation.workloads.webapp.recipes import RECIPES, SAMPLES
 
 

@@ -8,7 +8,8 @@ from simulation.profiles import profiles
 from simulation.scripts import Draw, Spec
 from simulation.workloads.webapp import draws_of_routes as routing
 from simulation.workloads.webapp.fields import FIELDS
-from simulation.workloads.webapp.judge import CHILDREN, MANAGER
+from simulation.workloads.webapp.judge import CHILDREN
+from simulation.workloads.webapp.judge_of_routes import MANAGER
 
 IMAGES = ("app:1", "app:2", "app:3", "app:missing", "app:crash")
 NAMES = ("web-0", "web-1", "web-2")

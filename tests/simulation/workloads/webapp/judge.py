@@ -24,6 +24,7 @@ from simulation.workloads.webapp.judge_of_revisions import (
 )
 from simulation.workloads.webapp.judge_of_routes import (
     INGRESSES,
+    MANAGER,
     ROUTES,
     ingress_gaps,
     route_gaps,
@@ -46,7 +47,6 @@ CHILDREN = (
     "deployments",
 )
 LABEL = "coxswain.dev/webapp"
-MANAGER = "coxswain"
 REPLICAS_NOTE = "coxswain.dev/replicas"
 
 

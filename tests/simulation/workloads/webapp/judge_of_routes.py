@@ -6,6 +6,7 @@ from typing import Any
 from model_cluster.objects import Object, place
 from simulation.judge import Gap, Objects, is_unusable
 
+MANAGER = "coxswain"
 ROUTES, INGRESSES = "httproutes", "ingresses"
 ROUTED = {ROUTES: "routes", INGRESSES: "ingress"}
 """The kinds that lead requests to the Service, and the part of the spec that asks for each."""
@@ -48,9 +49,18 @@ def route_gaps(webapp: Object, objects: Objects, name: str, common: list[Gap], p
     route, spec = routes(webapp)[name], live["spec"]
     gateways = [each["name"] for each in spec.get("parentRefs", ())]
     ports = [backend.get("port") for rule in spec.get("rules", ()) for backend in rule.get("backendRefs", ())]
-    yield from _different(ROUTES, name, "route hosts", list(route.get("hostnames", [])), spec.get("hostnames", []))
+    if route.get("hostnames") or _has_applied_hosts(live):
+        yield from _different(ROUTES, name, "route hosts", list(route.get("hostnames", [])), spec.get("hostnames", []))
     yield from _different(ROUTES, name, "route gateways", [each["name"] for each in route["parentRefs"]], gateways)
     yield from _different(ROUTES, name, "backend port", [port] * len(route.get("rules") or [{}]), ports)
+
+
+def _has_applied_hosts(live: Object) -> bool:
+    """Return whether the operator owns the hosts of an HTTPRoute. Hosts that no WebApp wants may belong to others."""
+    entries = live["metadata"].get("managedFields") or ()
+    return any(
+        entry["manager"] == MANAGER and "f:hostnames" in entry["fieldsV1"].get("f:spec", {}) for entry in entries
+    )
 
 
 def ingress_gaps(webapp: Object, objects: Objects, common: list[Gap]) -> Iterator[Gap]:
