@@ -52,3 +52,16 @@ def test_a_revision_takes_a_fourth_of_its_size() -> None:
         table.put(Key("shop", name), observed)
     size = len(pickle.dumps(packed_fields(REVISION), pickle.HIGHEST_PROTOCOL))
     assert sum(len(each) for each in table._packed.values()) / len(table) < size / 4
+
+
+def test_a_large_revision_is_never_kept_unpacked() -> None:
+    """S4: the number of unpacked revisions was limited, but not their size."""
+    table = DenseTable[int](CONTROLLER_REVISION)
+    large = replace(REVISION, content={**REVISION.content, "data": {"command": "x" * 900_000}})
+    for place, observed in enumerate([REVISION, large, REVISION]):
+        table.put(place, observed)
+        assert table.get(place) == observed
+    assert list(table._recent) == [0, 2]
+    table.put(0, large)
+    assert table.get(0) == large
+    assert list(table._recent) == [2]

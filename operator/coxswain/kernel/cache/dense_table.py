@@ -9,12 +9,16 @@ from collections import OrderedDict
 from collections.abc import Hashable, Iterator
 from typing import Generic, TypeVar
 
-from coxswain.kernel.cache.packed_table import packed_fields
+from coxswain.kernel.cache.packed_table import LARGE_BYTES, packed_fields
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Projection
 
 RECENT = 256
-"""Number of objects that are kept unpacked as well: several times the history of the parents in progress."""
+"""Number of objects that are kept unpacked as well: several times the history of the parents in progress. Large
+ones are unpacked for each read."""
+
+_DICTIONARY_BYTES = 32 * 1024
+"""zlib looks back no further."""
 
 _Place = TypeVar("_Place", bound=Hashable)
 
@@ -42,29 +46,34 @@ class DenseTable(Generic[_Place]):
     def get(self, place: _Place) -> Projection | None:
         """Return an object, or None."""
         found = self._recent.get(place)
-        if found is None and place in self._packed:
-            unpacking = zlib.decompressobj(zdict=self._dictionary)
-            found = Projection(self._kind, *pickle.loads(unpacking.decompress(self._packed[place])))  # noqa: S301 - ours
         if found is not None:
-            self._keep(place, found)
+            self._recent.move_to_end(place)
+            return found
+        if place not in self._packed:
+            return None
+        content = zlib.decompressobj(zdict=self._dictionary).decompress(self._packed[place])
+        found = Projection(self._kind, *pickle.loads(content))  # noqa: S301 - we packed it
+        self._keep(place, found, len(content))
         return found
 
     def put(self, place: _Place, observed: Projection) -> None:
         """Add an object or replace the previous one."""
         content = pickle.dumps(packed_fields(observed), pickle.HIGHEST_PROTOCOL)
         if not self._packed:
-            self._dictionary = content
+            self._dictionary = content[-_DICTIONARY_BYTES:]
         packing = zlib.compressobj(level=6, zdict=self._dictionary)
         self._packed[place] = packing.compress(content) + packing.flush()
-        self._keep(place, observed)
+        self._recent.pop(place, None)
+        self._keep(place, observed, len(content))
 
     def remove(self, place: _Place) -> None:
         """Remove an object, if present."""
         self._packed.pop(place, None)
         self._recent.pop(place, None)
 
-    def _keep(self, place: _Place, observed: Projection) -> None:
+    def _keep(self, place: _Place, observed: Projection, size: int) -> None:
+        if size > LARGE_BYTES:
+            return
         self._recent[place] = observed
-        self._recent.move_to_end(place)
         if len(self._recent) > self._limit:
             self._recent.popitem(last=False)
