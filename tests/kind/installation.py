@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 from cluster.kind.kind_cluster import KindCluster
+from integration.scene import eventually
 from kind.namespace import Namespace
 
 OVERLAY = Path(__file__).parents[2] / "manifests" / "overlays" / "cluster"
@@ -63,11 +64,13 @@ class Installation:
         self.namespace.kubectl("rollout", "status", DEPLOYMENT, f"--timeout={READY_SECONDS}s", timeout_seconds=150)
 
     def pod(self) -> dict[str, Any]:
-        """Return the pod of the leader. The identity in the Lease begins with its name."""
+        """Return the pod of the leader; wait for one. The identity in the Lease begins with its name."""
+        return eventually(self._leader, "one of the replicas leads", timeout=60, pause=0.5)
+
+    def _leader(self) -> dict[str, Any] | None:
+        """Return the pod of the leader, or None between two leaders."""
         holder = self.namespace.get("lease", "coxswain")["spec"]["holderIdentity"].rpartition("_")[0]
-        pods = {pod["metadata"]["name"]: pod for pod in self.namespace.list("pods")}
-        assert holder in pods, (holder, sorted(pods))
-        return pods[holder]
+        return {pod["metadata"]["name"]: pod for pod in self.namespace.list("pods")}.get(holder)
 
     def spread(self) -> None:
         """Move the standby to another node if both replicas are on one, as after a drain."""
