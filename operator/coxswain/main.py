@@ -1,6 +1,7 @@
 """The operator process: connects to the API server, handles signals, and runs the probes and the manager."""
 
 import asyncio
+import ctypes
 import gc
 import logging
 import signal
@@ -29,6 +30,11 @@ log = logging.getLogger(__name__)
 _GARBAGE_THRESHOLDS = (5_000, 20, 20)
 """Thresholds of Python's garbage collector instead of 700, 10 and 10. The operator creates few reference cycles, and
 collections took 7 % of the CPU time in a wave of changes."""
+
+_M_MMAP_THRESHOLD = -3
+_MAPPED_BYTES = 256 * 1024
+"""glibc returns blocks from this size to the kernel as soon as they are freed. By default its threshold grows to 32 MiB
+with the first freed block, and the freed memory of large objects stays with the process, in pieces (mallopt(3))."""
 
 
 async def run(workload: Workload[P], settings: Settings) -> None:
@@ -97,6 +103,7 @@ def start(workload: Workload[P], settings: Settings) -> int:
     It is 1 if the operator cannot start or has lost the leadership, with one line on standard error.
     """
     # Imported modules are most of the objects and live until the end. Freezing excludes them from collections.
+    _return_large_blocks()
     gc.freeze()
     gc.set_threshold(*_GARBAGE_THRESHOLDS)
     try:
@@ -135,3 +142,9 @@ async def _unless(stop: asyncio.Event, connecting: Coroutine[Any, Any, Connectio
 def _end(number: int, stop: asyncio.Event) -> None:
     log.info("%s: draining in-flight reconciles", signal.Signals(number).name)
     stop.set()
+
+
+def _return_large_blocks() -> None:
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
+    if mallopt is not None:
+        mallopt(_M_MMAP_THRESHOLD, _MAPPED_BYTES)
