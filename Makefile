@@ -99,8 +99,8 @@ clean: ## Remove the environment, the caches of the tools and build/. The cache 
 .PHONY: unit
 unit: export PYTHONDONTWRITEBYTECODE :=
 unit: export PYTHONPYCACHEPREFIX := $(CURDIR)/build/pycache
-unit: $(VENV)/.ready ## Run the unit tests. They need no Kubernetes.
-	$(BIN)/pytest tests/unit --numprocesses $(JOBS) --dist worksteal
+unit: $(VENV)/.ready ## Run the unit tests that take no second. They need no Kubernetes.
+	$(BIN)/pytest tests/unit --numprocesses $(JOBS) --dist worksteal -m "not thorough"
 
 .PHONY: network
 network: $(VENV)/.ready $(NCA)/.ready ## Judge the NetworkPolicies with network-config-analyzer.
@@ -111,7 +111,7 @@ test: $(VENV)/.ready $(NCA)/.ready programs ## Run unit and integration tests, t
 	$(BIN)/pytest --numprocesses $(JOBS) --dist loadfile -m "not semantics and not large and not walk and not slow"
 	$(FAULTS) -m quick
 	$(BIN)/python -m simulation --seeds 400 --floor 3
-	$(BIN)/python -m simulation --workload scheduled-task --seeds 60
+	$(BIN)/python -m simulation --workload scheduled-task --first 200 --seeds 60 --floor 1
 
 .PHONY: slow
 slow: $(VENV)/.ready programs ## Run the integration tests that wait for Leases, CRDs or many WebApps.

@@ -136,6 +136,7 @@ def test_a_build_that_fails_shows_why_and_leaves_nothing(machine: Machine) -> No
     assert [entry.name for entry in machine.cache.iterdir()] == [".lock"]
 
 
+@pytest.mark.thorough
 def test_an_interrupted_build_ends_the_compiler_and_leaves_nothing(machine: Machine) -> None:
     marker = machine.root / "compiler.pid"
     script(machine.root / "bin" / "go", GO + f'echo half > "$2"; sleep 60 & echo $! > {marker}; wait')

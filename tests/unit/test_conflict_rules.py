@@ -124,6 +124,7 @@ def _texts() -> dict[str, Path]:
 BY_TEXT = _texts()
 
 
+@pytest.mark.thorough
 @settings(max_examples=100, deadline=None)
 @given(
     st.lists(STEPS, max_size=5),

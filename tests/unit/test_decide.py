@@ -3,6 +3,7 @@
 import copy
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -162,6 +163,7 @@ def take_name(bench: ModelBench, kind: Any, *, labelled: bool) -> None:
     bench.observe_all()
 
 
+@pytest.mark.thorough
 @settings(max_examples=60, deadline=None)
 @given(st.lists(steps(), max_size=12), st.none() | st.sampled_from(MODELLED), st.booleans())
 def test_decisions_leave_foreign_objects_alone_bound_each_wait_and_converge(

@@ -312,6 +312,7 @@ def heal(faults: Faults, name: str) -> None:
     setattr(faults, name, getattr(Faults(), name))
 
 
+@pytest.mark.thorough
 @settings(max_examples=60, deadline=None)
 @given(names=st.sampled_from(["ab", "abc"]), script=scripts, seed=st.integers(0, 9))
 def test_never_two_lead_and_after_the_faults_one_does(

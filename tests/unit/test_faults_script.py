@@ -147,6 +147,7 @@ def mixed(examples: int) -> list[Script]:
     return found
 
 
+@pytest.mark.thorough
 def test_mixed_scripts_are_well_formed() -> None:
     scripts = mixed(150)
     assert len({json.dumps(to_json(script)) for script in scripts}) > 100, "too few scripts differ"

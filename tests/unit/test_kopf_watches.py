@@ -107,6 +107,7 @@ def during(body: Callable[[Bench], Coroutine[Any, Any, None]]) -> None:
     asyncio.run(whole())
 
 
+@pytest.mark.thorough
 def test_three_restarts_lose_no_event_and_double_no_handler() -> None:
     async def body(bench: Bench) -> None:
         for run in range(1, 5):
@@ -200,6 +201,7 @@ async def looping(api: FakeApi, settings: Settings, patience: float = 5) -> Asyn
         await client.close()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("how", ["hanging", "silent"])
 def test_one_frozen_watch_restarts_kopf_and_then_fails_the_liveness_probe(how: str) -> None:
     """The other watches continue. Once the frozen watch works again, the process is live again."""
@@ -232,6 +234,7 @@ async def bookmarks(api: FakeApi) -> None:
         await asyncio.sleep(0.1)
 
 
+@pytest.mark.thorough
 def test_a_server_without_bookmarks_has_live_watches() -> None:
     async def whole() -> None:
         async with serving() as api, looping(api, Settings(watch=QUICK)) as loop:
@@ -243,6 +246,7 @@ def test_a_server_without_bookmarks_has_live_watches() -> None:
     asyncio.run(whole())
 
 
+@pytest.mark.thorough
 def test_a_server_without_any_answer_leaves_the_process_live() -> None:
     """A restart of the process would not help."""
 

@@ -22,6 +22,8 @@ from coxswain.settings import ElectionSettings
 from unit.fake_api import until
 from unit.leases import LeaseServer
 
+pytestmark = pytest.mark.thorough
+
 FAST = ElectionSettings(lease_duration=1.0, renew_deadline=0.8, retry_period=0.1, request_timeout=0.4)
 METRIC = "leader_election_master_status"
 

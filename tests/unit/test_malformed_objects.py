@@ -139,6 +139,7 @@ async def _taken_over(observed: Projection, places: Sequence[Path]) -> Projectio
     return dataclasses.replace(observed, owned=owned, others=tuple(others))
 
 
+@pytest.mark.thorough
 @settings(deadline=None, max_examples=60)
 @given(st.data())
 def test_a_reconcile_of_odd_objects_raises_nothing(data: st.DataObject) -> None:

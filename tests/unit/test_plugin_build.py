@@ -29,6 +29,7 @@ def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.thorough
 def test_two_builds_are_equal(dist: Path, tmp_path: Path) -> None:
     """The second one is built by another process, with another hash seed, in another folder and time zone."""
     code = f"from pathlib import Path; from demo.plugin import build; build(Path({str(tmp_path)!r}))"

@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
@@ -52,6 +53,7 @@ def agree(action: Any, plan: ChildPlan) -> bool:
     return plan.action in expected[type(action)] and same_fields
 
 
+@pytest.mark.thorough
 def test_it_decides_as_the_operator_does() -> None:
     seen: Counter[str] = Counter()
 

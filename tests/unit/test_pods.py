@@ -297,6 +297,7 @@ ANY_POD = st.sampled_from(
 )
 
 
+@pytest.mark.thorough
 @given(st.lists(st.tuples(ANY_POD, st.from_regex(r"web-[bcdf]{5}-[bcdf]{5}", fullmatch=True))), st.randoms())
 def test_the_cause_depends_neither_on_order_nor_on_names(pods: list[tuple[Any, str]], chance: Any) -> None:
     def named(thing: Any, name: str) -> Any:

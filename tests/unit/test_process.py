@@ -104,6 +104,7 @@ def retransmissions(connection: socket.socket) -> int:
     return int(count)
 
 
+@pytest.mark.thorough
 def test_a_thousand_idle_connections(tmp_path: Path) -> None:
     """S5: the probes answer, and file descriptors remain for the rest of the operator."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

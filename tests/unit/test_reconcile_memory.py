@@ -89,6 +89,7 @@ def test_memory_belongs_to_a_uid(bench: Bench) -> None:
     assert sizes(bench.reconciler) == sizes(fresh.reconciler)
 
 
+@pytest.mark.thorough
 def test_memory_is_bounded_by_the_current_children(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """K21: each change of the config left entries behind. In this test a policy overrides a label of each ConfigMap."""
     usual = bench.writer._stored

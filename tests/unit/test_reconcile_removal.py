@@ -45,6 +45,7 @@ def test_events_do_not_reset_the_backoff(bench: Bench) -> None:
     assert bench.conditions()["Ready"] == ("False", "NotRemoved")
 
 
+@pytest.mark.thorough
 def test_a_spec_that_changes_often_does_not_reset_the_backoff(bench: Bench) -> None:
     assert 5 <= removals(bench, 10, flapping=True) <= 12
 

@@ -258,6 +258,7 @@ def crashing(writes: int | None) -> tuple[ReleaseBench, bool]:
     return bench, crashed
 
 
+@pytest.mark.thorough
 def test_a_crash_before_any_write_changes_nothing_in_the_end() -> None:
     expected, _ = crashing(None)
     assert (expected.running, config(expected)) == (ONE, "2")

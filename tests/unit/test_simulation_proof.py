@@ -7,6 +7,8 @@ import pytest
 from simulation.prove import Mutant, Outdated, mutants, proof
 from simulation.workloads import ROOT
 
+pytestmark = pytest.mark.thorough
+
 KNOWN = {f"K{number}" for number in (1, 2, 3, 4, 7, 8, 9, 10, 11, 12, 13, 14, 17, 18, 21, 23, 25, 26, 33)}
 NAMES = [mutant.name for mutant in mutants([])]
 INVARIANTS = {

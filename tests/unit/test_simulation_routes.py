@@ -23,6 +23,8 @@ from simulation.script import Script, Step
 from simulation.workloads import workload
 from simulation.workloads.webapp.draws_of_routes import INTERNAL, PUBLIC
 
+pytestmark = pytest.mark.thorough
+
 WEB = {"at": "a", "name": "web-0"}
 ROUTES = [{"parentRefs": [{"name": PUBLIC}]}, {"name": "api", "parentRefs": [{"name": INTERNAL}]}]
 EDGE = "edge"

@@ -23,6 +23,8 @@ from simulation.script import Script, Step, from_json
 from simulation.subject import Subject
 from simulation.workloads import MODULES, workload
 
+pytestmark = pytest.mark.thorough
+
 WEB = {"at": "a", "name": "web-0"}
 CREATE = Step(1.0, "create", {**WEB, "size": 3, "image": "app:1", "replicas": 1})
 CHANGE = Step(60.0, "change", {**WEB, "what": {"image": "app:2"}})

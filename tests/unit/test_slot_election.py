@@ -22,6 +22,8 @@ from unit.fake_api import until
 from unit.leases import LeaseServer
 from unit.test_lease_election import FAST, METRIC, Http
 
+pytestmark = pytest.mark.thorough
+
 COUNT = 4
 SETTINGS = replace(FAST, settling_period=0.3)
 NAMESPACES = [

@@ -11,6 +11,8 @@ from unit.leases import Candidate
 from unit.slot_group import FIRST, REBALANCED, TAKEN_OVER, Group, virtually
 from unit.slot_leases import SHARED, Replica
 
+pytestmark = pytest.mark.thorough
+
 
 def test_replicas_that_start_together_share_without_a_move() -> None:
     async def body(group: Group) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -9,6 +10,8 @@ from model_cluster.virtual import run
 from unit.leases import SETTINGS, Faults, virtual_loop
 from unit.slot_group import REBALANCED, TAKEN_OVER, Group
 from unit.slot_leases import SHARED, overlaps
+
+pytestmark = pytest.mark.thorough
 
 FAULTS = ("hangs", "loses_answers", "late", "refuses")
 steps = st.one_of(

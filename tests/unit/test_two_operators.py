@@ -15,6 +15,8 @@ from coxswain.webapp.spec import WebApp
 from coxswain.webapp.workload import WORKLOAD, WebAppWorkload
 from unit.bench import WEB, Bench
 
+pytestmark = pytest.mark.thorough
+
 Rendering = tuple[ChildType[WebApp], ...]
 
 

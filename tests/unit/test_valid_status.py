@@ -49,6 +49,7 @@ def statuses(draw: st.DrawFn, previous: Status | None = None) -> Status:
     return status(webapp(), found, previous or {}, NOW)
 
 
+@pytest.mark.thorough
 @settings(deadline=None)
 @given(statuses())
 def test_every_status_is_valid(made: Status) -> None:
