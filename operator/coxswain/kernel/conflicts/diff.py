@@ -29,6 +29,7 @@ from coxswain.kernel.objects.field_paths import (
 from coxswain.kernel.objects.manifests import Manifest
 
 _ABSENT: Mapping[str, Any] = {}
+_SCALARS = (str, int, float, type(None))
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ def _managed_part(desired: Manifest) -> Manifest:
 def _compare(
     path: Path, wanted: Any, live: Any, owned: Fields | None, field_sets: list[Fields]
 ) -> Iterator[Difference]:
-    """Compare the values at a path.
+    """Compare the values at a path, other than scalars.
 
     Args:
         path: the path.
@@ -105,11 +106,7 @@ def _compare(
         owned: our fields below the path; None if our manager does not own the path.
         field_sets: the fields of all managers below the path.
     """
-    if isinstance(wanted, str | int | float | None):
-        if owned is None or wanted != live:
-            yield Difference(path, wanted, live)
-        return
-    granular = any(fields.keys() - {"."} for fields in field_sets)
+    granular = any(len(fields) > ("." in fields) for fields in field_sets)
     if isinstance(wanted, Mapping) and granular and (wanted or owned is not None):
         yield from _compare_map(
             path, wanted, live if isinstance(live, Mapping) else _ABSENT, owned or _ABSENT, field_sets
@@ -126,9 +123,13 @@ def _compare_map(
     rivals = rivals_in_map(path, wanted, live)
     for key, value in wanted.items():
         element = f"f:{key}"
-        for difference in _compare(
-            (*path, element), value, live.get(key), owned.get(element), subfields(field_sets, element)
-        ):
+        found, ours = live.get(key), owned.get(element)
+        # Most values are scalars: they need neither a recursion nor the fields of other managers.
+        if isinstance(value, _SCALARS):
+            if ours is None or value != found:
+                yield Difference((*path, element), value, found, rivals=rivals.get(key, ()))
+            continue
+        for difference in _compare((*path, element), value, found, ours, subfields(field_sets, element)):
             yield _with_rivals(difference, rivals.get(key, ()))
     for element in owned:
         if element != "." and element.removeprefix("f:") not in wanted:
