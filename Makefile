@@ -136,12 +136,12 @@ plan-walk: $(VENV)/.ready programs ## Compare the verdicts of `kubectl coxswain 
 
 .PHONY: faults
 faults: $(VENV)/.ready programs ## Run the fault suite. ONLY="F7", WORKLOAD=scheduled-task, SCALE=1 for the waits of docs/faults.md.
-	$(FAULTS) $(if $(ONLY),-k "$(ONLY)") $(if $(IS_WEBAPP),--results .faults/survived.json)
+	$(FAULTS) $(if $(ONLY),-k "$(ONLY)") $(if $(IS_WEBAPP),--results docs/faults-survived.json)
 	$(if $(IS_WEBAPP),$(BIN)/python -m faults.render)
 
 .PHONY: faults-proof
 faults-proof: $(VENV)/.ready programs ## Run the fault suite on operators broken on purpose. Each test must fail. ONLY="F7"
-	$(FAULTS) $(if $(ONLY),-k "$(ONLY)") --prove $(if $(IS_WEBAPP),--results .faults/proved.json)
+	$(FAULTS) $(if $(ONLY),-k "$(ONLY)") --prove $(if $(IS_WEBAPP),--results docs/faults-proved.json)
 	$(if $(IS_WEBAPP),$(BIN)/python -m faults.render)
 
 .PHONY: faults-ci

@@ -16,8 +16,8 @@ from faults import breaks
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "faults.md"
-SURVIVED = ROOT / ".faults" / "survived.json"
-PROVED = ROOT / ".faults" / "proved.json"
+SURVIVED = ROOT / "docs" / "faults-survived.json"
+PROVED = ROOT / "docs" / "faults-proved.json"
 BEGIN = "<!-- results: written by make faults -->"
 END = "<!-- end of results -->"
 

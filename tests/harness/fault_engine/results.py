@@ -40,8 +40,9 @@ class Result:
     """passed, failed or skipped; with --prove, `xfailed` is the expected one."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the result as JSON data."""
-        data: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(self)))
+        """Return the result as JSON data, with times in hundredths of a second."""
+        text = json.dumps(dataclasses.asdict(self))
+        data: dict[str, Any] = json.loads(text, parse_float=lambda number: round(float(number), 2))
         return data
 
 
@@ -93,11 +94,12 @@ class Results:
         self._write()
 
     def _write(self) -> None:
-        """Write the results, and keep those of other tests in the file."""
+        """Write the results, a line for each test, and keep those of other tests in the file."""
         file: Path | None = self._config.getoption("--results")
         if file is None:
             return
         kept = {} if not file.exists() else {data["test"]: data for data in json.loads(file.read_text())}
         kept |= {test: result.to_json() for test, result in self._found.items()}
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps(list(kept.values()), indent=1) + "\n", encoding="utf-8")
+        rows = ",\n".join(json.dumps(kept[test]) for test in sorted(kept))
+        file.write_text(f"[\n{rows}\n]\n", encoding="utf-8")
