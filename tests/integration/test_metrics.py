@@ -11,7 +11,7 @@ from unit.test_reference import names, rows
 
 def scraped(scene: Scene) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
     """Return the series of /metrics."""
-    status, text = scene.operator.probe("/metrics")
+    status, text = scene.operator.metrics()
     assert status == 200
     return {
         (each.name, frozenset(each.labels.items())): each.value
@@ -62,7 +62,7 @@ def test_the_life_of_a_webapp_shows(scene: Scene) -> None:
 
 
 def test_every_documented_metric_is_served(scene: Scene) -> None:
-    _, text = scene.operator.probe("/metrics")
+    _, text = scene.operator.metrics()
     served = {
         family.name + ("_total" if family.type == "counter" else "") for family in text_string_to_metric_families(text)
     }
