@@ -63,3 +63,14 @@ def test_plain_http_on_the_port_with_tls_is_closed() -> None:
         assert (await found.get("t-scraper")).status == 200
 
     running(body, tls=self_signed_context())
+
+
+def test_a_connection_serves_one_request() -> None:
+    async def body(found: Served) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", found.port)
+        writer.write(b"GET /else HTTP/1.1\r\nHost: x\r\n\r\n")
+        async with asyncio.timeout(5):
+            assert b"404" in await reader.read(), "until its end"
+        writer.close()
+
+    running(body)
