@@ -157,12 +157,12 @@ def test_a_failure_is_not_cached() -> None:
 
 def test_a_review_ends_before_its_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also while it waits, for example for a pause that the API server asked for."""
-    monkeypatch.setattr(access_review, "_TIMEOUT", 0.2)
 
     async def body(reviewer: AccessReviewer, reviews: Reviews, _: Clock) -> None:
         reviews.instead = lambda _: web.json_response({}, status=429, headers={"Retry-After": "30"})
         with pytest.raises(Refused):
             await reviewer.access("t-scraper")
+        monkeypatch.setattr(access_review, "_TIMEOUT", 0.2)
         with pytest.raises(Unreachable, match=r"no review of the token within 0\.2 s"):
             await reviewer.access("t-scraper")
         assert len(reviews.asked) == 1, "the pause holds for reviews"

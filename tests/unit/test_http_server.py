@@ -49,6 +49,7 @@ def test_a_connection_has_little_time(secure: bool, monkeypatch: pytest.MonkeyPa
             with suppress(ConnectionResetError):
                 assert await reader.read() == b""
         writer.close()
+        monkeypatch.undo()
         assert (await found.get("t-scraper")).status == 200
 
     running(body, tls=self_signed_context() if secure else None)
