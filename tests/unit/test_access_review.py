@@ -166,6 +166,9 @@ def test_a_review_ends_before_its_connection(monkeypatch: pytest.MonkeyPatch) ->
         with pytest.raises(Unreachable, match=r"no review of the token within 0\.2 s"):
             await reviewer.access("t-scraper")
         assert len(reviews.asked) == 1, "the pause holds for reviews"
+        throttle = reviewer._client._throttle
+        paused = throttle._is_paused(writing=True), throttle._is_paused(writing=False)
+        assert paused == (True, False), "the API server counts a POST among the writes"
 
     running(body)
 
