@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from coxswain.logs import configure
-from coxswain.settings import MAXIMUM_SLOTS, VARIABLES, Settings
+from coxswain.settings import MAXIMUM_SLOTS, NO_METRICS, VARIABLES, Settings
 
 _NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
@@ -38,11 +38,14 @@ def settings(
             parser.error(f"--namespace (or {VARIABLES['namespaces']}): {name!r} is not a valid namespace name")
     if parsed.slots > 1 and not parsed.leader_elect:
         parser.error(f"--slots (or {VARIABLES['slots']}): {parsed.slots} slots need --leader-elect")
-    return Settings(
+    made = Settings(
         namespaces=tuple(namespaces),
         kubeconfig=parsed.kubeconfig,
         context=parsed.context,
         listen=parsed.listen,
+        metrics_listen=parsed.metrics_listen,
+        metrics_secure=parsed.metrics_secure,
+        metrics_cert_dir=parsed.metrics_cert_dir,
         log_format=parsed.log_format,
         log_level=parsed.log_level,
         watch_metadata=parsed.watch_metadata,
@@ -51,6 +54,11 @@ def settings(
         slots=parsed.slots,
         resync_interval=parsed.resync_interval,
     )
+    if made.metrics_cert_dir and not made.secures_metrics:
+        parser.error(
+            f"--metrics-cert-dir (or {VARIABLES['metrics_cert_dir']}): a certificate needs --metrics-secure=true"
+        )
+    return made
 
 
 def _parser(program: str, description: str) -> argparse.ArgumentParser:
@@ -63,6 +71,7 @@ def _parser(program: str, description: str) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"coxswain {version('coxswain')}")
     _add_cluster_options(parser, usual)
     _add_process_options(parser, usual)
+    _add_metrics_options(parser, usual)
     _add_election_options(parser, usual)
     return parser
 
@@ -99,7 +108,7 @@ def _add_process_options(parser: argparse.ArgumentParser, usual: Settings) -> No
         "--listen",
         type=_address,
         default=usual.listen,
-        help="HOST:PORT of /healthz, /readyz and /metrics; default: %(default)s",
+        help="HOST:PORT of /healthz and /readyz; default: %(default)s",
     )
     parser.add_argument(
         "--log-format",
@@ -112,6 +121,30 @@ def _add_process_options(parser: argparse.ArgumentParser, usual: Settings) -> No
         type=_one_of("debug", "info", "warning", "error"),
         default=usual.log_level,
         help="debug, info, warning or error; default: %(default)s",
+    )
+
+
+def _add_metrics_options(parser: argparse.ArgumentParser, usual: Settings) -> None:
+    """Add the options about the port of the metrics."""
+    parser.add_argument(
+        "--metrics-listen",
+        type=_address_or_none,
+        default=usual.metrics_listen,
+        help=f"HOST:PORT of /metrics, or {NO_METRICS} to serve none; default: %(default)s",
+    )
+    parser.add_argument(
+        "--metrics-secure",
+        type=_boolean,
+        nargs="?",
+        const=True,
+        metavar="true|false",
+        help="whether /metrics has TLS and asks the API server who may get it; default: true, but false on loopback",
+    )
+    parser.add_argument(
+        "--metrics-cert-dir",
+        type=Path,
+        metavar="DIRECTORY",
+        help="directory with tls.crt and tls.key for /metrics; default: a self-signed certificate",
     )
 
 
@@ -147,6 +180,10 @@ def _address(text: str) -> str:
     if not colon or not port.isdigit() or int(port) > 65535:
         raise argparse.ArgumentTypeError(f"{text!r} is no HOST:PORT, such as {host or '0.0.0.0'}:8080")  # noqa: S104
     return text
+
+
+def _address_or_none(text: str) -> str:
+    return text if text == NO_METRICS else _address(text)
 
 
 def _names(text: str) -> tuple[str, ...]:

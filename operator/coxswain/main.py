@@ -1,4 +1,4 @@
-"""The operator process: connects to the API server, handles signals, and runs the probes and the manager."""
+"""The operator process: connects to the API server, handles signals, and runs the servers and the manager."""
 
 import asyncio
 import ctypes
@@ -7,9 +7,13 @@ import logging
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any
 
 from coxswain import event_loop
+from coxswain.certificates import CertificateFiles, InvalidCertificate, self_signed_context
+from coxswain.gauges import Readings
+from coxswain.kernel.api.access_review import AccessReviewer
 from coxswain.kernel.api.client import Client
 from coxswain.kernel.api.connection import Connection, connection
 from coxswain.kernel.api.credentials import NoConnection
@@ -22,8 +26,9 @@ from coxswain.kernel.manager import Manager
 from coxswain.kernel.objects.kinds import UnknownKind
 from coxswain.kernel.watching.kopf_thread import KopfThread
 from coxswain.kernel.workload import P, Workload
+from coxswain.metrics_server import PATH, Guard, metrics_server
 from coxswain.probes import probes
-from coxswain.settings import Settings
+from coxswain.settings import NO_METRICS, Settings
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +49,8 @@ async def run(workload: Workload[P], settings: Settings) -> None:
         NoConnection: The API server cannot be reached with the given settings.
         UnknownKind: The workload has no kind of `settings.watch_metadata`.
         LeadershipLost: Another process leads now, or may do so.
-        OSError: The address of the probes cannot be bound.
+        InvalidCertificate: The certificate of the metrics is not valid.
+        OSError: The address of the probes or of the metrics cannot be bound.
     """
     stop, main = asyncio.Event(), asyncio.get_running_loop()
 
@@ -84,8 +90,8 @@ async def run(workload: Workload[P], settings: Settings) -> None:
                 missing=lambda: manager.missing + election.obstacles(),
                 ready=lambda: manager.ready and not election.obstacles(),
                 role=election.role,
-                readings=lambda: manager.readings,
             ),
+            _metrics(settings, client, lambda: manager.readings, workload.projector.manager),
             # After the last write of the manager, the election releases the Lease.
             election,
         ):
@@ -108,7 +114,7 @@ def start(workload: Workload[P], settings: Settings) -> int:
     gc.set_threshold(*_GARBAGE_THRESHOLDS)
     try:
         event_loop.run(run(workload, settings))
-    except (NoConnection, UnknownKind, LeadershipLost, OSError) as error:
+    except (NoConnection, UnknownKind, LeadershipLost, InvalidCertificate, OSError) as error:
         print(f"coxswain: {error}", file=sys.stderr)
         return 1
     finally:
@@ -116,6 +122,22 @@ def start(workload: Workload[P], settings: Settings) -> int:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signal.SIG_IGN)
     return 0
+
+
+def _metrics(
+    settings: Settings, client: Client, readings: Callable[[], Readings], name: str
+) -> AbstractAsyncContextManager[None]:
+    """Return the server of the metrics. `name` is the prefix of the ClusterRole that allows to get them."""
+    if settings.metrics_listen == NO_METRICS:
+        return nullcontext()
+    if not settings.secures_metrics:
+        return metrics_server(settings.metrics_listen, readings)
+    directory = settings.metrics_cert_dir
+    tls = CertificateFiles(directory) if directory else self_signed_context()
+    reviewer = AccessReviewer(client, PATH, asyncio.get_running_loop().time)
+    return metrics_server(
+        settings.metrics_listen, readings, tls=tls, guard=Guard(reviewer, role=f"{name}-metrics-reader")
+    )
 
 
 def _election(

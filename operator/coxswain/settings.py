@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from pathlib import Path
 
 
@@ -127,7 +128,13 @@ class Settings:
     context: str | None = None
     """Context of the kubeconfig. None means its current context."""
     listen: str = "127.0.0.1:8080"
-    """HOST:PORT of /healthz, /readyz and /metrics. Port 0 selects a free port."""
+    """HOST:PORT of /healthz and /readyz. Port 0 selects a free port."""
+    metrics_listen: str = "127.0.0.1:8081"
+    """HOST:PORT of /metrics, or `NO_METRICS`. Port 0 selects a free port."""
+    metrics_secure: bool | None = None
+    """Whether /metrics has TLS, authentication and authorization. None means: except on a loopback address."""
+    metrics_cert_dir: Path | None = None
+    """Directory with tls.crt and tls.key, for /metrics with TLS. None means a self-signed certificate."""
     log_format: str = "text"
     """text or json."""
     log_level: str = "info"
@@ -167,10 +174,27 @@ class Settings:
     election: ElectionSettings = field(default_factory=ElectionSettings)
 
     @property
+    def secures_metrics(self) -> bool:
+        """Whether /metrics has TLS, authentication and authorization."""
+        return not is_loopback(self.metrics_listen) if self.metrics_secure is None else self.metrics_secure
+
+    @property
     def scopes(self) -> Sequence[str | None]:
         """The scopes to list and watch: each namespace, or None for the whole cluster."""
         return self.namespaces or (None,)
 
+
+def is_loopback(listen: str) -> bool:
+    """Return whether only this machine, or this pod, reaches HOST:PORT. A host name other than localhost may not be."""
+    host = listen.rpartition(":")[0].strip("[]")
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+NO_METRICS = "0"
+"""The value of `metrics_listen` that turns /metrics off, as with controller-runtime's --metrics-bind-address."""
 
 MAXIMUM_SLOTS = 64
 """Maximum of `slots`. The holder of a slot renews its Lease every two seconds."""
@@ -178,6 +202,9 @@ MAXIMUM_SLOTS = 64
 VARIABLES: Mapping[str, str] = {
     "namespaces": "COXSWAIN_NAMESPACES",
     "listen": "COXSWAIN_LISTEN",
+    "metrics_listen": "COXSWAIN_METRICS_LISTEN",
+    "metrics_secure": "COXSWAIN_METRICS_SECURE",
+    "metrics_cert_dir": "COXSWAIN_METRICS_CERT_DIR",
     "log_format": "COXSWAIN_LOG_FORMAT",
     "log_level": "COXSWAIN_LOG_LEVEL",
     "leader_elect": "COXSWAIN_LEADER_ELECT",

@@ -60,7 +60,7 @@ class Replicas:
 
     def _balanced(self) -> bool:
         running = [each for each in self.processes if each.running]
-        held = [len(_HELD.findall(each.probe("/metrics")[1])) for each in running]
+        held = [len(_HELD.findall(each.metrics()[1])) for each in running]
         return sum(held) == SLOTS and max(held) <= ceil(SLOTS / len(running))
 
 

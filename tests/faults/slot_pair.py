@@ -39,7 +39,7 @@ class SlotPair(Pair):
 
     def led(self, replica: Replica) -> int:
         """Return the number of slots that a replica leads."""
-        return len(_LED.findall(replica.process.probe("/metrics")[1]))
+        return len(_LED.findall(replica.process.metrics()[1]))
 
     def join(self) -> None:
         """Start the second replica, and wait until it leads the slot."""

@@ -185,5 +185,5 @@ def test_idle_connections(case: Case) -> None:
 
 def probes_address(stand: Stand) -> tuple[str, int]:
     """Return host and port of the operator's probes."""
-    host, _, port = stand.operator.logged().partition("probes at http://")[2].split()[0].partition(":")
+    host, _, port = stand.operator.address("probes").removeprefix("http://").partition(":")
     return host, int(port)

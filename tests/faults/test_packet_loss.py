@@ -44,7 +44,14 @@ class Operator:
         }
         kubeconfig.write_text(yaml.safe_dump(config), encoding="utf-8")
         options = ["--scale", str(scale.factor), "--never-resync", "--namespace", NAMESPACE, "--log-level", "debug"]
-        given = ["--kubeconfig", str(kubeconfig), "--listen", "127.0.0.1:0", "--leader-elect=false"]
+        given = [
+            "--kubeconfig",
+            str(kubeconfig),
+            "--listen",
+            "127.0.0.1:0",
+            "--metrics-listen=0",
+            "--leader-elect=false",
+        ]
         command = link.command([sys.executable, "-m", "faults.launch", "--workload", "webapp", *options, *given])
         extra = {"PYTHONPATH": python_path(), "PYTHONUNBUFFERED": "1"}
         self.service = Service("operator", command, log=folder / "operator.log", home=folder, extra=extra)

@@ -48,7 +48,7 @@ class Contestant:
 EDGE = Contestant(
     "edge-triggered", "bench.peers.plain_kopf", ("--children", "{children}"), watched=("webapps", "deployments")
 )
-_COXSWAIN = ("--namespace", "{namespace}", "--listen", "127.0.0.1:0", "--resync-interval")
+_COXSWAIN = ("--namespace", "{namespace}", "--listen", "127.0.0.1:0", "--metrics-listen=0", "--resync-interval")
 _WATCHED = ("webapps", "deployments", "services")
 LEVEL = Contestant("level-driven logic", "coxswain", (*_COXSWAIN, str(NEVER_SECONDS)), watched=_WATCHED)
 RESYNCED = Contestant("level-driven, with resync", "coxswain", (*_COXSWAIN, str(RESYNC_SECONDS)), watched=_WATCHED)

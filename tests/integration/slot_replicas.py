@@ -34,7 +34,7 @@ class Replica:
     @property
     def slots(self) -> set[int]:
         """The slots that it leads, by its metrics."""
-        return {int(number) for number in _HELD.findall(self.process.probe("/metrics")[1])}
+        return {int(number) for number in _HELD.findall(self.process.metrics()[1])}
 
     @property
     def identities(self) -> set[str]:

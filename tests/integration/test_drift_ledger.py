@@ -28,7 +28,7 @@ def test_wanted_found_manager_and_count(scene: Scene) -> None:
 
 def corrected(scene: Scene, kind: str) -> float:
     """Return the number of corrected fields of a kind from /metrics."""
-    status, text = scene.operator.probe("/metrics")
+    status, text = scene.operator.metrics()
     assert status == 200
     found = re.search(rf'coxswain_drift_corrected_total{{kind="{kind}"}} (\S+)', text)
     return float(found[1]) if found else 0.0

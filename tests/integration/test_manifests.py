@@ -219,7 +219,7 @@ def test_the_kustomizations_of_the_docs(cluster: ControlPlane, kustomize: Kustom
     assert container["env"] == [{"name": "COXSWAIN_NAMESPACES", "value": "team-a,team-b"}]
     (container,) = containers(cluster, kustomize(own))
     assert container["image"].startswith("registry.example.com/coxswain/operator:")
-    assert container["args"] == ["--listen=:8080", "--log-format=json"]
+    assert container["args"] == ["--listen=:8080", "--metrics-listen=:8443", "--log-format=json"]
 
 
 def test_the_component_of_slots_patches_deployment_and_role(cluster: ControlPlane, kustomize: Kustomize) -> None:

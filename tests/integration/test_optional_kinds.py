@@ -119,7 +119,7 @@ def test_a_role_without_the_right_stops_only_the_routes(without_the_right: Scene
     assert "No HTTPRoute is written until they can" in message
     assert scene.names("deployment") == ["web"]
     roll(scene, "registry.example/web:2")
-    assert 'coxswain_unlisted{kind="httproutes",namespace=""} 1.0' in scene.operator.probe("/metrics")[1]
+    assert 'coxswain_unlisted{kind="httproutes",namespace=""} 1.0' in scene.operator.metrics()[1]
     process = scene.operator.pid
     scene.kubectl("apply", "-f", str(ROLE))
     accepted(scene)

@@ -73,7 +73,7 @@ def test_a_namespace_without_rights_stops_no_other(
         lambda: f"webapps of {second} can't be listed: 403 Forbidden" in operator.probe("/readyz")[1], "the reason"
     )
     assert operator.probe("/readyz")[0] == 200
-    assert f'coxswain_unlisted{{kind="deployments",namespace="{third}"}} 1.0' in operator.probe("/metrics")[1]
+    assert f'coxswain_unlisted{{kind="deployments",namespace="{third}"}} 1.0' in operator.metrics()[1]
     message = scenes[2].not_ready("NotListed")["message"]
     assert f"deployments.apps can't be listed in namespace {third}: 403 Forbidden" in message
     assert [scenes[2].names(kind) for kind in CHILDREN] == [[], [], [], []]

@@ -154,7 +154,7 @@ def test_each_webapp_is_reconciled_by_the_holder_of_its_slot(group: Group) -> No
     assert f"leader of 2 of {COUNT} slots: " in first.roles[0]
     assert sum(role.endswith(": leader") for role in first.roles) == 2
     assert sum(": standby, " in role and role.endswith(" leads") for role in first.roles) == 4
-    assert "coxswain_led_slots 2.0" in first.process.probe("/metrics")[1]
+    assert "coxswain_led_slots 2.0" in first.process.metrics()[1]
 
 
 def test_a_replica_joins_and_leaves_without_a_write_of_a_non_holder(group: Group) -> None:
@@ -240,5 +240,5 @@ def test_an_object_in_a_foreign_slot_is_cached_but_not_written(group: Group) -> 
     group.cluster.kubectl("apply", "-n", NAMESPACES[0], "-f", "-", input=json.dumps(manifest("another", SPEC)))
     webapps = group.cluster.pykube().get(version="coxswain.dev/v1", url="webapps").json()["items"]
     line = f'coxswain_objects{{kind="webapps"}} {len(webapps):.1f}'
-    eventually(lambda: all(line in each.process.probe("/metrics")[1] for each in group.all), "all have it in the cache")
+    eventually(lambda: all(line in each.process.metrics()[1] for each in group.all), "all have it in the cache")
     group.cluster.kubectl("delete", "webapp", "another", "-n", NAMESPACES[0])

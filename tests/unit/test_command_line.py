@@ -29,6 +29,9 @@ def test_the_environment_where_the_command_line_is_silent() -> None:
     environment = {
         "COXSWAIN_NAMESPACES": "a, b,",
         "COXSWAIN_LISTEN": "[::]:80",
+        "COXSWAIN_METRICS_LISTEN": ":8443",
+        "COXSWAIN_METRICS_SECURE": "True",
+        "COXSWAIN_METRICS_CERT_DIR": "/certificate",
         "COXSWAIN_LOG_FORMAT": "JSON",
         "COXSWAIN_LOG_LEVEL": "debug",
         "COXSWAIN_RESYNC_INTERVAL": "60",
@@ -42,6 +45,7 @@ def test_the_environment_where_the_command_line_is_silent() -> None:
     assert made.namespaces == ("a", "b")
     assert made.watch_metadata == ("secrets", "configmaps")
     assert (made.leader_elect, made.leader_elect_namespace) == (False, "kept")
+    assert (made.metrics_listen, made.metrics_secure, made.metrics_cert_dir) == (":8443", True, Path("/certificate"))
     assert (made.listen, made.log_format, made.log_level, made.resync_interval) == ("[::]:80", "json", "error", 60)
 
 
@@ -52,6 +56,25 @@ def test_the_environment_where_the_command_line_is_silent() -> None:
 def test_leader_election_is_on_unless_it_is_turned_off(arguments: list[str], wanted: bool) -> None:
     assert settings(arguments, {}).leader_elect is wanted
     assert settings(arguments or ["--leader-elect"], {"COXSWAIN_LEADER_ELECT": "false"}).leader_elect is wanted
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wanted"),
+    [
+        ([], False),
+        (["--metrics-listen=[::1]:0"], False),
+        (["--metrics-listen=localhost:8081"], False),
+        (["--metrics-listen=:8443"], True),
+        (["--metrics-listen=[::]:8443"], True),
+        (["--metrics-listen=10.0.0.1:8443"], True),
+        (["--metrics-listen=operator.example:8443"], True),
+        (["--metrics-secure"], True),
+        (["--metrics-listen=:8081", "--metrics-secure=false"], False),
+    ],
+)
+def test_metrics_for_others_are_secure_unless_that_is_turned_off(arguments: list[str], wanted: bool) -> None:
+    """S5: who sets only the address must not open the metrics to everyone."""
+    assert settings(arguments, {}).secures_metrics is wanted
 
 
 def test_there_is_one_slot_without_another_number() -> None:
@@ -66,6 +89,10 @@ def test_there_is_one_slot_without_another_number() -> None:
         (["--namespace", "Shop"], {}, "'Shop' is not a valid namespace name"),
         ([], {"COXSWAIN_NAMESPACES": "a b"}, "COXSWAIN_NAMESPACES"),
         (["--listen", "8080"], {}, "HOST:PORT"),
+        (["--metrics-listen", "8081"], {}, "--metrics-listen: '8081' is no HOST:PORT"),
+        (["--metrics-secure=no"], {}, "'no' is neither true nor false"),
+        (["--metrics-cert-dir=/certificate"], {}, "a certificate needs --metrics-secure=true"),
+        ([], {"COXSWAIN_METRICS_CERT_DIR": "/certificate"}, "COXSWAIN_METRICS_CERT_DIR"),
         (["--resync-interval", "0"], {}, "seconds from 1 to 86400"),
         ([], {"COXSWAIN_RESYNC_INTERVAL": "soon"}, "seconds from 1 to 86400"),
         (["--log-format", "xml"], {}, "none of text, json"),
@@ -130,7 +157,8 @@ def test_signals_that_go_on_coming_do_not_kill_what_is_ending(tmp_path: Path) ->
     }
     file = tmp_path / "kubeconfig"
     file.write_text(json.dumps(kubeconfig))
-    command = [sys.executable, "-m", "coxswain", "--kubeconfig", str(file), "--listen", "127.0.0.1:0"]
+    ports = ("--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0")
+    command = [sys.executable, "-m", "coxswain", "--kubeconfig", str(file), *ports]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={"PYTHONPATH": OPERATOR}) as process:
         assert process.stderr is not None
         assert any("serving" in line for line in process.stderr)

@@ -43,7 +43,16 @@ def test_the_operator_ends_with_one_line(tmp_path: Path) -> None:
     """One of the invalid kubeconfigs below is enough. A YAML error is chosen because its message has several lines."""
     path = tmp_path / "kubeconfig"
     path.write_text(CASES["malformed"][0])
-    command = [sys.executable, "-m", "coxswain", "--kubeconfig", str(path), "--listen", "127.0.0.1:0"]
+    command = [
+        sys.executable,
+        "-m",
+        "coxswain",
+        "--kubeconfig",
+        str(path),
+        "--listen",
+        "127.0.0.1:0",
+        "--metrics-listen=0",
+    ]
     done = subprocess.run(
         command, stderr=subprocess.PIPE, text=True, env={"PYTHONPATH": OPERATOR}, timeout=60, check=False
     )

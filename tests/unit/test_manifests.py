@@ -20,6 +20,7 @@ from yaml_files import document, documents
 ROOT = Path(__file__).parents[2]
 SINGLE_NAMESPACE = OVERLAY.parent / "single-namespace"
 SERVED = OVERLAY.parent / "served-namespace"
+METRICS = OVERLAY.parents[1] / "components" / "metrics"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 Object = dict[str, Any]
@@ -103,7 +104,7 @@ def test_the_operator_may_write_its_own_lease_and_no_other(overlay: str) -> None
     [subject] = binding["subjects"]
     assert (subject["namespace"], subject["name"]) == (account["namespace"], account["name"])
     others = [rules for thing in found.values() if thing is not role for rules in thing.get("rules") or []]
-    assert not [rule for rule in others if {"leases", "*"} & set(rule["resources"])]
+    assert not [rule for rule in others if {"leases", "*"} & set(rule.get("resources", []))]
 
 
 def test_the_component_of_slots_grants_the_names_of_all_leases() -> None:
@@ -266,6 +267,7 @@ def test_an_operator_of_several_namespaces_has_one_of_its_own() -> None:
         ("Role", "coxswain-leader-election"),
         ("RoleBinding", "coxswain-leader-election"),
         ("Namespace", "coxswain-system"),
+        *map(identity, resources(METRICS)),
     }, "the overlay grants no right in this namespace but that on the Lease"
     assert found["Namespace", "coxswain-system"] == yaml.safe_load((OVERLAY / "namespace.yaml").read_text("utf-8"))
     granted = {thing["kind"]: thing for thing in resources(SERVED)}
@@ -286,6 +288,8 @@ def test_no_role_but_those_of_kubernetes_is_added_to(installed: dict[tuple[str, 
     }
     assert aggregated == {
         "coxswain": [],
+        "coxswain-metrics-auth": [],
+        "coxswain-metrics-reader": [],
         "coxswain-webapps-view": ["view"],
         "coxswain-webapps-edit": ["edit"],
         "coxswain-webapps-admin": ["admin"],
@@ -299,7 +303,9 @@ def granting_secrets(things: list[Object]) -> list[Object]:
     """Return the roles with a right on Secrets."""
     rules = {identity(thing): thing.get("rules") or [] for thing in things}
     granting = {"secrets", "*"}
-    return [thing for thing in things if any(granting & set(rule["resources"]) for rule in rules[identity(thing)])]
+    return [
+        thing for thing in things if any(granting & set(rule.get("resources", [])) for rule in rules[identity(thing)])
+    ]
 
 
 @pytest.mark.parametrize("overlay", BASE_INSTALLATIONS)

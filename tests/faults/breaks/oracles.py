@@ -4,7 +4,7 @@ import asyncio
 import logging
 from typing import Any
 
-from coxswain import probes
+from coxswain import metrics_server
 from coxswain.kernel.api.errors import RequestFailed
 from coxswain.kernel.api.events import RecentEvents
 from coxswain.kernel.api.writer import Writer
@@ -153,9 +153,9 @@ def recreates_services() -> None:
 
 @broken("exposes the value of a Secret in its metrics", always=True)
 def shows_a_secret_in_its_metrics() -> None:
-    served = probes.generate_latest  # type: ignore[attr-defined]
+    served = metrics_server.generate_latest  # type: ignore[attr-defined]
 
     def telling(*arguments: Any, **named: Any) -> bytes:
         return bytes(served(*arguments, **named)) + f"# {SECRET}\n".encode()
 
-    put(probes, generate_latest=telling)
+    put(metrics_server, generate_latest=telling)

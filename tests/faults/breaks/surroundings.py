@@ -5,7 +5,7 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from coxswain import probes
+from coxswain import http_server
 from coxswain.kernel.api import client, transport
 from coxswain.kernel.cache.coverage import Coverage, View
 from coxswain.kernel.objects.projection import Projector
@@ -53,4 +53,4 @@ def caches_whole_objects() -> None:
 
 @broken("does not limit the number and the duration of connections to the probes")
 def keeps_all_connections() -> None:
-    put(probes, _CONNECTIONS=100_000, _CONNECTION_SECONDS=1e6)
+    put(http_server, CONNECTIONS=100_000, CONNECTION_SECONDS=1e6)

@@ -30,7 +30,8 @@ class OperatorProcess:
         """Set the kubeconfig and the log file, which is appended to. `program` is a module and its arguments."""
         self.log = log
         self._offset = 0
-        command = [sys.executable, "-m", *program, "--kubeconfig", str(kubeconfig), "--listen", "127.0.0.1:0"]
+        ports = ("--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0")
+        command = [sys.executable, "-m", *program, "--kubeconfig", str(kubeconfig), *ports]
         environment = {
             "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
             "PYTHONUNBUFFERED": "1",
@@ -68,11 +69,23 @@ class OperatorProcess:
 
     def probe(self, path: str) -> tuple[int, str]:
         """Return the status and text of /healthz or /readyz; status 0 without an answer."""
-        address = re.search(r"probes at (http://\S+)", self.logged())
-        if address is None:
+        return self._get("probes", path)
+
+    def metrics(self) -> tuple[int, str]:
+        """Return the status and text of /metrics; status 0 without an answer."""
+        return self._get("metrics", "/metrics")
+
+    def address(self, server: str) -> str:
+        """Return the URL of the `probes` or of the `metrics` from the log; empty before it is there."""
+        found = re.search(rf"{server} at (https?://[^\s,]+)", self.logged())
+        return found[1] if found else ""
+
+    def _get(self, server: str, path: str) -> tuple[int, str]:
+        address = self.address(server)
+        if not address:
             return 0, ""
         try:
-            with urllib.request.urlopen(address[1] + path, timeout=5) as answer:
+            with urllib.request.urlopen(address + path, timeout=5) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()

@@ -230,7 +230,7 @@ class Stand:
     def evidence(self, quiet_since: float | None) -> Evidence:
         """Return the evidence for the oracles."""
         self.witness.caught_up(30)
-        pages = [self.operator.probe(path)[1] for path in ("/healthz", "/readyz", "/metrics")]
+        pages = [self.operator.probe(path)[1] for path in ("/healthz", "/readyz")] + [self.operator.metrics()[1]]
         return Evidence(
             workload=self.workload,
             namespace=self.namespace,

@@ -65,8 +65,9 @@ class Workload:
     account: tuple[str, str]
     """Namespace and name of its ServiceAccount."""
     program: tuple[str, ...]
-    """A Python module with its first options. It takes `--kubeconfig`, `--listen`, `--namespace`, `--log-level`,
-    `--scale`, `--never-resync` and `--break NAME`, and logs `probes at http://HOST:PORT`."""
+    """A Python module with its first options. It takes `--kubeconfig`, `--listen`, `--metrics-listen`, `--namespace`,
+    `--log-level`, `--scale`, `--never-resync` and `--break NAME`, and logs `probes at http://HOST:PORT` and `metrics at
+    http://HOST:PORT`."""
     crd: Path
     role: Path
     """The ClusterRole of the operator."""

@@ -5,11 +5,8 @@ The CA and the proxy come from the kubeconfig; environment variables such as HTT
 
 import asyncio
 import logging
-import os
 import ssl
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +17,7 @@ from kubernetes.aio.config import ConfigException
 
 from coxswain.kernel.api.credentials import Access, Fixed, InCluster, Kubeconfig, NoConnection, Source, Tls, one_line
 from coxswain.kernel.api.sockets import tcp_socket
+from coxswain.pem import load_chain
 
 log = logging.getLogger(__name__)
 
@@ -217,31 +215,11 @@ def _ssl_context(tls: Tls) -> ssl.SSLContext:
     authority = tls.authority.encode("ascii", "ignore").decode() if tls.authority else None
     context = ssl.create_default_context(cadata=authority)
     if tls.certificate:
-        with _file_with("\n".join((tls.certificate, tls.key or ""))) as path:
-            # Without a password OpenSSL would prompt on the terminal for an encrypted key.
-            context.load_cert_chain(path, password="")
+        load_chain(context, tls.certificate, tls.key or "")
     if not tls.verify:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     return context
-
-
-@contextmanager
-def _file_with(text: str) -> Iterator[str]:
-    """Yield the path of a temporary file with this text, in memory only on Linux.
-
-    Python loads client certificates only from files.
-    """
-    if hasattr(os, "memfd_create"):
-        with os.fdopen(os.memfd_create("certificate"), "wb") as memory:
-            memory.write(text.encode())
-            memory.flush()
-            yield f"/proc/self/fd/{memory.fileno()}"
-    else:
-        with tempfile.NamedTemporaryFile() as temporary:
-            temporary.write(text.encode())
-            temporary.flush()
-            yield temporary.name
 
 
 def _now() -> float:
