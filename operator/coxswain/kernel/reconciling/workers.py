@@ -155,6 +155,11 @@ class Workers(Generic[P]):
                 else:
                     self._waiting.discard(key)
                 self._queue.done(key)
+                if not self._serves(key.namespace):
+                    # Its slot was lost, so `forget` ran before this reconcile ended. The recovery probe would requeue
+                    # the key again and again, and no other one.
+                    self.forget(lambda namespace: namespace == key.namespace)
+                    self._reconciler.forget(key)
 
     async def _reconcile(self, key: Key) -> Outcome:
         """Reconcile a key and record the result in the metrics."""
