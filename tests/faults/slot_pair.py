@@ -46,6 +46,10 @@ class SlotPair(Pair):
         self.standby.process.start()
         await_true(lambda: self.led(self.standby) == 1, "the second replica leads the slot", WARM_SECONDS)
 
+    def drains(self) -> bool:
+        """Whether the first replica gives the slot back, and has in-flight reconciles."""
+        return f"slot {self.slot}: leader, giving it back" in self.leader.process.probe("/readyz")[1]
+
     def inject(self, replica: Replica, plan: Plan) -> None:
         """Set the plan of a replica's proxy."""
         if replica is self.leader:
