@@ -91,7 +91,7 @@ def _with_slots(chance: Chance, conditions: Conditions, replicas: int | None, sl
 
 
 def _has_finale(chance: Chance, conditions: Conditions) -> bool:
-    """Return whether a run ends with the finale. It takes most of the time of a run with slots, so it is rarer there."""
+    """Return whether a run ends with the finale, which takes most of the time of a run with slots."""
     return chance.happens(0.3 if conditions.slots == 1 else 0.1, "finale")
 
 

@@ -79,7 +79,8 @@ def slow_drains(recipe: RecipeBuilder) -> None:
         which = _replica(recipe)
         _end(recipe, which, 10.0, hard=False)
         recipe.now += 10.0
-        recipe.requests("slow", 30.0, methods="writes", pause=round(recipe.chance.between(1, 8, "recipe"), 2))
+        pause = round(recipe.chance.between(1, 8, "recipe"), 2)
+        recipe.requests("slow", 30.0, methods="writes", plural=recipe.workload.main, pause=pause)
         recipe.pause(50, 70)
 
 
