@@ -32,8 +32,8 @@ def script(*steps: Step, replicas: int = 2) -> Script:
     smallest = {"size": 1, "image": "app:1", "replicas": 1}
     created = [Step(1.0, "create", {"at": at, "name": "web-0", **smallest}) for at in NAMESPACES]
     changes = [
-        Step(25.0, "change config again and again", {"at": at, "name": "web-0", "times": 10, "pause": 7.0})
-        for at in NAMESPACES
+        Step(25.0 + 2 * number, "change config again and again", {"at": at, "name": "web-0", "times": 10, "pause": 7.0})
+        for number, at in enumerate(NAMESPACES)
     ]
     made = Conditions(replicas=replicas, slots=COUNT, namespaces=NAMESPACES)
     return Script(1, "test", made, (*created, *changes, *steps))
@@ -53,7 +53,7 @@ STOPPED = leader(STARTED, "end replica", hard=False, pause=25.0)
 KILLED = leader(STARTED, "end replica", hard=True, pause=25.0)
 PAUSED = leader(STARTED, "pause replica", seconds=30.0, what="process")
 TAKEN = step(STARTED, "change lease", how="take", slot=SLOT)
-SLOW = step(64.0, "requests", kind="slow", seconds=20.0, methods="writes", plural="deployments", pause=3.0)
+SLOW = step(64.0, "requests", kind="slow", seconds=20.0, methods="writes", plural="deployments", pause=6.0)
 
 HAPPENINGS = {
     "a replica leaves and joins": ([STOPPED], {"slot given back": 2}),
