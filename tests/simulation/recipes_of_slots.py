@@ -114,7 +114,7 @@ def lost_slots(recipe: RecipeBuilder) -> None:
     for _ in range(3):
         slot = _slot(recipe)
         if recipe.chance.happens(0.7, "recipe"):
-            recipe.requests("slow", 25.0, methods="writes", plural=recipe.workload.main, pause=2.0)
+            recipe.requests("slow", 25.0, methods="writes", plural=recipe.workload.main, pause=4.0)
         if recipe.chance.happens(0.5, "recipe"):
             seconds = recipe.chance.between(8, 25, "recipe")
             _lease_requests(recipe, "unavailable", seconds, which="all", methods="writes", slot=slot)

@@ -129,7 +129,7 @@ class SlotSuccession(Succession):
             raise Violated("a leader in time", f"nobody leads slot {slot} for {waited:.1f} s")
 
     def _note_changes(self, replica: Replica, process: _Process, now: float) -> None:
-        reported = Counter(replica.subject.reported)
+        reported = replica.subject.reported
         for name, count in (reported - process.reported).items():
             self._world.happened[_HAPPENINGS[name]] += count
             if name == "Dropped" and now - self._disturbed > self._bounds.slots + self._requests:

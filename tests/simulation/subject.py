@@ -164,7 +164,7 @@ class Subject:
     @property
     def reported(self) -> Counter[str]:
         """The number of changes of slots in this process: Acquired, Surplus and Dropped."""
-        return getattr(self._election, "reported", Counter())
+        return Counter(getattr(self._election, "reported", {}))
 
     @property
     def _alive(self) -> bool:
