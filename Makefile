@@ -153,8 +153,8 @@ replay: $(VENV)/.ready programs ## Replay the script of a failed fault test. SCR
 	$(BIN)/python -m faults.replay $(SCRIPT) $(if $(ORACLES),--oracles $(ORACLES)) $(if $(RESYNC),--resync) --time-scale $(SCALE) --workload $(WORKLOAD)
 
 .PHONY: simulate
-simulate: $(VENV)/.ready ## Run random scripts in virtual time for a minute. SECONDS=600, SEEDS=950, FIRST=400, SEED=7, SCRIPT=file.json; WORKLOAD=scheduled-task, REPLICAS=3
-	$(BIN)/python -m simulation --workload $(WORKLOAD) $(if $(SEED),--seed $(SEED)) $(if $(SCRIPT),--script $(SCRIPT)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEEDS),--seeds $(SEEDS)) $(if $(FIRST),--first $(FIRST)) $(if $(REPLICAS),--replicas $(REPLICAS))
+simulate: $(VENV)/.ready ## Run random scripts in virtual time for a minute. SECONDS=600, SEEDS=950, FIRST=400, SEED=7, SCRIPT=file.json; WORKLOAD=scheduled-task, REPLICAS=3, SLOTS=4
+	$(BIN)/python -m simulation --workload $(WORKLOAD) $(if $(SEED),--seed $(SEED)) $(if $(SCRIPT),--script $(SCRIPT)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEEDS),--seeds $(SEEDS)) $(if $(FIRST),--first $(FIRST)) $(if $(REPLICAS),--replicas $(REPLICAS)) $(if $(SLOTS),--slots $(SLOTS))
 
 .PHONY: simulate-proof
 simulate-proof: $(VENV)/.ready ## Run the simulation on operators with known defects. ONLY="K1 K33", WORKLOAD=scheduled-task

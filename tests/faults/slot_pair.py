@@ -26,6 +26,7 @@ class SlotPair(Pair):
         self.slot = slot_number(stand.namespace, COUNT)
         self.lease_name = slots(COUNT)[self.slot].lease_name("coxswain")
         gives = ("--gives", str(self.slot), str(COUNT))
+        self._announced = False
         super().__init__(case, stand, ((*OPTIONS, *gives, *options[0]), (*OPTIONS, *options[1])))
 
     def _begin(self) -> None:
@@ -37,6 +38,15 @@ class SlotPair(Pair):
         await_true(lambda: self.led(self.leader) == COUNT, "the first replica leads all slots", WARM_SECONDS)
         self._create()
 
+    def begin_fault(self) -> None:
+        """Note the time of the fault, except at the first call: the hand-over begins only seconds after that.
+
+        The editor edits the canary once after this time, so that nobody leads the slot or the new leader does.
+        """
+        if self._announced:
+            super().begin_fault()
+        self._announced = True
+
     def led(self, replica: Replica) -> int:
         """Return the number of slots that a replica leads."""
         return len(_LED.findall(replica.process.metrics()[1]))
@@ -45,6 +55,10 @@ class SlotPair(Pair):
         """Start the second replica, and wait until it leads the slot."""
         self.standby.process.start()
         await_true(lambda: self.led(self.standby) == 1, "the second replica leads the slot", WARM_SECONDS)
+
+    def drains(self) -> bool:
+        """Whether the first replica gives the slot back, and has in-flight reconciles."""
+        return f"slot {self.slot}: leader, giving it back" in self.leader.process.probe("/readyz")[1]
 
     def inject(self, replica: Replica, plan: Plan) -> None:
         """Set the plan of a replica's proxy."""

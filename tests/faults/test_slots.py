@@ -1,12 +1,13 @@
 """F32: a slot goes from one replica to another one, with one edit of a WebApp per second, and crashes at each step."""
 
 from collections.abc import Callable
+from signal import Signals
 
 import pytest
 
 from fault_engine.plan import Action, Delay, Drop, Kill, Match, Plan, Rule
 from fault_engine.run import Case
-from faults.replicas import Pair, Replica, election_settings
+from faults.replicas import WARM_SECONDS, Pair, Replica, await_true, election_settings
 from faults.slot_pair import SlotPair
 from faults.takeover import survive
 
@@ -14,6 +15,9 @@ ORACLES = ("O1", "O2", "O6")
 START_SECONDS = 4.0
 JOINED_SECONDS = 3.0
 """Until the next edit is applied if no replica ends: a release, and a look of the other replica."""
+
+DRAIN_SECONDS = 2.0
+"""The delay of each write, so that one of them is in flight when the drain begins."""
 
 
 def release(pair: SlotPair) -> Match:
@@ -65,6 +69,29 @@ def test_join(case: Case, slow: float) -> None:
     assert figures.next_edit < JOINED_SECONDS
     assert figures.slowest < JOINED_SECONDS + 2 * slow
     assert (figures.late, figures.restarts) == (0, 0)
+
+
+@pytest.mark.fault(
+    "F32",
+    "the old holder of a slot is killed while it drains, with a write in flight",
+    oracles=ORACLES,
+    broken="takes-over-without-a-sweep",
+    by="O1",
+)
+def test_drain(case: Case) -> None:
+    def fault(pair: Pair) -> None:
+        assert isinstance(pair, SlotPair)
+        slow = Rule(Match(verb="patch", resource="services", count=None), Delay(DRAIN_SECONDS))
+        pair.inject(pair.leader, Plan((slow,)))
+        pair.standby.process.start(wait=False)
+        await_true(pair.drains, "the first replica drains the slot", WARM_SECONDS)
+        pair.leader.process.stop(Signals.SIGKILL)
+        pair.begin_fault()
+        pair.leader.proxy.lift()
+
+    figures = survive(case, "killed in the drain", fault, replicas=SlotPair, after=expiry(case))
+    assert figures.takeover is not None
+    assert figures.slowest < expiry(case) + DRAIN_SECONDS
 
 
 @pytest.mark.fault(

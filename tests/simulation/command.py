@@ -28,7 +28,7 @@ def main() -> None:
             {**os.environ, "PYTHONHASHSEED": HASH_SEED},
         )
     if parsed.seed is not None or parsed.script is not None:
-        drawn = generate(parsed.seed or 0, parsed.workload, parsed.replicas)
+        drawn = generate(parsed.seed or 0, parsed.workload, parsed.replicas, parsed.slots)
         script = drawn if parsed.script is None else from_json(parsed.script.read_text())
         sys.exit(_one(script, shrink=not parsed.whole))
     batch = many(
@@ -39,6 +39,7 @@ def main() -> None:
         parsed.processes,
         stop=parsed.failures,
         replicas=parsed.replicas,
+        slots=parsed.slots,
         tell=_tell_shortly,
     )
     print(_summary(batch))
@@ -46,7 +47,7 @@ def main() -> None:
     if short:
         print("too seldom: " + ", ".join(short))
     for outcome in batch.failed[:1]:
-        _tell(generate(outcome.seed, parsed.workload, parsed.replicas), outcome, seconds=60)
+        _tell(generate(outcome.seed, parsed.workload, parsed.replicas, parsed.slots), outcome, seconds=60)
     sys.exit(1 if batch.failed or short else 0)
 
 
@@ -58,6 +59,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--workload", choices=MODULES, default=DEFAULT, help="the operator under test")
     parser.add_argument("--replicas", type=int, choices=(1, 2, 3), help="number of replicas; default: from the seed")
+    parser.add_argument(
+        "--slots", type=int, choices=range(1, 65), metavar="1..64", help="number of slots; default: from the seed"
+    )
     parser.add_argument("--seconds", type=float, help="stop after this many real seconds")
     parser.add_argument("--seeds", type=int, help="stop after this many seeds")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
@@ -108,6 +112,7 @@ def _tell(script: Script, outcome: Outcome, *, seconds: float) -> None:
     path = directory / f"seed-{script.seed}.json"
     path.write_text(small.to_json())
     several = f" REPLICAS={script.conditions.replicas}" if script.conditions.replicas > 1 else ""
+    several += f" SLOTS={script.conditions.slots}" if script.conditions.slots > 1 else ""
     whole = f"make simulate WORKLOAD={script.workload} SEED={script.seed}{several}"
     print(f"\nto repeat: {whole}, or shrunk: make simulate SCRIPT={path}")
 

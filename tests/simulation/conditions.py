@@ -21,6 +21,8 @@ class Conditions:
     resync_interval: float = 600.0
     replicas: int = 1
     """The number of operator processes."""
+    slots: int = 1
+    """The number of slots that the processes share."""
     elected: bool = True
     """Whether several processes compete for a Lease. Otherwise all of them write, and all but the first are of another
     version with other children."""

@@ -8,6 +8,10 @@ _WHICH = ("leader", "leader", "leader", "standby", "all")
 _SHARE_OF_TWO, _SHARE_OF_THREE = 0.06, 0.03
 """The shares of seeds with two and with three replicas. Most seeds have one: its defects need many seeds."""
 
+_SHARE_OF_SLOTS = 0.4
+"""The share of seeds with slots among those with several replicas: they cost several times the time of the others."""
+_SLOTS = (2, 4, 4, 8)
+
 
 def replicas(chance: Chance) -> int:
     """Return the number of replicas of a seed."""
@@ -15,6 +19,18 @@ def replicas(chance: Chance) -> int:
     if drawn < _SHARE_OF_THREE:
         return 3
     return 2 if drawn < _SHARE_OF_THREE + _SHARE_OF_TWO else 1
+
+
+def slots(chance: Chance) -> int:
+    """Return the number of slots of a seed with several replicas."""
+    return chance.pick(_SLOTS, "number of slots") if chance.happens(_SHARE_OF_SLOTS, "slots") else 1
+
+
+def with_slot(chance: Chance, do: str, parameters: dict[str, Any], slots: int) -> dict[str, Any]:
+    """Add a random slot to the parameters of a fault of Leases; None is the Lease that all replicas share."""
+    if slots == 1 or do not in ("lease requests", "change lease"):
+        return parameters
+    return {**parameters, "slot": chance.pick((None, *range(slots)), "slot")}
 
 
 def _pause(chance: Chance) -> dict[str, Any]:

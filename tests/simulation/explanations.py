@@ -160,7 +160,12 @@ class Explanations:
         asked = self.world.asked.get((*where, self.workload.spec_part(parent, gap)), -1.0)
         wrote = [at for key, at in self.world.touched.items() if is_of(key, gap, where)]
         fought = condition(parent, "Contested") == "True" or self.reported(parent, gap) in ("Degraded", "Missing")
-        return bool(wrote) and max(wrote) > asked and fought and self.world.leader.subject.attends(where) is not None
+        return (
+            bool(wrote)
+            and max(wrote) > asked
+            and fought
+            and self.world.holder(where[0]).subject.attends(where) is not None
+        )
 
 
 def is_of(key: tuple[str, str, str, str], gap: Gap, where: Place) -> bool:

@@ -55,6 +55,7 @@ def many(
     *,
     stop: int,
     replicas: int | None = None,
+    slots: int | None = None,
     tell: Callable[[Outcome], None] = lambda _: None,
 ) -> Batch:
     """Run seeds until a limit is reached: number of seeds, seconds, or failures."""
@@ -64,7 +65,7 @@ def many(
     chunks = _chunks(first, seeds)
     # A forked process has the imports and the hash seed of its parent.
     with multiprocessing.get_context("fork").Pool(processes) as pool:
-        playing = partial(_play, workload, replicas)
+        playing = partial(_play, workload, replicas, slots)
         for outcomes in pool.imap_unordered(playing, _until(chunks, began, seconds, batch, stop)):
             for outcome in outcomes:
                 batch.add(outcome)
@@ -100,5 +101,5 @@ def _over(began: float, seconds: float | None, batch: Batch, stop: int) -> bool:
     return (seconds is not None and time.monotonic() - began > seconds) or len(batch.failed) >= stop
 
 
-def _play(workload: str, replicas: int | None, seeds: range) -> list[Outcome]:
-    return [play(generate(seed, workload, replicas)) for seed in seeds]
+def _play(workload: str, replicas: int | None, slots: int | None, seeds: range) -> list[Outcome]:
+    return [play(generate(seed, workload, replicas, slots)) for seed in seeds]

@@ -20,5 +20,5 @@ def tasks_left() -> list[str]:
 
 
 def memory_of(world: World, where: Place, uid: str) -> dict[str, int]:
-    """Return the number of entries of one parent in each table of the leader."""
-    return world.leader.subject.mentions({where}, {uid})
+    """Return the number of entries of one parent in each table of its leader."""
+    return world.holder(where[0]).subject.mentions({where}, {uid})

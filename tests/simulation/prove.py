@@ -33,6 +33,8 @@ class Mutant:
     """The invariants that the defect violates: a failure of another one, such as a crash, does not prove it."""
     replicas: int | None = None
     """The number of replicas in each run; None: from the seed."""
+    slots: int | None = None
+    """The number of slots in each run; None: from the seed."""
 
     def changed(self, package: Path) -> dict[str, str]:
         """Return the changed files of the operator's package with their new text. Write nothing.
@@ -66,7 +68,11 @@ def mutants(names: list[str]) -> list[Mutant]:
             continue
         read = tomllib.loads(path.read_text())
         changes = tuple((each["file"], each["old"], each["new"]) for each in read["change"])
-        found.append(Mutant(path.stem, read["title"], changes, tuple(read["invariants"]), read.get("replicas")))
+        found.append(
+            Mutant(
+                path.stem, read["title"], changes, tuple(read["invariants"]), read.get("replicas"), read.get("slots")
+            )
+        )
     return found
 
 
@@ -78,7 +84,7 @@ def proof(mutant: Mutant, workload: str, seeds: int, seconds: float) -> str:
             ignored = shutil.ignore_patterns("__pycache__")
             shutil.copytree(ROOT / "operator" / name, Path(directory) / name, ignore=ignored)
         mutant.apply(package)
-        limits = [workload, str(seeds), str(seconds), str(mutant.replicas or "")]
+        limits = [workload, str(seeds), str(seconds), str(mutant.replicas or ""), str(mutant.slots or "")]
         arguments = [sys.executable, "-m", "simulation.first", *limits, *mutant.invariants]
         path = os.pathsep.join([directory, str(ROOT / "tests" / "harness"), str(ROOT / "tests")])
         environment = {**os.environ, "PYTHONPATH": path, "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}

@@ -76,6 +76,7 @@ class Replica:
             self.now,
             groups=groups,
             elected=conditions.elected and conditions.replicas > 1,
+            slots=conditions.slots,
         )
         self.clock_error = 0.0
         """Seconds by which its wall clock is ahead."""
@@ -116,10 +117,13 @@ class Replica:
         """Whether its process runs, and no restart is pending."""
         return self.subject.running and not self.restarting
 
-    @property
-    def leads(self) -> bool:
-        """Whether its process runs and may write."""
-        return self.running and self.subject.leads()
+    def leads(self, namespace: str) -> bool:
+        """Return whether its process runs, and may write to a namespace."""
+        return self.running and self.subject.leads(namespace)
+
+    def serves(self, namespace: str) -> bool:
+        """Return whether its process runs, and may begin a reconcile in a namespace."""
+        return self.running and self.subject.serves(namespace)
 
     def _new_transport(self) -> ModelTransport:
         self.delivered.forget()

@@ -22,6 +22,7 @@ from simulation.honesty import Honesty
 from simulation.memory import leftovers, memory_of, tasks_left
 from simulation.restraint import Restraint
 from simulation.script import Script, Step
+from simulation.slot_succession import SlotSuccession
 from simulation.succession import Succession
 from simulation.watchdog import Watchdog
 from simulation.workloads import workload
@@ -97,7 +98,9 @@ def _of_replicas(world: World, bounds: Bounds) -> "list[_Looks]":
     """Return the invariants of several replicas."""
     if len(world.replicas) == 1:
         return []
-    return [Succession(world, bounds) if world.conditions.elected else Contest(world, bounds)]
+    if not world.conditions.elected:
+        return [Contest(world, bounds)]
+    return [SlotSuccession(world, bounds) if world.conditions.slots > 1 else Succession(world, bounds)]
 
 
 class _Play:
@@ -158,7 +161,7 @@ class _Play:
             held = memory_of(world, place(parent), parent["metadata"]["uid"])
             if big := [f"{path}: {count}" for path, count in held.items() if count > _MOST_ENTRIES]:
                 raise Violated("memory is bounded", f"{place(parent)}: {', '.join(big)}")
-            sizes = world.leader.subject.sizes(place(parent))
+            sizes = world.holder(place(parent)[0]).subject.sizes(place(parent))
             if big := [f"{path}: {count}" for path, count in sizes.items() if count > _MOST_ENTRIES]:
                 raise Violated("memory is bounded", f"{place(parent)}: {', '.join(big)}")
         watchdog.enabled = False

@@ -5,7 +5,8 @@ No other module of this package uses the operator's internals; the others use HT
 
 import asyncio
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -16,6 +17,7 @@ from coxswain.kernel.api.transport import USER_AGENT, HttpResponse
 from coxswain.kernel.cache.store import Key
 from coxswain.kernel.election.election import LeaseElection, Unelected
 from coxswain.kernel.election.elector import LeadershipLost
+from coxswain.kernel.election.slot_election import SlotElection
 from coxswain.kernel.manager import Manager
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.watching.event_bridge import Activity, EventSink
@@ -23,11 +25,10 @@ from coxswain.kernel.workload import Workload
 from coxswain.settings import Settings
 from model_cluster.objects import Place
 from model_cluster.virtual import GROUP, SimulatedTask, VirtualLoop
+from simulation.elections import new_election
 from simulation.environment import PACKAGES
 
 __all__ = [
-    "LEASE_NAME",
-    "LEASE_NAMESPACE",
     "USER_AGENT",
     "Activity",
     "EventSink",
@@ -39,8 +40,6 @@ __all__ = [
 ]
 
 Watches = Callable[..., Any]
-
-LEASE_NAMESPACE, LEASE_NAME = "coxswain-system", "coxswain"
 
 
 def settings(parts: Mapping[str, Any]) -> Settings:
@@ -66,6 +65,7 @@ class Subject:
         *,
         groups: Iterator[int],
         elected: bool,
+        slots: int = 1,
     ) -> None:
         """Prepare an operator.
 
@@ -77,17 +77,18 @@ class Subject:
             now: returns the time of day.
             groups: numbers for the tasks of processes.
             elected: whether it competes for the Lease.
+            slots: the number of slots.
         """
         self._workload = workload
         self.settings = made
         self._new_transport = new_transport
         self._watches = watches
         self._now = now
-        self._groups, self._elected = groups, elected
+        self._groups, self._elected, self._slots = groups, elected, slots
         self._number = self._elector_number = 0
         self.numbers: tuple[int, ...] = ()
         """The numbers of the current process: of its main loop and of its elector."""
-        self._election: LeaseElection | Unelected = Unelected()
+        self._election: LeaseElection | SlotElection | Unelected = Unelected()
         self._transport: Any = None
         self._task: asyncio.Task[None] | None = None
         self._stop = asyncio.Event()
@@ -134,20 +135,14 @@ class Subject:
             for task in self.tasks(self._elector_number):
                 task.cancel()
 
-    def _new_election(self) -> LeaseElection:
+    def _new_election(self) -> LeaseElection | SlotElection:
         self._elector_number = next(self._groups)
 
         async def connect() -> Any:
             return self._transport
 
-        return LeaseElection(
-            connect,
-            LEASE_NAMESPACE,
-            LEASE_NAME,
-            self.settings.election,
-            clock=asyncio.get_running_loop().time,
-            run=self._run_elector,
-        )
+        groups = (self._number, self._elector_number)
+        return new_election(connect, self.settings.election, slots=self._slots, run=self._run_elector, groups=groups)
 
     async def _run_elector(self, name: str, body: Callable[[asyncio.Event], Any], stop: asyncio.Event) -> None:
         """Run the elector in the main loop, but in a group of its own: the simulation has no threads."""
@@ -161,6 +156,15 @@ class Subject:
     def leads(self, namespace: str = "") -> bool:
         """Return whether the process may write to a namespace now."""
         return self._alive and self._election.leads(namespace)
+
+    def serves(self, namespace: str) -> bool:
+        """Return whether the process may begin a reconcile in a namespace: it leads, and does not drain."""
+        return self._alive and self._election.serves(namespace)
+
+    @property
+    def reported(self) -> Counter[str]:
+        """The number of changes of slots in this process: Acquired, Surplus and Dropped."""
+        return Counter(getattr(self._election, "reported", {}))
 
     @property
     def _alive(self) -> bool:
@@ -264,6 +268,17 @@ class Subject:
                 found[path] = found.get(path, 0) + count
         return found
 
+    def remembered(self, names: set[Place], uids: set[str]) -> dict[str, int]:
+        """Return the tables besides the cache with entries of these parents, and the number of entries."""
+        loop, found = self.loop, {}
+        if loop is None:
+            return {}
+        for part in ("_queue", "_workers", "_reconciler"):
+            for path, table in _tables(f"Manager.{part}", getattr(loop, part), [loop._store, loop._waiting]):
+                if count := sum(_mentions(entry, names, uids) for entry in table):
+                    found[path] = count
+        return found
+
 
 def _loop() -> VirtualLoop:
     loop = asyncio.get_running_loop()
@@ -271,9 +286,9 @@ def _loop() -> VirtualLoop:
     return loop
 
 
-def _tables(path: str, thing: Any) -> Iterator[tuple[str, Any]]:
-    """Yield each table that an object of the operator holds, with its path."""
-    seen: set[int] = set()
+def _tables(path: str, thing: Any, without: Sequence[object] = ()) -> Iterator[tuple[str, Any]]:
+    """Yield each table that an object of the operator holds, with its path; except through some objects."""
+    seen = {id(each) for each in without}
     waiting: list[tuple[str, Any]] = [(path, thing)]
     while waiting:
         path, thing = waiting.pop()

@@ -56,9 +56,13 @@ class Succession:
             raise Violated("one writer", f"{shown} may write at the same time")
         for replica, known in self._known.items():
             self._look_at(replica, known, now)
+            leads = replica.subject.leads()
+            if leads and not known.leads:
+                self._began(replica, known, now)
+            known.leads = leads
         if leading:
             self._led = now
-            world.leader = leading[0]
+            world.holders[0] = leading[0]
         else:
             self._check_succession(now)
 
@@ -70,19 +74,19 @@ class Succession:
                 raise Violated("a leader in time", f"replica {replica.number} lost the Lease without a fault")
             self._world.happened["leadership lost"] += 1
             replica.start_later(self._world.chance.delay(*_RESTART_SECONDS, "restart of a replica"))
-        leads = replica.subject.leads()
-        if leads and not known.leads:
-            self._began(replica, known, now)
-        known.leads = leads
 
     def _began(self, replica: Replica, known: _Known, now: float) -> None:
         self._world.trace.add(f"replica {replica.number} leads")
         if replica is not self._world.leader and self._led is not None:
             self._world.happened["takeover"] += 1
+        self._note_warmth(replica, known, now, first=self._led is None)
+
+    def _note_warmth(self, replica: Replica, known: _Known, now: float, *, first: bool) -> None:
+        """Note a takeover with a warm cache. It needs no LIST."""
         calm = now - max(known.calm, replica.coverage.last_start, self._world.restored) > _WARM_SECONDS
         if calm and replica.is_warm:
             known.took_over = now
-            self._world.happened["warm takeover"] += self._led is not None
+            self._world.happened["warm takeover"] += not first
 
     def _fault_until(self, replica: Replica) -> float:
         """Return the end of the active faults of its requests for the Lease."""

@@ -94,7 +94,7 @@ class Watchdog:
 
     def _look_at(self, where: Place, known: _Known) -> None:
         world, now = self._world, self._world.clock()
-        attends = world.leader.subject.attends(where)
+        attends = world.holder(where[0]).subject.attends(where)
         if attends is not None and now - known.looked < _LOOK_SECONDS:
             return
         known.looked = now
@@ -126,11 +126,13 @@ class Watchdog:
 
     def _excused(self, where: Place) -> bool:
         """Return whether a fault blocks all events or all writes of a namespace."""
-        world, now = self._world, self._world.clock()
-        if not world.leader.leads or world.leader.paused:
+        world, now, leader = self._world, self._world.clock(), self._world.holder(where[0])
+        if not leader.leads(where[0]) or leader.paused:
             return True
+        if world.conditions.slots > 1 and not leader.serves(where[0]):
+            return True  # the slot is drained, and the next leader enqueues its parents
         uncovered = [plural for plural in self._needed if not world.covered(plural, where[0])]
-        if uncovered and not world.leader.coverage.is_complete(where, world.workload.concerns):
+        if uncovered and not leader.coverage.is_complete(where, world.workload.concerns):
             # The wait for a watch and for the list after its start is bounded.
             since = max(self._last_fault, *(world.uncovered_since(plural, where[0]) for plural in uncovered))
             if now - since < self._bounds.uncovered:
@@ -154,14 +156,14 @@ class Watchdog:
         changed = max((when for when, *place_ in self._world.changes if tuple(place_) == where), default=-1e9)
         looked_at = max(changed, self._world.made.get(self._known[where].uid, -1e9))
         # The operator first reads parents from before a gap in the watch, and the managers of ports moved by others.
-        return looked_at < self._world.leader.coverage.last_start or any(
+        return looked_at < self._world.holder(where[0]).coverage.last_start or any(
             gap.reads_first and any(is_of(key, gap, where) for key in self._world.touched)
             for gap in self._known[where].gaps
         )
 
     def _forgotten(self, parent: Object, found: list[Gap]) -> bool:
         where = place(parent)
-        if self._world.leader.on_the_way(where):
+        if self._world.holder(where[0]).on_the_way(where):
             return False
         says_so = condition(parent, "Stalled") == "True" and not is_behind(parent)
         return not says_so and not all(self._explanations.explained(parent, gap, found) for gap in found)

@@ -13,9 +13,10 @@ from model_cluster.controllers import Controllers
 from model_cluster.objects import Object, Place, place, version
 from model_cluster.trace import Trace
 from simulation.conditions import Conditions
+from simulation.elections import LEASE_NAMESPACE, slot_of
 from simulation.network import Sent
 from simulation.replica import Replica
-from simulation.subject import LEASE_NAMESPACE, USER_AGENT
+from simulation.subject import USER_AGENT
 from simulation.workloads import Workload
 
 
@@ -61,8 +62,8 @@ class World:
             )
             for number in range(1, conditions.replicas + 1)
         )
-        self.leader = self.replicas[0]
-        """The replica that leads, or that led last."""
+        self.holders = [self.replicas[0]] * conditions.slots
+        """The replica that leads each slot, or that led it last."""
         for namespace in (*conditions.namespaces, *([LEASE_NAMESPACE] if conditions.replicas > 1 else [])):
             self.make_namespace(namespace)
         self.cluster.listeners.append(self._note_made)
@@ -90,6 +91,15 @@ class World:
         self.memory: dict[str, Any] = {}
         """The memory of reactive actors."""
         self.on_violation: Callable[[Any], None] = lambda _: None
+
+    def holder(self, namespace: str) -> Replica:
+        """Return the replica that leads a namespace, or that led it last."""
+        return self.holders[slot_of(namespace, self.conditions.slots)]
+
+    @property
+    def leader(self) -> Replica:
+        """The replica that leads the first namespace, or that led it last."""
+        return self.holder(self.conditions.namespaces[0])
 
     def make_namespace(self, name: str) -> None:
         """Create a namespace."""
@@ -128,13 +138,14 @@ class World:
 
     def covered(self, plural: str, namespace: str) -> bool:
         """Return whether the leader's watch of a resource is live and its list is complete."""
-        return self.leader.coverage.covers(plural, namespace)
+        return self.holder(namespace).coverage.covers(plural, namespace)
 
     def uncovered_since(self, plural: str, namespace: str) -> float:
         """Return since when the leader does not cover a resource."""
         changed = self.cluster.availability_changed.get(plural, 0.0)
-        since = self.leader.coverage.uncovered_since(plural, namespace)
-        live = self.leader.watches.live(plural, namespace)
+        holder = self.holder(namespace)
+        since = holder.coverage.uncovered_since(plural, namespace)
+        live = holder.watches.live(plural, namespace)
         return since if live else max(since, self.restored, changed)
 
     def is_undone(self, plural: str, where: Place) -> bool:
@@ -143,7 +154,7 @@ class World:
         No event reports it. If new writes exceed the seen versions, the versions do not show it either. Then only the
         next resync detects it.
         """
-        told = self.leader.delivered.objects.get(plural, {}).get(where)
+        told = self.holder(where[0]).delivered.objects.get(plural, {}).get(where)
         lately = self.clock() - self.restored < 1.1 * self.conditions.resync_interval + 60
         present = self.cluster.get(plural, where)
         if not lately or told is None or told == present:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from coxswain.kernel.api.errors import NotLeading
+from coxswain.kernel.api.errors import NotLeading, Unreachable
 from coxswain.kernel.cache.store import Key
 from coxswain.kernel.election import changes
 from coxswain.kernel.election.changes import Acquired, Dropped, Surplus
@@ -236,5 +236,31 @@ def test_a_dropped_slot_is_forgotten_with_its_backoffs_and_delays(bench: Bench) 
         bench.election.acquire(MINE)
         await asyncio.sleep(0.01)
         assert len(bench.reconciler.asked) == asked + len(of(MINE))
+
+    bench.run(body)
+
+
+def test_a_failure_after_the_loss_of_its_slot_does_not_occupy_the_recovery_probe(bench: Bench) -> None:
+    """Its key is never reconciled here again, so it would stay the candidate, and nothing else would be probed."""
+    late, failing = of(MINE)[0], of(OTHER)[0]
+    ended = asyncio.Event()
+
+    async def in_flight() -> Outcome:
+        await ended.wait()
+        raise Unreachable("no answer")
+
+    bench.reconciler.acts[late] = in_flight
+    bench.reconciler.acts[failing] = lambda: raising(Unreachable("no answer"))
+
+    async def body(loop: Manager[WebApp]) -> None:
+        bench.election.acquire(MINE, OTHER)
+        await asyncio.sleep(0.1)
+        bench.election.change(Dropped(MINE))
+        await asyncio.sleep(0.1)
+        ended.set()
+        await asyncio.sleep(0.1)
+        assert list(loop._workers._recovery_probe._failing) == [failing]
+        assert late not in loop._queue._delayed
+        assert loop._queue.failures(late) == 0
 
     bench.run(body)

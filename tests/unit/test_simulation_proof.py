@@ -22,6 +22,9 @@ INVARIANTS = {
     "writes of the leader",
     "a leader in time",
     "a takeover without a LIST",
+    "slots are balanced",
+    "a drain before the release",
+    "memory of a slot is dropped",
 }
 
 

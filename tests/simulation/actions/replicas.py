@@ -2,13 +2,13 @@
 
 from model_cluster.active_faults import READS, WRITES, Fault
 from simulation.actions import action
+from simulation.elections import LEASE_NAMESPACE, lease_name
 from simulation.network import LEASES
 from simulation.replica import Replica
-from simulation.subject import LEASE_NAME, LEASE_NAMESPACE
 from simulation.world import World
 
 _METHODS = {"reads": READS, "writes": WRITES, "all": READS + WRITES}
-_PATH = f"/apis/coordination.k8s.io/v1/namespaces/{LEASE_NAMESPACE}/leases/{LEASE_NAME}"
+_PATH = f"/apis/coordination.k8s.io/v1/namespaces/{LEASE_NAMESPACE}/leases"
 
 
 @action("pause replica")
@@ -31,9 +31,17 @@ def end(world: World, *, which: str, hard: bool, pause: float) -> bool:
 
 @action("lease requests")
 def lease_requests(
-    world: World, *, which: str, kind: str, seconds: float, methods: str, probability: float, pause: float
+    world: World,
+    *,
+    which: str,
+    kind: str,
+    seconds: float,
+    methods: str,
+    probability: float,
+    pause: float,
+    slot: int | None = None,
 ) -> bool:
-    """Inject a fault into the requests for the Lease."""
+    """Inject a fault into the requests for all Leases, or for the Lease of one slot."""
     now, chosen = world.clock(), _chosen(world, which)
     for replica in chosen:
         fault = Fault(
@@ -43,6 +51,7 @@ def lease_requests(
             LEASES,
             probability=probability,
             seconds=pause,
+            name=None if slot is None else lease_name(slot, world.conditions.slots),
             since=now,
             client=replica.number,
         )
@@ -73,18 +82,19 @@ def step_clock(world: World, *, which: str, seconds: float, stands: bool) -> boo
 
 
 @action("change lease")
-def change_lease(world: World, *, how: str) -> bool:
-    """Delete the Lease, write a stranger into it, or clear its holder by hand."""
-    if world.cluster.request("admin", "GET", _PATH).status != 200:
+def change_lease(world: World, *, how: str, slot: int | None = None) -> bool:
+    """Delete a Lease, write a stranger into it, or clear its holder by hand; without a slot the one of all replicas."""
+    path = f"{_PATH}/{lease_name(slot, world.conditions.slots)}"
+    if world.cluster.request("admin", "GET", path).status != 200:
         return False
     world.lease_touched = world.clock()
     world.trace.add(f"the Lease is changed by hand: {how}")
     if how == "delete":
-        world.cluster.request("admin", "DELETE", _PATH)
+        world.cluster.request("admin", "DELETE", path)
         return True
     holder = {"take": "stranger", "clear": ""}[how]
     body = {"spec": {"holderIdentity": holder}}
-    world.cluster.request("admin", "PATCH", _PATH, body, content_type="application/merge-patch+json")
+    world.cluster.request("admin", "PATCH", path, body, content_type="application/merge-patch+json")
     return True
 
 

@@ -147,12 +147,18 @@ class Workers(Generic[P]):
             else:
                 self._follow_up(key, outcome)
             finally:
-                if history_resets != self._history_resets:
+                serves = self._serves(key.namespace)
+                if history_resets != self._history_resets or not serves:
                     # After the reset, this reconcile may have recorded versions of the old history.
                     self._reconciler.forget(key)
                 elif self._doubtful(key.namespace) or self._coverage.view(key.namespace).unlisted:
                     self._waiting.add(key)
                 else:
+                    self._waiting.discard(key)
+                if not serves:
+                    # Its slot was lost, so `forget` ran before this reconcile ended. The recovery probe would requeue
+                    # the key again and again, and no other one.
+                    self.forget(lambda namespace: namespace == key.namespace)
                     self._waiting.discard(key)
                 self._queue.done(key)
 
