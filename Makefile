@@ -2,8 +2,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# The number of test files that run at a time. Each starts its own Kubernetes, of about 700 MB.
-JOBS ?= 2
+# The number of test files that run at a time: more than CPUs, because most of a test is waiting. Each starts its own
+# Kubernetes, of about 700 MB.
+JOBS ?= 3
 # The factor for the waits of the fault suite and the timeouts of its operator. 1 is as in docs/faults.md.
 SCALE ?= 0.1
 # The operator under test of the fault suite and of the simulation: webapp, or scheduled-task (operator/example).

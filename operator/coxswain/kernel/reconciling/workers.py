@@ -147,20 +147,27 @@ class Workers(Generic[P]):
             else:
                 self._follow_up(key, outcome)
             finally:
-                serves = self._serves(key.namespace)
-                if history_resets != self._history_resets or not serves:
-                    # After the reset, this reconcile may have recorded versions of the old history.
-                    self._reconciler.forget(key)
-                elif self._doubtful(key.namespace) or self._coverage.view(key.namespace).unlisted:
-                    self._waiting.add(key)
-                else:
-                    self._waiting.discard(key)
-                if not serves:
-                    # Its slot was lost, so `forget` ran before this reconcile ended. The recovery probe would requeue
-                    # the key again and again, and no other one.
-                    self.forget(lambda namespace: namespace == key.namespace)
-                    self._waiting.discard(key)
+                self._clean_up(key, history_resets)
                 self._queue.done(key)
+
+    def _clean_up(self, key: Key, history_resets: int) -> None:
+        """After a reconcile, let its key wait for coverage, or forget what is no longer valid.
+
+        `history_resets` is the number of history resets before the reconcile.
+        """
+        if not self._serves(key.namespace):
+            # Its slot was lost, so `forget` ran before this reconcile ended. The recovery probe would requeue the key
+            # again and again, and no other one.
+            self._reconciler.forget(key)
+            self.forget(lambda namespace: namespace == key.namespace)
+            self._waiting.discard(key)
+        elif history_resets != self._history_resets:
+            # The reconcile may have recorded versions of the old history.
+            self._reconciler.forget(key)
+        elif self._doubtful(key.namespace) or self._coverage.view(key.namespace).unlisted:
+            self._waiting.add(key)
+        else:
+            self._waiting.discard(key)
 
     async def _reconcile(self, key: Key) -> Outcome:
         """Reconcile a key and record the result in the metrics."""
