@@ -20,6 +20,8 @@ from simulation.recipes_of_slots import RECIPES
 from simulation.run import Outcome, play
 from simulation.script import Script, Step, from_json
 
+pytestmark = pytest.mark.thorough
+
 COUNT = 4
 NAMESPACES = ("a", "b", "h", "m")
 """One in each slot."""

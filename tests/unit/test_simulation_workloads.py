@@ -91,4 +91,4 @@ def test_only_the_workloads_and_the_subject_know_the_operator() -> None:
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             if {name.partition(".")[0] for name in names} & {"coxswain", "example", "rendered"}:
                 found.add(path.relative_to(SIMULATION).parts[0])
-    assert found == {"subject.py", "workloads"}
+    assert found == {"elections.py", "subject.py", "workloads"}
