@@ -100,6 +100,8 @@ def is_left(child: Object, path: tuple[str, ...]) -> bool:
 
 _NOTES = ("metadata", "annotations")
 _STATUS = ("metadata", "managedFields", "coxswain Apply of status coxswain.dev/v1", "fieldsV1", "f:status")
+_OWN_NOTES = ("metadata", "managedFields", "coxswain Apply apps/v1", "fieldsV1", "f:metadata", "f:annotations")
+_WAS_READY = "depends on whether the WebApp was Ready before the fault"
 MASKS = {
     (*_NOTES, "coxswain.dev/changed-at"): "a time",
     (*_NOTES, "coxswain.dev/ready-at"): "a time",
@@ -108,6 +110,8 @@ MASKS = {
     ("status", "revision"): "counts specs that were recorded",
     ("status", "previousRevision"): "counts specs that were recorded",
     (*_STATUS, "f:previousRevision"): "depends on whether an earlier spec was recorded",
+    (*_OWN_NOTES, "f:coxswain.dev/ready-at"): _WAS_READY,
+    (*_OWN_NOTES, "f:coxswain.dev/ready-revision"): _WAS_READY,
 }
 """A spec that is changed again while the operator is away is not recorded."""
 
