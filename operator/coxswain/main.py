@@ -11,7 +11,6 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any
 
 from coxswain import event_loop
-from coxswain.certificates import CertificateFiles, InvalidCertificate, self_signed_context
 from coxswain.gauges import Readings
 from coxswain.kernel.api.access_review import AccessReviewer
 from coxswain.kernel.api.client import Client
@@ -26,8 +25,9 @@ from coxswain.kernel.manager import Manager
 from coxswain.kernel.objects.kinds import UnknownKind
 from coxswain.kernel.watching.kopf_thread import KopfThread
 from coxswain.kernel.workload import P, Workload
-from coxswain.metrics_server import PATH, Guard, metrics_server
-from coxswain.probes import probes
+from coxswain.serving.certificates import CertificateFiles, InvalidCertificate, self_signed_context
+from coxswain.serving.metrics_server import PATH, Guard, metrics_server
+from coxswain.serving.probes import probes
 from coxswain.settings import NO_METRICS, Settings
 
 log = logging.getLogger(__name__)

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 
 import aiohttp
 
-from coxswain import metrics_server
 from coxswain.gauges import Readings
-from coxswain.http_server import Tls
 from coxswain.kernel.api.access_review import AccessReviewer
-from coxswain.metrics_server import Guard
+from coxswain.serving import metrics_server
+from coxswain.serving.http_server import Tls
+from coxswain.serving.metrics_server import Guard
 from unit.reviewing_api import Reviews, reviewing
 
 ROLE = "coxswain-metrics-reader"

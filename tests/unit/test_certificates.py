@@ -12,9 +12,9 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization as pem
 
 from cluster.certificates import create_authority
-from coxswain import certificates
-from coxswain.certificates import CertificateFiles, InvalidCertificate, self_signed_context
-from coxswain.self_signed import self_signed
+from coxswain.serving import certificates
+from coxswain.serving.certificates import CertificateFiles, InvalidCertificate, self_signed_context
+from coxswain.serving.self_signed import self_signed
 
 
 class Clock:

@@ -8,8 +8,8 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from coxswain import http_server
-from coxswain.certificates import self_signed_context
+from coxswain.serving import http_server
+from coxswain.serving.certificates import self_signed_context
 from unit.metrics_serving import Served, running
 
 

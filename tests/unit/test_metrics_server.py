@@ -12,14 +12,14 @@ import pytest
 from aiohttp import web
 
 from cluster.certificates import create_authority
-from coxswain import metrics_server
-from coxswain.certificates import CertificateFiles, self_signed_context
 from coxswain.gauges import Readings
 from coxswain.kernel.api.access_review import AccessReviewer
 from coxswain.kernel.api.connection import plain
 from coxswain.kernel.api.transport import HttpTransport
 from coxswain.main import _metrics
-from coxswain.metrics_server import Guard, bearer_token, forbidden
+from coxswain.serving import metrics_server
+from coxswain.serving.certificates import CertificateFiles, self_signed_context
+from coxswain.serving.metrics_server import Guard, bearer_token, forbidden
 from coxswain.settings import Settings
 from unit.metrics_serving import ROLE, Served, running
 from unit.reviewing_api import ROOT, SCRAPER, TENANT, reviewing

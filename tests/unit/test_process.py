@@ -16,7 +16,7 @@ from threading import Thread
 
 import pytest
 
-from coxswain import http_server, probes
+from coxswain.serving import http_server, probes
 from coxswain.settings import Settings
 from unit.tls_server import kubeconfig
 

@@ -4,7 +4,6 @@ import asyncio
 import logging
 from typing import Any
 
-from coxswain import metrics_server
 from coxswain.kernel.api.errors import RequestFailed
 from coxswain.kernel.api.events import RecentEvents
 from coxswain.kernel.api.writer import Writer
@@ -17,6 +16,7 @@ from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.reconciling.attempts import Attempt
 from coxswain.kernel.reconciling.child_set import ChildSet
 from coxswain.kernel.reconciling.reconciler import Outcome, Reconciler
+from coxswain.serving import metrics_server
 from coxswain.webapp.kinds import CONFIG_MAP, DEPLOYMENT, SERVICE, WEBAPP
 from coxswain.webapp.spec import WebApp
 from coxswain.webapp.workload import WebAppWorkload

@@ -5,11 +5,11 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from coxswain import http_server
 from coxswain.kernel.api import client, transport
 from coxswain.kernel.cache.coverage import Coverage, View
 from coxswain.kernel.objects.projection import Projector
 from coxswain.kernel.workload import Desired
+from coxswain.serving import http_server
 from coxswain.webapp.children import configmap, deployment
 from coxswain.webapp.workload import WebAppWorkload
 from faults.breaks import broken, put

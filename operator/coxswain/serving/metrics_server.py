@@ -9,10 +9,10 @@ from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from coxswain.gauges import Readings, collected
-from coxswain.http_server import Tls, serving
 from coxswain.kernel.api.access_review import AccessReviewer
 from coxswain.kernel.api.credentials import one_line
 from coxswain.kernel.api.errors import Refused, RequestFailed
+from coxswain.serving.http_server import Tls, serving
 
 log = logging.getLogger(__name__)
 

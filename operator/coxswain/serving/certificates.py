@@ -62,7 +62,7 @@ class CertificateFiles:
 
 def self_signed_context() -> Callable[[], ssl.SSLContext]:
     """Return a function that returns the context of a new self-signed certificate."""
-    from coxswain.self_signed import self_signed  # noqa: PLC0415 - it takes 9 MB, and a certificate from files needs none
+    from coxswain.serving.self_signed import self_signed  # noqa: PLC0415 - it takes 9 MB, and a certificate from files needs none
 
     context = _server_context()
     load_chain(context, *self_signed())

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 from aiohttp import web
 
-from coxswain.http_server import serving
+from coxswain.serving.http_server import serving
 
 log = logging.getLogger(__name__)
 

@@ -1,0 +1,1 @@
+"""The operator's own HTTP endpoints: the probes, and the metrics with TLS and authorization."""
