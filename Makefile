@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 # The number of test files that run at a time: more than CPUs, because most of a test is waiting. Each starts its own
 # Kubernetes, of about 700 MB.
-JOBS ?= 3
+JOBS ?= 4
 # The factor for the waits of the fault suite and the timeouts of its operator. 1 is as in docs/faults.md.
 SCALE ?= 0.1
 # The operator under test of the fault suite and of the simulation: webapp, or scheduled-task (operator/example).
@@ -97,11 +97,12 @@ clean: ## Remove the environment, the caches of the tools and build/. The cache 
 ##@ Tests
 
 # Without cached bytecode each worker compiles all tests again, in 5 s. Some environments turn the cache off.
+unit test: export PYTHONDONTWRITEBYTECODE :=
+unit test: export PYTHONPYCACHEPREFIX := $(CURDIR)/build/pycache
+
 .PHONY: unit
-unit: export PYTHONDONTWRITEBYTECODE :=
-unit: export PYTHONPYCACHEPREFIX := $(CURDIR)/build/pycache
-unit: $(VENV)/.ready ## Run the unit tests that take no second. They need no Kubernetes.
-	$(BIN)/pytest tests/unit --numprocesses $(JOBS) --dist worksteal -m "not thorough"
+unit: $(VENV)/.ready ## Run the quick unit tests. They need no Kubernetes.
+	$(BIN)/pytest tests/unit --numprocesses auto --dist worksteal -m "not thorough"
 
 .PHONY: network
 network: $(VENV)/.ready $(NCA)/.ready ## Judge the NetworkPolicies with network-config-analyzer.
@@ -109,9 +110,9 @@ network: $(VENV)/.ready $(NCA)/.ready ## Judge the NetworkPolicies with network-
 
 .PHONY: test
 test: $(VENV)/.ready $(NCA)/.ready programs ## Run unit and integration tests, the quick fault tests and a short simulation.
-	$(BIN)/pytest --numprocesses $(JOBS) --dist loadfile -m "not semantics and not large and not walk and not slow"
-	$(FAULTS) -m quick
-	$(BIN)/python -m simulation --seeds 400 --floor 3
+	$(BIN)/pytest tests/unit tests/integration tests/faults --numprocesses $(JOBS) --dist loadfile --time-scale $(SCALE) \
+		-m "not semantics and not large and not walk and not slow and (quick or not fault_suite)"
+	$(BIN)/python -m simulation --seeds 300 --floor 1
 	$(BIN)/python -m simulation --workload scheduled-task --first 200 --seeds 60 --floor 1
 
 .PHONY: slow

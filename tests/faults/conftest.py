@@ -53,7 +53,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Let -k also select by the number of the fault."""
+    """Mark each test of the suite, and let -k also select by the number of the fault."""
+    item.add_marker("fault_suite")
     marker = item.get_closest_marker("fault")
     if marker is not None:
         item.extra_keyword_matches.add(str(marker.args[0]))

@@ -41,6 +41,7 @@ def test_the_names_of_the_leases() -> None:
     assert Slot(3, 6).lease_name("coxswain") == "coxswain-slot-3"
 
 
+@pytest.mark.thorough
 @given(
     count=st.integers(1, MAXIMUM_SLOTS),
     shares=st.lists(st.integers(-1, 9), min_size=MAXIMUM_SLOTS, max_size=MAXIMUM_SLOTS),

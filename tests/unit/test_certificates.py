@@ -136,6 +136,7 @@ def test_tls_1_1_is_refused() -> None:
     assert certificates._server_context().minimum_version >= ssl.TLSVersion.TLSv1_2
 
 
+@pytest.mark.thorough
 def test_the_library_is_loaded_only_for_a_self_signed_certificate() -> None:
     """It takes 9 MB."""
     program = "import coxswain.main, sys; print([name for name in sys.modules if name.startswith('cryptography')])"

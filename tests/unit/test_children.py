@@ -144,6 +144,7 @@ specs = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.thorough
 @given(specs)
 def test_rules_of_every_webapp(spec: dict[str, Any]) -> None:
     app = webapp(**spec)

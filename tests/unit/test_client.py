@@ -98,6 +98,7 @@ def test_retry_after_in_the_body_is_parsed() -> None:
     asyncio.run(body())
 
 
+@pytest.mark.thorough
 def test_a_429_delays_requests_of_the_same_type_only() -> None:
     async def body() -> None:
         async with serving() as api, client_of(api) as client:

@@ -41,6 +41,7 @@ def wait_for_log(one: Service, text: str) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_a_child_dies_with_its_parent(tmp_path: Path, number: signal.Signals) -> None:
     parent = subprocess.Popen(

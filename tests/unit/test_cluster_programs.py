@@ -213,6 +213,7 @@ def test_the_packages_of_a_build_are_counted() -> None:
     assert count_packages(log) == 2
 
 
+@pytest.mark.thorough
 def test_a_wheel_that_cannot_be_downloaded_is_no_build_with_go(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

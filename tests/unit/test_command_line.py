@@ -147,6 +147,7 @@ def _handled(pid: int, number: signal.Signals) -> bool:
     return bool(int(caught, 16) >> (number - 1) & 1)
 
 
+@pytest.mark.thorough
 def test_signals_that_go_on_coming_do_not_kill_what_is_ending(tmp_path: Path) -> None:
     server = {"server": "https://127.0.0.1:1"}
     kubeconfig = {

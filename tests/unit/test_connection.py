@@ -184,6 +184,7 @@ def test_certificate_files_are_rotated(tmp_path: Path, client: str) -> None:
     during(tmp_path, client, file, body, interval=0)
 
 
+@pytest.mark.thorough
 def test_an_inline_token_is_rotated(tmp_path: Path, client: str) -> None:
     def file(server: TlsServer) -> Path:
         return kubeconfig(tmp_path, cluster(server), {"token": "first"})
@@ -250,6 +251,7 @@ class Plugin:
         self._answer.write_text(answer)
 
 
+@pytest.mark.thorough
 def test_the_certificate_of_a_plugin_is_rotated(tmp_path: Path, client: str) -> None:
     plugin = Plugin(tmp_path)
 

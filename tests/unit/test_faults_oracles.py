@@ -182,6 +182,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.thorough
 @settings(deadline=None, max_examples=50)
 @given(JSON, st.sampled_from(["spec", "data", "status"]))
 def test_a_run_compared_with_itself_differs_in_nothing(value: Any, part: str) -> None:

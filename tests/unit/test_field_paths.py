@@ -41,6 +41,7 @@ def test_fields_minus_themselves_are_empty(fields: Fields) -> None:
     assert minus(fields, {}) == fields
 
 
+@pytest.mark.thorough
 @given(FIELDS, FIELDS)
 def test_removed_fields_are_not_owned(fields: Fields, taken: Fields) -> None:
     left = minus(fields, taken)
@@ -51,6 +52,7 @@ def test_removed_fields_are_not_owned(fields: Fields, taken: Fields) -> None:
         assert leaf not in leaves(left)
 
 
+@pytest.mark.thorough
 @given(FIELDS, FIELDS)
 def test_fields_are_the_union_of_the_removed_and_the_rest(fields: Fields, taken: Fields) -> None:
     both = plus(minus(fields, taken), (), taken)

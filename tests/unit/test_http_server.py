@@ -38,6 +38,7 @@ def test_idle_connections_block_no_scrape(secure: bool) -> None:
     running(body, tls=self_signed_context() if secure else None)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("secure", [False, True])
 def test_a_connection_has_little_time(secure: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its TLS handshake included."""

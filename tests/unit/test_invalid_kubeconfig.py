@@ -39,6 +39,7 @@ def refused(path: Path, context: str | None = None) -> str:
     return line
 
 
+@pytest.mark.thorough
 def test_the_operator_ends_with_one_line(tmp_path: Path) -> None:
     """One of the invalid kubeconfigs below is enough. A YAML error is chosen because its message has several lines."""
     path = tmp_path / "kubeconfig"

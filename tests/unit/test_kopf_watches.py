@@ -130,6 +130,7 @@ async def delivered(sink: Recording, name: str) -> None:
     await until(lambda: ("ADDED", name) in sink.events)
 
 
+@pytest.mark.thorough
 def test_lists_openings_lines_and_bookmarks_are_reported() -> None:
     async def body(bench: Bench) -> None:
         sink = await bench.watched(1)
@@ -147,6 +148,7 @@ def test_lists_openings_lines_and_bookmarks_are_reported() -> None:
     during(body)
 
 
+@pytest.mark.thorough
 def test_a_watch_that_closes_at_once_is_reopened_at_a_limited_rate() -> None:
     async def body(bench: Bench) -> None:
         bench.api.watches[POD] = bench.api.closing
@@ -159,6 +161,7 @@ def test_a_watch_that_closes_at_once_is_reopened_at_a_limited_rate() -> None:
     during(body)
 
 
+@pytest.mark.thorough
 def test_a_watch_obeys_retry_after_even_if_kopf_reopens_it_at_once() -> None:
     """Kopf obeys Retry-After, but its inactivity timeout also ends that wait."""
 
@@ -267,6 +270,7 @@ def test_a_server_without_any_answer_leaves_the_process_live() -> None:
     asyncio.run(whole())
 
 
+@pytest.mark.thorough
 def test_a_rotated_token_is_used_by_later_watches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # The file may be written between two reads of it after a 401.
     monkeypatch.setattr(connections, "_RENEWAL_INTERVAL", 0.2)

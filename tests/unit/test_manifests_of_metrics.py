@@ -25,6 +25,7 @@ def container(overlay: str = "cluster") -> Object:
     return dict(only)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("overlay", ["cluster", "several-namespaces"])
 def test_they_have_a_port_of_their_own_with_authorization(overlay: str) -> None:
     """S5: scrapers find the port by a Service."""

@@ -5,6 +5,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+import pytest
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -57,6 +58,7 @@ def test_the_documented_metrics_are_those_of_the_operator() -> None:
         assert sorted(label for label, _ in labels if label != "le") == sorted(documented[family]), name
 
 
+@pytest.mark.thorough
 def test_tenants_add_no_series() -> None:
     """Further namespaces, WebApps and managers in one process."""
     first, _ = wave(["shop"], 1)
@@ -69,6 +71,7 @@ def test_tenants_add_no_series() -> None:
     assert not [value for value in values if re.search("tenant|team|shop|uid-", value)]
 
 
+@pytest.mark.thorough
 def test_a_served_namespace_adds_one_gauge_for_each_kind() -> None:
     """The admin of the operator chooses them."""
     everything, _ = wave(["chosen"], 1)

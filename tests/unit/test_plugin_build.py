@@ -63,6 +63,7 @@ def test_every_command_can_be_imported_from_the_zipapp(dist: Path, command: str)
     assert done.stderr == ""
 
 
+@pytest.mark.thorough
 def test_the_zipapp_has_no_part_of_the_operator_that_needs_more(dist: Path) -> None:
     with zipfile.ZipFile(dist / "kubectl-coxswain") as found:
         names = found.namelist()

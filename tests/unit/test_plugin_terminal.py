@@ -154,6 +154,7 @@ def test_no_line_is_wider_than_the_terminal(folder: Path, columns: int) -> None:
         assert "◌ shop is Progressing" in found.text
 
 
+@pytest.mark.thorough
 def test_colour_only_in_a_terminal_that_has_it(folder: Path) -> None:
     for words, more, coloured in (
         (("status",), {}, True),

@@ -72,6 +72,7 @@ def running(file: Path, *, module: str = "coxswain", files: int | None = None) -
         operator.process.wait()
 
 
+@pytest.mark.thorough
 def test_sigterm_while_a_dns_lookup_hangs(tmp_path: Path) -> None:
     """K19: nothing can interrupt getaddrinfo, and the process does not wait for it."""
     file = kubeconfig(tmp_path, {"server": "http://api.corp:6443"}, {"token": "t"})
@@ -81,6 +82,7 @@ def test_sigterm_while_a_dns_lookup_hangs(tmp_path: Path) -> None:
         assert any("ended" in line for line in operator.lines), "the last log lines are not lost"
 
 
+@pytest.mark.thorough
 def test_sigterm_while_a_plugin_hangs_at_the_start(tmp_path: Path) -> None:
     plugin = tmp_path / "plugin"
     plugin.write_text(f"#!/bin/sh\necho $$ > {tmp_path}/pid\nexec sleep 60\n")
@@ -125,6 +127,7 @@ def test_a_thousand_idle_connections(tmp_path: Path) -> None:
         assert not [line for line in operator.lines if "Too many open files" in line or "Traceback" in line]
 
 
+@pytest.mark.thorough
 def test_a_connection_has_little_time(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     """A client that sends a header byte by byte is disconnected. A connection serves one request."""
     monkeypatch.setattr(http_server, "CONNECTION_SECONDS", 0.3)

@@ -126,6 +126,7 @@ def conflicts_for(bench: Bench, seconds: float, *, every: float) -> int:
     return requests
 
 
+@pytest.mark.thorough
 def test_events_do_not_reset_the_backoff_of_repeated_conflicts(bench: Bench) -> None:
     """K36: the Deployment's controller writes all the time, and the watch is behind."""
     bench.converge()

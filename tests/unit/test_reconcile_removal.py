@@ -39,6 +39,7 @@ def removals(bench: Bench, seconds: float, *, flapping: bool) -> int:
     return count
 
 
+@pytest.mark.thorough
 def test_events_do_not_reset_the_backoff(bench: Bench) -> None:
     change(bench, needed=False)
     assert 8 <= removals(bench, 10, flapping=False) <= 10

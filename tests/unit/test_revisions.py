@@ -127,6 +127,7 @@ def test_as_many_revisions_are_kept_as_the_limit_says(bench: ReleaseBench) -> No
     assert list(bench.images) == [4, 5, 6]
 
 
+@pytest.mark.thorough
 def test_ten_revisions_are_kept_by_default(bench: ReleaseBench) -> None:
     for number in range(2, 15):
         bench.release(image=f"registry.example/web:{number}")

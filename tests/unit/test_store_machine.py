@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -309,5 +310,5 @@ class StoreMachine(RuleBasedStateMachine):
             assert not any(self.store._tombstones.values()), "the second relist removes a tombstone"
 
 
-TestStore = StoreMachine.TestCase
+TestStore = pytest.mark.thorough(StoreMachine.TestCase)
 TestStore.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)

@@ -15,6 +15,9 @@ FAKE_NODE = ("kwok.x-k8s.io/node", "fake")
 
 STAGES = Path(__file__).with_name("stages.yaml")
 
+# A start of the API server takes a quarter less CPU with four times the default heap growth, and 0.3 GB more memory.
+ENVIRONMENT = {"GOGC": "400"}
+
 # One event for each request: a watch when it is opened, any other when it is answered. Only the constant traffic of
 # the control plane is left out: health checks, and the leases of nodes and of the API server.
 AUDIT_POLICY: Mapping[str, Any] = {

@@ -269,7 +269,8 @@ class ControlPlane:
 
     def _add(self, name: str, arguments: Sequence[str], program: str | None = None) -> Service:
         log = self._layout.logs / f"{name}.log"
-        service = Service(name, [str(self._programs[program or name]), *arguments], log=log, home=self._layout.home)
+        command = [str(self._programs[program or name]), *arguments]
+        service = Service(name, command, log=log, home=self._layout.home, extra=config.ENVIRONMENT)
         self._services[name] = service
         return service
 

@@ -3,6 +3,7 @@
 import subprocess
 from pathlib import Path
 
+from cluster.configuration import ENVIRONMENT
 from cluster.processes import clean_environment, start_guarded, stop
 
 
@@ -34,7 +35,7 @@ def run_kubectl(
     """
     process = start_guarded(
         [str(program), f"--kubeconfig={kubeconfig}", *arguments],
-        environment=clean_environment(home),
+        environment=clean_environment(home, ENVIRONMENT),
         stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
