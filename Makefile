@@ -102,7 +102,7 @@ unit test: export PYTHONPYCACHEPREFIX := $(CURDIR)/build/pycache
 
 .PHONY: unit
 unit: $(VENV)/.ready ## Run the quick unit tests. They need no Kubernetes.
-	$(BIN)/pytest tests/unit --numprocesses auto --dist worksteal -m "not thorough"
+	$(BIN)/pytest tests/unit --numprocesses auto --dist worksteal -m "not thorough and not slow"
 
 .PHONY: network
 network: $(VENV)/.ready $(NCA)/.ready ## Judge the NetworkPolicies with network-config-analyzer.
@@ -116,8 +116,8 @@ test: $(VENV)/.ready $(NCA)/.ready programs ## Run unit and integration tests, t
 	$(BIN)/python -m simulation --workload scheduled-task --first 200 --seeds 60 --floor 1
 
 .PHONY: slow
-slow: $(VENV)/.ready programs ## Run the integration tests that wait for Leases, CRDs or many WebApps.
-	$(BIN)/pytest tests/integration --numprocesses $(JOBS) --dist loadfile -m slow
+slow: $(VENV)/.ready programs ## Run the tests that wait for Leases, set many fields or simulate long.
+	$(BIN)/pytest tests/unit tests/integration --numprocesses $(JOBS) --dist loadfile -m slow
 
 .PHONY: gateway-test
 gateway-test: $(VENV)/.ready ## Test routes and Ingresses with Contour and Envoy. Getting these takes minutes, the first time.
@@ -147,8 +147,9 @@ faults-proof: $(VENV)/.ready programs ## Run the fault suite on operators broken
 	$(if $(IS_WEBAPP),$(BIN)/python -m faults.render)
 
 .PHONY: faults-ci
-faults-ci: $(VENV)/.ready programs ## Run the fault tests of CI, which take about ten minutes.
+faults-ci: $(VENV)/.ready programs ## Run the fault tests of CI, and a few on the example operator. About ten minutes.
 	$(FAULTS) -m "ci and not quick"
+	$(FAULTS) -m quick --workload scheduled-task
 
 .PHONY: replay
 replay: $(VENV)/.ready programs ## Replay the script of a failed fault test. SCRIPT=.faults/NAME/script.json ORACLES=O1,O3 RESYNC=1

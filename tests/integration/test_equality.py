@@ -216,6 +216,7 @@ def test_equal_exactly_when_a_dry_run_changes_nothing(
         bench.agrees(manifest)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(pods, pods, st.lists(st.sampled_from(["sidecar", "restart", "image", "shared"]), max_size=1))
 def test_fields_for_pods_are_equal_exactly_when_a_dry_run_changes_nothing(

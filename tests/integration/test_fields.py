@@ -37,6 +37,7 @@ def _names(properties: dict[str, Any]) -> set[str]:
     return (properties.keys() - set(grouping)) | inner
 
 
+@pytest.mark.slow
 def test_each_field_is_set_changed_and_removed(scene: Scene) -> None:
     """All fields in the same few steps, with one WebApp for each field."""
     for account in ("one", "two"):

@@ -199,6 +199,7 @@ def test_restarts_of_many_are_spread(watching: Scene) -> None:
     assert (max(times) - min(times)).total_seconds() > 10
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_without_the_right_the_status_has_the_reason(
     cluster: ControlPlane, namespace: str, another_operator: Start

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+import pytest
 import yaml
 
 from cluster import ControlPlane
@@ -50,6 +51,7 @@ def test_only_the_given_namespaces_are_served(
     assert not [event for event in requests if event.code == 403]
 
 
+@pytest.mark.slow
 def test_a_namespace_without_rights_stops_no_other(
     cluster: ControlPlane, make_namespace: Callable[[], str], another_operator: Callable[..., OperatorProcess]
 ) -> None:

@@ -50,6 +50,7 @@ def step(scene: Scene, shapes: Mapping[str, str]) -> dict[str, dict[str, Any]]:
     return services(scene)
 
 
+@pytest.mark.slow
 def test_every_type_becomes_every_other_and_comes_back(scene: Scene) -> None:
     """One WebApp for each pair, in the same steps. Allocated values are kept; headless requires a new object."""
     there = {f"{first}-{second}": (first, second) for first, second in PAIRS}

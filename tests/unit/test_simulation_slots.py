@@ -20,7 +20,7 @@ from simulation.recipes_of_slots import RECIPES
 from simulation.run import Outcome, play
 from simulation.script import Script, Step, from_json
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
 COUNT = 4
 NAMESPACES = ("a", "b", "h", "m")
