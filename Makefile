@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 # The number of test files that run at a time: more than CPUs, because most of a test is waiting. Each starts its own
 # Kubernetes, of about 700 MB.
 JOBS ?= 4
+# The files start in the given order. By default those with the most tests start first, and few tests may take longest.
+PARALLEL := --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder
 # The factor for the waits of the fault suite and the timeouts of its operator. 1 is as in docs/faults.md.
 SCALE ?= 0.1
 # The operator under test of the fault suite and of the simulation: webapp, or scheduled-task (operator/example).
@@ -110,14 +112,14 @@ network: $(VENV)/.ready $(NCA)/.ready ## Judge the NetworkPolicies with network-
 
 .PHONY: test
 test: $(VENV)/.ready $(NCA)/.ready programs ## Run unit and integration tests, the quick fault tests and a short simulation.
-	$(BIN)/pytest tests/unit tests/integration tests/faults --numprocesses $(JOBS) --dist loadfile --time-scale $(SCALE) \
+	$(BIN)/pytest tests/faults tests/integration tests/unit $(PARALLEL) --time-scale $(SCALE) \
 		-m "not semantics and not large and not walk and not slow and (quick or not fault_suite)"
 	$(BIN)/python -m simulation --seeds 300 --floor 1
 	$(BIN)/python -m simulation --workload scheduled-task --first 200 --seeds 60 --floor 1
 
 .PHONY: slow
 slow: $(VENV)/.ready programs ## Run the tests that wait for Leases, set many fields or simulate long.
-	$(BIN)/pytest tests/unit tests/integration --numprocesses $(JOBS) --dist loadfile -m slow
+	$(BIN)/pytest tests/integration tests/unit $(PARALLEL) -m slow
 
 .PHONY: gateway-test
 gateway-test: $(VENV)/.ready ## Test routes and Ingresses with Contour and Envoy. Getting these takes minutes, the first time.
