@@ -11,6 +11,7 @@ from mutation.mutants import Mutant
 from mutation.source import SOURCE, changed_source
 
 ROOT = SOURCE.parent
+BYTECODE = ROOT / "build" / "pycache"
 SECONDS = 120.0
 """Time limit for all tests of one mutant. It detects mutants with a hanging test."""
 _TEST_SECONDS = 30
@@ -42,7 +43,9 @@ def run(source: Path, tests: tuple[str, ...]) -> Verdict:
         *("-p", "no:xdist", "--timeout", str(_TEST_SECONDS), "-o", f"pythonpath={source} tests"),
         *(f"tests/{test}" for test in tests),
     ]
-    environment = {**os.environ, "PYTHONPATH": f"{source}:tests/harness:tests", "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {**os.environ, "PYTHONPATH": f"{source}:tests/harness:tests", "PYTHONPYCACHEPREFIX": str(BYTECODE)}
+    # The unchanged source comes first. Later trials read the bytecode of the tests, and write none of their own source.
+    environment["PYTHONDONTWRITEBYTECODE"] = "" if source == SOURCE else "1"
     try:
         done = subprocess.run(
             command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False
