@@ -99,6 +99,15 @@ def test_after_the_write_war_every_change_is_applied_at_once(bench: Bench) -> No
         assert live_image(bench) == f"registry.example/{image}"
 
 
+def test_after_the_value_of_the_rival_the_first_value_is_applied_at_once(bench: Bench) -> None:
+    """K26: the value of the rival costs no write, so nothing but the new spec tells that the write war is over."""
+    fight(bench)
+    for generation, image in enumerate(("theirs:1", "web:1"), start=2):
+        bench.webapp(version=bench.writer.version + 1, generation=generation, image=f"registry.example/{image}")
+        bench.run()
+        assert live_image(bench) == f"registry.example/{image}"
+
+
 def test_another_change_of_the_webapp_leaves_the_contested_field_alone(bench: Bench) -> None:
     fight(bench)
     bench.webapp(version=bench.writer.version + 1, generation=2, replicas=3)

@@ -162,6 +162,13 @@ def test_another_desired_value_is_a_new_intent_and_applied_at_once(bench: Bench)
     assert not bench.held_off, "a return to the first value is a new intent too"
 
 
+def test_only_the_value_of_the_write_war_rests(bench: Bench) -> None:
+    """An autoscaler changes the manifest after the wars over former values are forgotten."""
+    bench.take_back(3)
+    assert bench.wars.resting(deployment(2), bench.clock.now) == ()
+    assert bench.wars.resting(CHILD, bench.clock.now) == ("spec.replicas",), "the question changed something"
+
+
 def test_a_new_intent_gets_the_full_number_of_rounds(bench: Bench) -> None:
     bench.take_back(2)
     for replicas in (2, 3):
