@@ -13,7 +13,7 @@ from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.manifests import Manifest
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.objects.status_fields import Status
-from coxswain.kernel.reconciling.ownership import ownership
+from coxswain.kernel.reconciling.child.ownership import ownership
 from coxswain.kernel.status.conflict_report import Conflict, Repair
 from coxswain.kernel.status.health import Child, Health
 from coxswain.kernel.status.urgency import Urgency

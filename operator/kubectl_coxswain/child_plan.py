@@ -1,6 +1,6 @@
 """What the operator would do with one child: its own code, without the memory of a process. Pure.
 
-It follows `coxswain.kernel.reconciling.decide`, which needs the memory and so the network. A test compares both.
+It follows `coxswain.kernel.reconciling.child.decide`, which needs the memory and so the network. A test compares both.
 """
 
 from collections.abc import Sequence
@@ -13,9 +13,9 @@ from coxswain.kernel.conflicts.write_plan import HeldField, Plan, differs, plan
 from coxswain.kernel.objects.field_paths import owns
 from coxswain.kernel.objects.manifests import Manifest
 from coxswain.kernel.objects.projection import Projection
-from coxswain.kernel.reconciling.adoption import foreign, is_released, to_release
-from coxswain.kernel.reconciling.ownership import ownership
-from coxswain.kernel.reconciling.plan_health import shown, stuck
+from coxswain.kernel.reconciling.child.adoption import foreign, is_released, to_release
+from coxswain.kernel.reconciling.child.ownership import ownership
+from coxswain.kernel.reconciling.child.plan_health import shown, stuck
 from coxswain.kernel.status.health import TERMINATING, Health, Level, adopted_later, halted, not_served
 from coxswain.kernel.workload import ChildType, Desired, Removal
 from coxswain.webapp.kinds import DEPLOYMENT, WEBAPP

@@ -8,7 +8,7 @@ from pathlib import Path
 from cluster.kind.engine import Engine
 
 ROOT = Path(__file__).parents[2]
-MODULE = Path("coxswain/webapp/render.py")
+MODULE = Path("coxswain/webapp/releases/render.py")
 SLEEP_SECONDS = 9
 ADDED = f"""
 

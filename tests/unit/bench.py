@@ -11,8 +11,8 @@ from coxswain.kernel.cache.store import Key, Store
 from coxswain.kernel.objects.event_record import EventRecord, ReportedEvent
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Projection
-from coxswain.kernel.reconciling.memory import Memory
-from coxswain.kernel.reconciling.reconciler import Outcome, Reconciler
+from coxswain.kernel.reconciling.memory.memory import Memory
+from coxswain.kernel.reconciling.parent.reconciler import Outcome, Reconciler
 from coxswain.kernel.status.status_writer import StatusWriter
 from coxswain.settings import Settings, StatusSettings
 from coxswain.webapp.kinds import DEPLOYMENT, WEBAPP

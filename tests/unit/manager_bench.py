@@ -11,7 +11,7 @@ from coxswain.kernel.cache.store import Key
 from coxswain.kernel.election.election import Election
 from coxswain.kernel.manager import Manager
 from coxswain.kernel.objects.kinds import Kind
-from coxswain.kernel.reconciling.reconciler import Outcome
+from coxswain.kernel.reconciling.parent.reconciler import Outcome
 from coxswain.kernel.watching.event_bridge import EventSink
 from coxswain.settings import Settings
 from coxswain.webapp.spec import WebApp

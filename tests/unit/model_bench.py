@@ -15,14 +15,14 @@ from coxswain.kernel.api.writer import Writer
 from coxswain.kernel.cache.store import Key, Store
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Projection
-from coxswain.kernel.reconciling.actions import Action
-from coxswain.kernel.reconciling.child import Children
-from coxswain.kernel.reconciling.decide import Target, decide
-from coxswain.kernel.reconciling.execute import Executor
-from coxswain.kernel.reconciling.generation_guard import GenerationGuard
-from coxswain.kernel.reconciling.memory import Memories
-from coxswain.kernel.reconciling.result import Result
-from coxswain.kernel.reconciling.world import CacheView
+from coxswain.kernel.reconciling.child.actions import Action
+from coxswain.kernel.reconciling.child.child import Children
+from coxswain.kernel.reconciling.child.decide import Target, decide
+from coxswain.kernel.reconciling.child.execute import Executor
+from coxswain.kernel.reconciling.child.generation_guard import GenerationGuard
+from coxswain.kernel.reconciling.child.result import Result
+from coxswain.kernel.reconciling.child.world import CacheView
+from coxswain.kernel.reconciling.memory.memory import Memories
 from coxswain.settings import Settings
 from coxswain.webapp.kinds import WEBAPP
 from coxswain.webapp.spec import WebApp

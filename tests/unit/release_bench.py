@@ -9,7 +9,7 @@ from coxswain.kernel.api.throttle import Throttle
 from coxswain.kernel.api.transport import HttpResponse
 from coxswain.kernel.api.writer import Writer
 from coxswain.kernel.cache.store import Store
-from coxswain.kernel.reconciling.reconciler import Outcome, Reconciler
+from coxswain.kernel.reconciling.parent.reconciler import Outcome, Reconciler
 from coxswain.kernel.status.status_writer import StatusWriter
 from coxswain.settings import Settings
 from coxswain.webapp.kinds import DEPLOYMENT, WEBAPP

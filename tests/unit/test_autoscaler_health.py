@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from coxswain.kernel.status.health import HEALTHY, Level
-from coxswain.webapp.autoscaling_health import failing
+from coxswain.webapp.diagnosis.autoscaling_health import failing
 from unit.objects import webapp
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -9,7 +9,7 @@ from prometheus_client import REGISTRY, generate_latest
 
 from coxswain.kernel.cache.store import Key
 from coxswain.kernel.conflicts.policy import Policy
-from coxswain.kernel.reconciling.drift_ledger import DriftLedger
+from coxswain.kernel.reconciling.memory.drift_ledger import DriftLedger
 from coxswain.kernel.status.conflict_report import COUNT_LIMIT, Conflict, Repair, conflicts, drift, shown
 from coxswain.kernel.status.urgency import Urgency
 from coxswain.webapp.spec import Status

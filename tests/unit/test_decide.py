@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coxswain.kernel.reconciling.actions import Ends, Nothing, Wait
-from coxswain.kernel.reconciling.adoption import is_watched
+from coxswain.kernel.reconciling.child.actions import Ends, Nothing, Wait
+from coxswain.kernel.reconciling.child.adoption import is_watched
 from coxswain.webapp.kinds import (
     CONFIG_MAP,
     CONTROLLER_REVISION,

@@ -8,9 +8,9 @@ import pytest
 from coxswain.kernel.conflicts.diff import Difference
 from coxswain.kernel.conflicts.policy import Policy
 from coxswain.kernel.objects.event_record import EventRecord
-from coxswain.kernel.reconciling.event_reasons import event_records
-from coxswain.kernel.reconciling.last_applied import LastApplied
-from coxswain.kernel.reconciling.result import Correction, Result
+from coxswain.kernel.reconciling.child.result import Correction, Result
+from coxswain.kernel.reconciling.memory.last_applied import LastApplied
+from coxswain.kernel.reconciling.parent.event_reasons import event_records
 from coxswain.kernel.status.conflict_report import Conflict
 from coxswain.kernel.status.health import HEALTHY, Child, contested, halted
 from coxswain.kernel.workload import ChildReport, Observations

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from coxswain.webapp.pods import Diagnosis, diagnosis
+from coxswain.webapp.diagnosis.pods import Diagnosis, diagnosis
 from unit.objects import webapp
 from unit.pod_states import (
     IMAGE,

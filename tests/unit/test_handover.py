@@ -13,8 +13,8 @@ from coxswain.kernel.election.changes import Acquired, Dropped, Surplus
 from coxswain.kernel.election.slots import Slot, slots
 from coxswain.kernel.manager import Manager
 from coxswain.kernel.objects.kinds import Kind
-from coxswain.kernel.reconciling.reconciler import Outcome
-from coxswain.kernel.reconciling.workqueue import Lane
+from coxswain.kernel.reconciling.parent.reconciler import Outcome
+from coxswain.kernel.reconciling.queue.workqueue import Lane
 from coxswain.webapp.kinds import WEBAPP
 from coxswain.webapp.spec import WebApp
 from unit.manager_bench import Empty, Scripted, during, raising

@@ -10,7 +10,7 @@ from coxswain.kernel.api.errors import Refused, RequestFailed, ShuttingDown, Unr
 from coxswain.kernel.cache.store import HistoryReset, Key
 from coxswain.kernel.manager import Manager
 from coxswain.kernel.objects.kinds import Kind
-from coxswain.kernel.reconciling.reconciler import Outcome
+from coxswain.kernel.reconciling.parent.reconciler import Outcome
 from coxswain.kernel.watching.event_bridge import EventSink
 from coxswain.settings import QueueSettings, Settings
 from coxswain.webapp.kinds import SERVICE, WEBAPP

@@ -12,7 +12,7 @@ from coxswain.kernel.api.errors import Refused, Unreachable
 from coxswain.kernel.cache.store import HistoryReset, Key
 from coxswain.kernel.manager import Manager
 from coxswain.kernel.objects.kinds import Kind
-from coxswain.kernel.reconciling.reconciler import Outcome
+from coxswain.kernel.reconciling.parent.reconciler import Outcome
 from coxswain.kernel.watching.event_bridge import Activity, EventSink
 from coxswain.settings import QueueSettings, Settings
 from coxswain.webapp.kinds import HORIZONTAL_POD_AUTOSCALER, SERVICE, WEBAPP

@@ -14,8 +14,8 @@ from coxswain.kernel.api.throttle import Throttle
 from coxswain.kernel.api.transport import HttpTransport
 from coxswain.kernel.cache.store import HistoryReset, Key
 from coxswain.kernel.manager import Manager
-from coxswain.kernel.reconciling.reconciler import Outcome
-from coxswain.kernel.reconciling.workqueue import Lane, WorkQueue
+from coxswain.kernel.reconciling.parent.reconciler import Outcome
+from coxswain.kernel.reconciling.queue.workqueue import Lane, WorkQueue
 from coxswain.kernel.watching.session import session
 from coxswain.metrics import RequestMetrics
 from coxswain.settings import QueueSettings, Settings, WatchSettings

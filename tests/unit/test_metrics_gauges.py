@@ -11,8 +11,8 @@ from coxswain.kernel.api.events import RecentEvents, Recorder
 from coxswain.kernel.cache.store import Key, Store
 from coxswain.kernel.manager import Manager
 from coxswain.kernel.objects.event_record import EventRecord
-from coxswain.kernel.reconciling.reconciler import Outcome
-from coxswain.kernel.reconciling.workqueue import Lane
+from coxswain.kernel.reconciling.parent.reconciler import Outcome
+from coxswain.kernel.reconciling.queue.workqueue import Lane
 from coxswain.kernel.watching.event_bridge import Activity
 from coxswain.kernel.watching.liveness import WatchLiveness
 from coxswain.settings import QueueSettings, Settings

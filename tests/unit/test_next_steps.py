@@ -16,8 +16,8 @@ from coxswain.kernel.objects.event_record import ReportedEvent
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Controller, Projection
 from coxswain.kernel.objects.quote import MARK
-from coxswain.kernel.reconciling.adoption import foreign
-from coxswain.kernel.reconciling.failures import failure, next_step
+from coxswain.kernel.reconciling.child.adoption import foreign
+from coxswain.kernel.reconciling.child.failures import failure, next_step
 from coxswain.kernel.status.health import (
     HEALTHY,
     Health,
@@ -31,9 +31,9 @@ from coxswain.kernel.status.health import (
 )
 from coxswain.kernel.workload import Reference
 from coxswain.webapp import kinds, restarts
-from coxswain.webapp.autoscaling_health import conflict, failing
 from coxswain.webapp.children import TYPES
-from coxswain.webapp.render_choice import unknown_render
+from coxswain.webapp.diagnosis.autoscaling_health import conflict, failing
+from coxswain.webapp.releases.render_choice import unknown_render
 from rendered import Empty
 from unit.objects import observed_autoscaler, observed_child, webapp
 from unit.pod_states import (

@@ -9,10 +9,10 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from coxswain.kernel.objects.manifests import child_key
-from coxswain.kernel.reconciling.actions import Apply, Create, Keep, Nothing, Release, Replace, TakeOver, Wait
-from coxswain.kernel.reconciling.decide import decide
-from coxswain.kernel.reconciling.memory import ChildMemory
-from coxswain.kernel.reconciling.write_wars import WriteWars
+from coxswain.kernel.reconciling.child.actions import Apply, Create, Keep, Nothing, Release, Replace, TakeOver, Wait
+from coxswain.kernel.reconciling.child.decide import decide
+from coxswain.kernel.reconciling.memory.memory import ChildMemory
+from coxswain.kernel.reconciling.memory.write_wars import WriteWars
 from coxswain.settings import Settings
 from kubectl_coxswain.child_plan import ChildPlan, child_plans, running
 from kubectl_coxswain.kubectl import Kubectl

@@ -2,7 +2,7 @@
 
 import pytest
 
-from coxswain.webapp.pod_creation import not_created
+from coxswain.webapp.diagnosis.pod_creation import not_created
 from unit.objects import webapp
 
 CHANGES = "spec.replicas, spec.resources or spec.rollout.maxSurge"

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from coxswain.kernel.objects.event_record import ReportedEvent
-from coxswain.webapp.cause import Cause, Rank
-from coxswain.webapp.pod_events import refined
+from coxswain.webapp.diagnosis.cause import Cause, Rank
+from coxswain.webapp.diagnosis.pod_events import refined
 from unit.objects import webapp
 from unit.pod_states import PODS
 

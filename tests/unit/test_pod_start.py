@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from coxswain.webapp.pod_start import PREPARED, SCHEDULED, of_start
-from coxswain.webapp.pods import diagnosis, projected_pod
+from coxswain.webapp.diagnosis.pod_start import PREPARED, SCHEDULED, of_start
+from coxswain.webapp.diagnosis.pods import diagnosis, projected_pod
 from unit.objects import webapp
 from unit.pod_states import NOW, PODS, ago, container, deployment, pod, replica_set, unscheduled, waiting
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coxswain.kernel.status.health import Health, Level
-from coxswain.webapp.pods import Diagnosis, diagnosis, explained
+from coxswain.webapp.diagnosis.pods import Diagnosis, diagnosis, explained
 from rendered import health
 from unit.objects import webapp
 from unit.pod_states import (

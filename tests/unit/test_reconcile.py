@@ -10,7 +10,7 @@ from coxswain.kernel.api.errors import OutOfDate, Refused
 from coxswain.kernel.cache.store import HistoryReset
 from coxswain.kernel.objects.field_paths import ManagedFieldsEntry
 from coxswain.kernel.objects.projection import Controller, Projection
-from coxswain.kernel.reconciling.reconciler import Outcome
+from coxswain.kernel.reconciling.parent.reconciler import Outcome
 from coxswain.webapp.kinds import CONFIG_MAP, CONTROLLER_REVISION, DEPLOYMENT, SERVICE, WEBAPP
 from rendered import CHILDREN, desired, kind_of, observe, webapp_of
 from unit.bench import WEB, Bench

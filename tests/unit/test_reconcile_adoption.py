@@ -8,7 +8,7 @@ import pytest
 from coxswain.kernel.objects.field_paths import ManagedFieldsEntry
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Controller, Projection
-from coxswain.kernel.reconciling.reconciler import Outcome
+from coxswain.kernel.reconciling.parent.reconciler import Outcome
 from coxswain.webapp.kinds import DEPLOYMENT, SERVICE, SERVICE_ACCOUNT
 from rendered import desired, kind_of, observe, webapp_of
 from unit.bench import WEB, Bench

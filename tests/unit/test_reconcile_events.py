@@ -7,7 +7,7 @@ import pytest
 
 from coxswain.kernel.api.errors import Unreachable
 from coxswain.kernel.objects.event_record import ReportedEvent
-from coxswain.kernel.reconciling.reconciler import Outcome
+from coxswain.kernel.reconciling.parent.reconciler import Outcome
 from coxswain.settings import Settings
 from coxswain.webapp.kinds import POD
 from unit.pod_states import ago, container, pod, waiting

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from coxswain.kernel.objects.projection import Controller, Projection
-from coxswain.kernel.reconciling.reconciler import Outcome
+from coxswain.kernel.reconciling.parent.reconciler import Outcome
 from coxswain.webapp.kinds import DEPLOYMENT, POD, REPLICA_SET
 from unit.bench import WEB, Bench
 from unit.objects import observed_child

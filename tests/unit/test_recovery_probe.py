@@ -1,7 +1,7 @@
 """The recovery probe: keys are retried in turn during an outage, and all others at its end."""
 
 from coxswain.kernel.cache.store import Key
-from coxswain.kernel.reconciling.recovery_probe import RecoveryProbe
+from coxswain.kernel.reconciling.queue.recovery_probe import RecoveryProbe
 
 A, B, C = (Key("shop", name) for name in "abc")
 

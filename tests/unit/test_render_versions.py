@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from coxswain.webapp import render
 from coxswain.webapp.children.deployment import deployment
+from coxswain.webapp.releases import render
 from unit.objects import webapp
 from unit.release_bench import ReleaseBench
 

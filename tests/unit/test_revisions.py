@@ -7,7 +7,7 @@ import pytest
 from coxswain.kernel.objects.projection import Projection
 from coxswain.webapp.content import spec_hash
 from coxswain.webapp.kinds import CONTROLLER_REVISION
-from coxswain.webapp.spec_changes import last_change
+from coxswain.webapp.releases.spec_changes import last_change
 from unit.model_bench import SPEC
 from unit.release_bench import ReleaseBench
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from coxswain.webapp.pods import diagnosis
+from coxswain.webapp.diagnosis.pods import diagnosis
 from unit.objects import webapp
 from unit.pod_states import NOW, PODS, container, deployment, ended, pod, replica_set, running, waiting
 

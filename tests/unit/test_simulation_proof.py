@@ -51,7 +51,11 @@ def test_a_mutant_that_does_not_fit_is_an_error(tmp_path: Path) -> None:
 
 
 def test_a_crash_is_no_proof() -> None:
-    crash = ("kernel/reconciling/reconciler.py", "        begun = self._clock()\n", "        raise KeyError(key)\n")
+    crash = (
+        "kernel/reconciling/parent/reconciler.py",
+        "        begun = self._clock()\n",
+        "        raise KeyError(key)\n",
+    )
     mutant = Mutant("K0", "a crash", (crash,), ("progress", "nobody is forgotten"))
     row = proof(mutant, "scheduled-task", seeds=1, seconds=60)
     assert "| - | NOT FOUND in 1 seeds, but seed 0 failed: no internal error" in row

@@ -8,7 +8,7 @@ import pytest
 
 from coxswain.kernel.cache.store import Store
 from coxswain.kernel.objects.kinds import Kind
-from coxswain.kernel.reconciling import child_set, reconciler
+from coxswain.kernel.reconciling.parent import child_set, reconciler
 from coxswain.kernel.status.health import HEALTHY
 from coxswain.kernel.watching.supervisor import Supervisor
 from coxswain.kernel.workload import ChildType

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from coxswain.kernel.reconciling.memory import Memories
-from coxswain.kernel.reconciling.reconciler import Outcome, Reconciler
-from coxswain.kernel.reconciling.workqueue import WorkQueue
+from coxswain.kernel.reconciling.memory.memory import Memories
+from coxswain.kernel.reconciling.parent.reconciler import Outcome, Reconciler
+from coxswain.kernel.reconciling.queue.workqueue import WorkQueue
 from model_cluster.shrink import shrunk
 from simulation.bounds import Bounds
 from simulation.conditions import Conditions

@@ -11,8 +11,8 @@ from coxswain.kernel.election.changes import Acquired, Change
 from coxswain.kernel.election.leadership import SlotLeadership
 from coxswain.kernel.election.observed_slots import ObservedSlots
 from coxswain.kernel.handover import Handover
-from coxswain.kernel.reconciling.reconciler import Reconciler
-from coxswain.kernel.reconciling.workers import Workers
+from coxswain.kernel.reconciling.parent.reconciler import Reconciler
+from coxswain.kernel.reconciling.queue.workers import Workers
 from simulation.conditions import Conditions
 from simulation.elections import namespace_of, slot_of
 from simulation.generate import generate

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from coxswain.kernel.objects.projection import Rules, whole
-from coxswain.kernel.reconciling.memory import Memories
-from coxswain.kernel.reconciling.reconciler import Outcome, Reconciler
+from coxswain.kernel.reconciling.memory.memory import Memories
+from coxswain.kernel.reconciling.parent.reconciler import Outcome, Reconciler
 from example import scheduled_task
 from simulation.conditions import Conditions
 from simulation.generate import actions_of, generate

@@ -3,7 +3,7 @@
 import asyncio
 
 from coxswain.kernel.cache.store import Key
-from coxswain.kernel.reconciling.workqueue import Lane, WorkQueue
+from coxswain.kernel.reconciling.queue.workqueue import Lane, WorkQueue
 
 A, B, C = Key("shop", "a"), Key("shop", "b"), Key("shop", "c")
 

@@ -4,7 +4,7 @@ import pytest
 
 from coxswain.kernel.objects.field_paths import Path
 from coxswain.kernel.objects.manifests import Manifest
-from coxswain.kernel.reconciling.write_wars import WriteWars
+from coxswain.kernel.reconciling.memory.write_wars import WriteWars
 from coxswain.settings import ContestSettings
 
 FIELD, OTHER = ("f:spec", "f:replicas"), ("f:spec", "f:paused")

@@ -21,8 +21,8 @@ from coxswain.kernel.status.health import (
     not_written,
     rejected,
 )
-from coxswain.webapp.cause import Cause, Rank
-from coxswain.webapp.pods import Diagnosis, explained
+from coxswain.webapp.diagnosis.cause import Cause, Rank
+from coxswain.webapp.diagnosis.pods import Diagnosis, explained
 from coxswain.webapp.status import status
 from rendered import health, observations
 from unit.objects import webapp

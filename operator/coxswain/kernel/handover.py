@@ -9,9 +9,9 @@ from coxswain.kernel.cache.store import Key, Store
 from coxswain.kernel.election.changes import Acquired, Change, Surplus
 from coxswain.kernel.election.election import Election
 from coxswain.kernel.election.slots import Slot
-from coxswain.kernel.reconciling.reconciler import Reconciler
-from coxswain.kernel.reconciling.workers import Workers
-from coxswain.kernel.reconciling.workqueue import Lane
+from coxswain.kernel.reconciling.parent.reconciler import Reconciler
+from coxswain.kernel.reconciling.queue.workers import Workers
+from coxswain.kernel.reconciling.queue.workqueue import Lane
 from coxswain.kernel.workload import P
 
 log = logging.getLogger(__name__)

@@ -20,9 +20,9 @@ from coxswain.kernel.handover import Handover
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.readings import readings
-from coxswain.kernel.reconciling.reconciler import Reconciler
-from coxswain.kernel.reconciling.workers import Workers
-from coxswain.kernel.reconciling.workqueue import Lane, WorkQueue
+from coxswain.kernel.reconciling.parent.reconciler import Reconciler
+from coxswain.kernel.reconciling.queue.workers import Workers
+from coxswain.kernel.reconciling.queue.workqueue import Lane, WorkQueue
 from coxswain.kernel.status.status_writer import StatusWriter
 from coxswain.kernel.watching.event_bridge import Activity, EventBridge
 from coxswain.kernel.watching.liveness import WatchLiveness

@@ -6,9 +6,9 @@ from coxswain.gauges import Readings
 from coxswain.kernel.cache.coverage import Coverage, Scope
 from coxswain.kernel.cache.store import Store
 from coxswain.kernel.objects.kinds import Kinds
-from coxswain.kernel.reconciling.reconciler import Reconciler
-from coxswain.kernel.reconciling.workers import Workers
-from coxswain.kernel.reconciling.workqueue import WorkQueue
+from coxswain.kernel.reconciling.parent.reconciler import Reconciler
+from coxswain.kernel.reconciling.queue.workers import Workers
+from coxswain.kernel.reconciling.queue.workqueue import WorkQueue
 from coxswain.kernel.watching.liveness import WatchLiveness
 from coxswain.kernel.workload import P
 

@@ -9,8 +9,8 @@ from coxswain.kernel.workload import RelatedType
 from coxswain.webapp.autoscalers import projected_autoscaler, targeted
 from coxswain.webapp.budgets import concerned, projected_budget
 from coxswain.webapp.children.deployment_health import REPLICA_FAILURE
+from coxswain.webapp.diagnosis.pods import REVISION, TEMPLATE_HASH, projected_pod
 from coxswain.webapp.kinds import HORIZONTAL_POD_AUTOSCALER, POD, POD_DISRUPTION_BUDGET, REPLICA_SET
-from coxswain.webapp.pods import REVISION, TEMPLATE_HASH, projected_pod
 
 
 def _replica_set(raw: Mapping[str, Any]) -> Manifest:

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.status.health import HEALTHY, Health, Level
 from coxswain.kernel.workload import Explanation, Reference, World
-from coxswain.webapp.cause import moment
+from coxswain.webapp.diagnosis.cause import moment
 from coxswain.webapp.identity import RESTART_ANNOTATION
 from coxswain.webapp.kinds import DEPLOYMENT, NAMED_CONFIG_MAP, SECRET
 from coxswain.webapp.spec import WebApp

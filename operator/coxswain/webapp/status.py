@@ -30,9 +30,9 @@ from coxswain.webapp.children.deployment_health import is_complete
 from coxswain.webapp.identity import MANAGED_BY, WEBAPP_LABEL
 from coxswain.webapp.kinds import DEPLOYMENT
 from coxswain.webapp.pod_security import Violation, violations
+from coxswain.webapp.releases.revisions import revision_name, revisions_of
+from coxswain.webapp.releases.rollback import ROLLED_BACK, rollback_findings, without_target
 from coxswain.webapp.restarts import RESTART_SCHEDULED
-from coxswain.webapp.revisions import revision_name, revisions_of
-from coxswain.webapp.rollback import ROLLED_BACK, rollback_findings, without_target
 from coxswain.webapp.spec import Status as WebAppStatus
 from coxswain.webapp.spec import WebApp
 from coxswain.webapp.urls import urls

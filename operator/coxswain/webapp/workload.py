@@ -8,9 +8,9 @@ from coxswain.kernel.workload import Observations, projector
 from coxswain.webapp import children, data_changes, related, replicas, status
 from coxswain.webapp.identity import MANAGED_BY, WEBAPP_LABEL, standard_labels
 from coxswain.webapp.kinds import WEBAPP
-from coxswain.webapp.rollback import rollback_events
+from coxswain.webapp.releases.rollback import rollback_events
+from coxswain.webapp.releases.spec_changes import asks_for_newest_render, change_of, last_change
 from coxswain.webapp.spec import GROUP, WebApp
-from coxswain.webapp.spec_changes import asks_for_newest_render, change_of, last_change
 
 
 class WebAppWorkload:

@@ -11,11 +11,12 @@ from coxswain.kernel.conflicts.policy import Policies, Policy
 from coxswain.kernel.conflicts.write_plan import Plan
 from coxswain.kernel.objects.manifests import Manifest
 from coxswain.kernel.objects.projection import Projection
-from coxswain.kernel.reconciling import decide, event_reasons
-from coxswain.kernel.reconciling.actions import Apply
-from coxswain.kernel.reconciling.decide import Target
-from coxswain.kernel.reconciling.execute import Executor
-from coxswain.kernel.reconciling.write_wars import WriteWars
+from coxswain.kernel.reconciling.child import decide
+from coxswain.kernel.reconciling.child.actions import Apply
+from coxswain.kernel.reconciling.child.decide import Target
+from coxswain.kernel.reconciling.child.execute import Executor
+from coxswain.kernel.reconciling.memory.write_wars import WriteWars
+from coxswain.kernel.reconciling.parent import event_reasons
 from coxswain.kernel.status import conflict_report
 from coxswain.webapp import replicas
 from coxswain.webapp.replicas import Scaling

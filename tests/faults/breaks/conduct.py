@@ -8,15 +8,15 @@ from coxswain.kernel.api.errors import Refused
 from coxswain.kernel.api.writer import Writer
 from coxswain.kernel.objects.manifests import Manifest, child_key
 from coxswain.kernel.objects.projection import Projection
-from coxswain.kernel.reconciling import decide
-from coxswain.kernel.reconciling.attempts import Attempt
-from coxswain.kernel.reconciling.child import Children, _child
-from coxswain.kernel.reconciling.memory import NameHolder
-from coxswain.kernel.reconciling.reconciler import Outcome, Reconciler
-from coxswain.kernel.reconciling.result import Result
-from coxswain.kernel.reconciling.workers import Workers
-from coxswain.kernel.reconciling.workqueue import WorkQueue
-from coxswain.kernel.reconciling.write_wars import WriteWars
+from coxswain.kernel.reconciling.child import decide
+from coxswain.kernel.reconciling.child.child import Children, _child
+from coxswain.kernel.reconciling.child.result import Result
+from coxswain.kernel.reconciling.memory.attempts import Attempt
+from coxswain.kernel.reconciling.memory.memory import NameHolder
+from coxswain.kernel.reconciling.memory.write_wars import WriteWars
+from coxswain.kernel.reconciling.parent.reconciler import Outcome, Reconciler
+from coxswain.kernel.reconciling.queue.workers import Workers
+from coxswain.kernel.reconciling.queue.workqueue import WorkQueue
 from coxswain.kernel.status.health import Level
 from coxswain.kernel.workload import Desired, Observations
 from coxswain.webapp.kinds import WEBAPP

@@ -13,9 +13,9 @@ from coxswain.kernel.objects.event_record import EventRecord
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.manifests import Manifest
 from coxswain.kernel.objects.projection import Projection
-from coxswain.kernel.reconciling.attempts import Attempt
-from coxswain.kernel.reconciling.child_set import ChildSet
-from coxswain.kernel.reconciling.reconciler import Outcome, Reconciler
+from coxswain.kernel.reconciling.memory.attempts import Attempt
+from coxswain.kernel.reconciling.parent.child_set import ChildSet
+from coxswain.kernel.reconciling.parent.reconciler import Outcome, Reconciler
 from coxswain.serving import metrics_server
 from coxswain.webapp.kinds import CONFIG_MAP, DEPLOYMENT, SERVICE, WEBAPP
 from coxswain.webapp.spec import WebApp

@@ -14,8 +14,8 @@ from coxswain.kernel.cache.store import Key, Store
 from coxswain.kernel.manager import Manager
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Projection
-from coxswain.kernel.reconciling.child import Children
-from coxswain.kernel.reconciling.generation_guard import GenerationGuard
+from coxswain.kernel.reconciling.child.child import Children
+from coxswain.kernel.reconciling.child.generation_guard import GenerationGuard
 from coxswain.kernel.watching import session
 from coxswain.kernel.watching.event_bridge import EventBridge
 from coxswain.kernel.watching.liveness import WatchLiveness

@@ -6,9 +6,9 @@ from coxswain.kernel.api.errors import RequestFailed
 from coxswain.kernel.cache.resync import Resync
 from coxswain.kernel.cache.store import Key
 from coxswain.kernel.manager import Manager
-from coxswain.kernel.reconciling.memory import RemovalMemory
-from coxswain.kernel.reconciling.reconciler import Outcome, Reconciler
-from coxswain.kernel.reconciling.workers import Workers
+from coxswain.kernel.reconciling.memory.memory import RemovalMemory
+from coxswain.kernel.reconciling.parent.reconciler import Outcome, Reconciler
+from coxswain.kernel.reconciling.queue.workers import Workers
 from coxswain.webapp.spec import WebApp
 from faults.breaks import broken, put
 from rendered import CHILDREN

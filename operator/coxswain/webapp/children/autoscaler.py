@@ -10,7 +10,7 @@ from coxswain.kernel.objects.quantity import canonical
 from coxswain.kernel.status.health import Health, Level
 from coxswain.kernel.workload import ChildType, Desired, Explanation, Removal, World
 from coxswain.webapp.autoscalers import of_others
-from coxswain.webapp.autoscaling_health import CONDITIONS, conflict, failing
+from coxswain.webapp.diagnosis.autoscaling_health import CONDITIONS, conflict, failing
 from coxswain.webapp.identity import metadata
 from coxswain.webapp.kinds import DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER
 from coxswain.webapp.spec import WebApp

@@ -17,7 +17,7 @@ from coxswain.kernel.workload import ChildType, Desired, Removal, World
 from coxswain.webapp.content import data
 from coxswain.webapp.identity import metadata
 from coxswain.webapp.kinds import CONFIG_MAP
-from coxswain.webapp.revisions import kept
+from coxswain.webapp.releases.revisions import kept
 from coxswain.webapp.spec import WebApp
 
 _MANY_KEYS = 1024

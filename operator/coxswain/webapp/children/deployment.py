@@ -11,7 +11,6 @@ from coxswain.kernel.objects.projection import Projection, Rules, whole
 from coxswain.kernel.status.health import Health, Level
 from coxswain.kernel.workload import ChildType, Desired, Explanation, World
 from coxswain.webapp import restarts
-from coxswain.webapp.cause import Rank
 from coxswain.webapp.children.deployment_adoption import (
     adoptable_when,
     enforced,
@@ -23,16 +22,17 @@ from coxswain.webapp.children.deployment_adoption import (
 )
 from coxswain.webapp.children.deployment_health import deployment_health, refusal
 from coxswain.webapp.children.pod import template
-from coxswain.webapp.commands import describe_pods, pods_of
+from coxswain.webapp.diagnosis.cause import Rank
+from coxswain.webapp.diagnosis.commands import describe_pods, pods_of
+from coxswain.webapp.diagnosis.pod_creation import not_created
+from coxswain.webapp.diagnosis.pod_events import refined
+from coxswain.webapp.diagnosis.pods import Diagnosis, diagnosis, explained, newest_of
 from coxswain.webapp.identity import REPLICAS_ANNOTATION, RESTART_ANNOTATION, WEBAPP_LABEL, metadata, selector
 from coxswain.webapp.kinds import CONFIG_MAP, DEPLOYMENT, NETWORK_POLICY, POD, REPLICA_SET, SERVICE_ACCOUNT
-from coxswain.webapp.pod_creation import not_created
-from coxswain.webapp.pod_events import refined
-from coxswain.webapp.pods import Diagnosis, diagnosis, explained, newest_of
-from coxswain.webapp.render_choice import unknown_render
+from coxswain.webapp.releases.render_choice import unknown_render
+from coxswain.webapp.releases.rollback import way_to_undo
 from coxswain.webapp.replicas import REPLICAS, Scaling, scaling_of, way_to_scale
 from coxswain.webapp.restarts import Restart, restart_of
-from coxswain.webapp.rollback import way_to_undo
 from coxswain.webapp.spec import WebApp
 
 _STATUS = ("observedGeneration", "replicas", "updatedReplicas", "readyReplicas", "availableReplicas")

@@ -9,7 +9,7 @@ from typing import Any
 
 from coxswain.kernel.objects.manifests import condition
 from coxswain.kernel.status.health import Health, Level
-from coxswain.webapp.pods import ROLLING_OUT
+from coxswain.webapp.diagnosis.pods import ROLLING_OUT
 
 REPLICA_FAILURE = "ReplicaFailure"
 """Condition of a Deployment and of a ReplicaSet."""

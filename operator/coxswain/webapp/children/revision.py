@@ -28,10 +28,10 @@ from coxswain.webapp.identity import (
     standard_labels,
 )
 from coxswain.webapp.kinds import CONTROLLER_REVISION
-from coxswain.webapp.render import newest
-from coxswain.webapp.render_choice import render_of
-from coxswain.webapp.revisions import Revision, kept, recorded, revision_name
-from coxswain.webapp.rollback import current_revision, restored, rollback_target
+from coxswain.webapp.releases.render import newest
+from coxswain.webapp.releases.render_choice import render_of
+from coxswain.webapp.releases.revisions import Revision, kept, recorded, revision_name
+from coxswain.webapp.releases.rollback import current_revision, restored, rollback_target
 from coxswain.webapp.spec import Rollback, WebApp
 
 _HASH = re.compile(r"-[0-9a-f]{10}$")

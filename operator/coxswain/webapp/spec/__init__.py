@@ -12,7 +12,7 @@ from typing import Literal, NotRequired, TypedDict
 from coxswain.kernel.conflicts.policy import Policies, policies
 from coxswain.kernel.objects import status_fields
 from coxswain.webapp.content import content_hash, spec_hash
-from coxswain.webapp.render import Rendering, newest, rendering
+from coxswain.webapp.releases.render import Rendering, newest, rendering
 from coxswain.webapp.spec.container import (
     EnvironmentFrom,
     EnvironmentVariable,

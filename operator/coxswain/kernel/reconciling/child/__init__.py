@@ -1,0 +1,1 @@
+"""One child: the decision, its execution, and the result."""

@@ -1,0 +1,217 @@
+"""Reconcile one child: decide and execute until the answer is Nothing or Wait."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Generic
+
+from coxswain.kernel.api.errors import ErrorClass, OutOfDate, RequestFailed
+from coxswain.kernel.cache.store import Key, Store
+from coxswain.kernel.objects.kinds import Kind
+from coxswain.kernel.objects.manifests import child_key, kind_and_name
+from coxswain.kernel.objects.projection import Projection
+from coxswain.kernel.reconciling.child.actions import (
+    Action,
+    Apply,
+    Create,
+    Ends,
+    Keep,
+    Nothing,
+    Release,
+    TakeOver,
+    Wait,
+)
+from coxswain.kernel.reconciling.child.adoption import foreign, is_watched
+from coxswain.kernel.reconciling.child.decide import Target, decide, obstacle_of, plan_for
+from coxswain.kernel.reconciling.child.execute import Executor, Progress
+from coxswain.kernel.reconciling.child.failures import PATIENCE, concerns_all, failure
+from coxswain.kernel.reconciling.child.plan_health import listed, overridden, planned_health, stuck, unlike
+from coxswain.kernel.reconciling.child.result import Result
+from coxswain.kernel.reconciling.child.world import CacheView
+from coxswain.kernel.reconciling.memory.conflict_backoff import ConflictBackoff
+from coxswain.kernel.reconciling.memory.last_applied import LastApplied
+from coxswain.kernel.reconciling.memory.memory import ChildMemory
+from coxswain.kernel.status.health import MISSING, Child, Health, adopted_later, differs, retried
+from coxswain.kernel.workload import ChildType, Desired, P, Workload
+from coxswain.settings import StatusSettings
+
+log = logging.getLogger(__name__)
+
+_ACTIONS = 10
+"""Actions in one reconcile of a child at most; an adoption takes five."""
+
+
+class Children(Generic[P]):
+    """Reconciles single children."""
+
+    def __init__(
+        self,
+        workload: Workload[P],
+        store: Store,
+        executor: Executor,
+        settings: StatusSettings,
+        *,
+        clock: Callable[[], float],
+    ) -> None:
+        """Take the backoff of conflicts from `settings`; `clock` gives monotonic seconds."""
+        self._workload = workload
+        self._store = store
+        self._executor = executor
+        self._settings = settings
+        self._clock = clock
+
+    async def reconcile(
+        self, child_type: ChildType[P], desired: Desired, parent: P, world: CacheView, *, patient: bool
+    ) -> tuple[Desired, Result]:
+        """Bring one child to its desired state.
+
+        A failed request concerns this child alone: the result reports it. If `patient`, transient failures are not
+        reported yet; neither are the first three in a row of this child.
+
+        Returns:
+            The last desired state and the result.
+
+        Raises:
+            OutOfDate: the parent has changed.
+            NotSent: the operator is shutting down or does not lead.
+            Refused: the namespace is terminating.
+            HistoryReset: an answer was older than the object of the request.
+        """
+        if parent.paused:
+            return desired, self.compare(child_type, desired, parent, world)
+        target = self._target(child_type, desired, parent, world)
+        child = target.memory
+        if child.backoff is not None and child.backoff.ends(self._settings) > target.now:
+            after = _sooner(child.backoff.ends(self._settings) - target.now, child, target.now)
+            return target.desired, Result(_child(target, child.backoff.health), _ours(target), after=after)
+        try:
+            result = await self._act(target, world)
+        except RequestFailed as error:
+            if concerns_all(error):
+                if error.error_class is ErrorClass.CONFLICT:  # a storm of writers keeps the parent out of date as well
+                    health = retried(there=target.live is not None)
+                    child.backoff = ConflictBackoff.after(child.backoff, health, self._clock())
+                raise
+            return target.desired, self._failed(self._again(target, world), error, patient=patient)
+        child.failures, child.backoff = 0, None
+        return target.desired, result
+
+    def compare(self, child_type: ChildType[P], desired: Desired, parent: P, world: CacheView) -> Result:
+        """Compare a child with its desired state without a write: it is paused, or not everything can be listed."""
+        target = self._target(child_type, desired, parent, world)
+        after = _sooner(None, target.memory, target.now)
+        live = target.live if target.memory.name_holder is None else None
+        if live is None:
+            return Result(_child(target, MISSING), after=after)
+        health = foreign(parent, self._workload.projector.kinds.parent, live)
+        if health is None and not target.is_ours:
+            health = adopted_later("spec.paused is no longer true")
+        if health is not None:
+            return Result(_child(target, health), after=after)
+        planned, blocked = plan_for(target, live), obstacle_of(target, live)
+        fields = listed(planned.differences) or (blocked.field if blocked else "")
+        health = differs(fields) if fields else planned_health(child_type.health(live.content), planned, ())
+        return Result(_child(target, health), live, left=planned.left, after=after)
+
+    async def _act(self, target: Target[P], world: CacheView) -> Result:
+        progress, prepared = Progress(), frozenset[type[Action]]()
+        for _ in range(_ACTIONS):
+            action = decide(target)
+            if isinstance(action, Create) and progress.created:
+                # Someone has deleted it meanwhile, and its DELETED event has requeued the parent.
+                action = Wait(MISSING, Ends.CHILD_EVENT)
+            if isinstance(action, Nothing | Wait):
+                return self._settled(target, action, progress)
+            if isinstance(action, Release | Keep | TakeOver | Apply):
+                target.memory.deletion = None  # a DELETE without an answer is no longer needed
+            await self._executor.execute(action, target, world.memory, progress)
+            # After an apply another manager may have written again, so the next one needs its own preparations.
+            prepared = frozenset() if isinstance(action, Apply) else prepared | {type(action)}
+            target = replace(self._again(target, world), prepared=prepared)
+        raise OutOfDate(f"{child_key(target.manifest)} changes as fast as it is written")
+
+    def _settled(self, target: Target[P], action: Nothing | Wait, progress: Progress) -> Result:
+        result = Result(
+            _child(target, MISSING),
+            _ours(target),
+            created=progress.created,
+            adopted=progress.adopted,
+            deleted_for=progress.deleted_for,
+            replaced=progress.replaced,
+            corrections=progress.corrections,
+            after=_sooner(None, target.memory, target.now, looked=True),
+        )
+        if isinstance(action, Wait):
+            return replace(result, child=_child(target, action.health), left=action.left)
+        planned, memory = action.plan, target.memory
+        memory.deletion = None
+        memory.last_applied = LastApplied.of(target.manifest, unlike(planned), overridden(planned, action.live))
+        health = planned_health(target.child_type.health(action.live.content), planned, planned.differences)
+        if action.obstacle is not None and not health.stalled:
+            health = stuck(target.manifest, action.obstacle)
+        return replace(result, child=_child(target, health), left=planned.left)
+
+    def _target(self, child_type: ChildType[P], desired: Desired, parent: P, world: CacheView) -> Target[P]:
+        kind, name = child_type.kind, desired.manifest["metadata"]["name"]
+        child = world.memory.child(child_key(desired.manifest))
+        self._take_over_name(kind, Key(parent.namespace, name), child)
+        live = world.live(kind, name)
+        child.wars.forget_settled(desired.manifest)
+        foreign_object = live is not None and not live.is_child_of(parent)
+        waits_for = child_type.adoptable_when(parent, live, world) if live is not None and foreign_object else None
+        return Target(self._workload, child_type, parent, desired, live, child, waits_for, self._clock())
+
+    def _again(self, target: Target[P], world: CacheView) -> Target[P]:
+        """Return the target after an action. Its name depends on the parent alone, so it stays."""
+        key = child_key(target.manifest)
+        for desired in target.child_type.all_desired(target.parent, world):
+            if child_key(desired.manifest) == key:
+                return self._target(target.child_type, desired, target.parent, world)
+        return target
+
+    def _take_over_name(self, kind: Kind, place: Key, child: ChildMemory) -> None:
+        """Let either the watch or a read report the object with a child's name.
+
+        No event reports the end of a foreign object without our label, so it leaves the store and is read instead.
+        """
+        found = self._store.get(kind, place)
+        if found is None:
+            return
+        if is_watched(found):
+            child.name_holder = None
+        else:
+            self._store.forget(kind, place, found.version + 1)
+
+    def _failed(self, target: Target[P], error: RequestFailed, *, patient: bool) -> Result:
+        child, live = target.memory, _ours(target)
+        child.failures += 1
+        health = failure(
+            error, target.parent.namespace, there=live is not None, patient=patient or child.failures <= PATIENCE
+        )
+        if error.error_class is ErrorClass.CONFLICT:
+            child.backoff = ConflictBackoff.after(child.backoff, health, self._clock())
+        expected = health.retried and error.error_class is ErrorClass.CONFLICT
+        level = logging.DEBUG if expected else logging.WARNING
+        log.log(level, "%s %s cannot be written: %s", *kind_and_name(target.manifest), error)
+        return Result(_child(target, health), live, failed=error, after=_sooner(None, child, target.now))
+
+
+def _sooner(after: float | None, child: ChildMemory, now: float, *, looked: bool = False) -> float | None:
+    """Return the shorter of a delay and the seconds until the child's name is read again.
+
+    An overdue read counts only if this reconcile `looked` for due reads: otherwise it would be due forever.
+    """
+    if child.name_holder is None:
+        return after
+    left = child.name_holder.until - now
+    if left <= 0 and not looked:
+        return after
+    return max(0.0, left) if after is None else min(after, max(0.0, left))
+
+
+def _ours(target: Target[P]) -> Projection | None:
+    return target.live if target.is_ours else None
+
+
+def _child(target: Target[P], health: Health) -> Child:
+    return Child(*kind_and_name(target.manifest), health)

@@ -1,0 +1,177 @@
+"""Decide the next action on one child: pure, without clock, network and side effects."""
+
+from dataclasses import dataclass, replace
+from typing import Generic
+
+from coxswain.kernel.conflicts.immutable import Obstacle, Remedy
+from coxswain.kernel.conflicts.write_plan import Plan, plan
+from coxswain.kernel.objects.edit import value_at
+from coxswain.kernel.objects.field_paths import Path, owns
+from coxswain.kernel.objects.manifests import Manifest
+from coxswain.kernel.objects.projection import Projection
+from coxswain.kernel.reconciling.child.actions import (
+    Action,
+    Apply,
+    Create,
+    Ends,
+    Keep,
+    Nothing,
+    Read,
+    Release,
+    Replace,
+    TakeOver,
+    Wait,
+)
+from coxswain.kernel.reconciling.child.adoption import foreign, to_release
+from coxswain.kernel.reconciling.child.ownership import ownership
+from coxswain.kernel.reconciling.child.plan_health import absence, shown, stuck
+from coxswain.kernel.reconciling.memory.last_applied import Had
+from coxswain.kernel.reconciling.memory.memory import ChildMemory
+from coxswain.kernel.status.health import TERMINATING, adopted_later, halted, left_absent, replaced
+from coxswain.kernel.workload import ChildType, Desired, P, Workload
+
+
+@dataclass(frozen=True)
+class Target(Generic[P]):
+    """One child: desired, live and remembered."""
+
+    workload: Workload[P]
+    child_type: ChildType[P]
+    parent: P
+    desired: Desired
+    live: Projection | None
+    """The object with its name: from the cache, or else as last read."""
+    memory: ChildMemory
+    adoptable_when: str | None
+    """The precondition of an adoption; None if the live object may be adopted now."""
+    now: float
+    """Monotonic seconds."""
+    prepared: frozenset[type[Action]] = frozenset()
+    """Preparations of the next apply: each is executed once, even if the server ignores it."""
+
+    @property
+    def manifest(self) -> Manifest:
+        """The desired state."""
+        return self.desired.manifest
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether the live object is a child of the parent."""
+        return self.live is not None and self.live.is_child_of(self.parent)
+
+    @property
+    def next_event(self) -> Ends | float:
+        """The source of the next change of the live object: the watch, or the next read."""
+        holder = self.memory.name_holder
+        return Ends.CHILD_EVENT if holder is None else holder.until
+
+    @property
+    def had(self) -> Had:
+        """The fields with their desired value before."""
+        last = self.memory.last_applied
+        return Had(None) if last is None else last.had(self.manifest)
+
+
+def decide(target: Target[P]) -> Action:
+    """Return the next action on a child."""
+    holder = target.memory.name_holder
+    if holder is not None and not holder.is_current(target.parent.generation, target.now):
+        return Read()
+    if target.live is None:
+        return _decide_absent(target)
+    blocked = _blocked(target, target.live)
+    if blocked is not None:
+        return blocked
+    planned = plan_for(target, target.live)
+    if planned.halted:
+        health = halted(shown(planned.halted), target.parent.policies.unknown())
+        return Wait(health, target.next_event, (*planned.halted, *planned.left))
+    obstacle = obstacle_of(target, target.live)
+    if obstacle is not None and obstacle.is_left_alone([e.difference.text for e in planned.left if e.contested]):
+        obstacle = None
+    if obstacle is not None and not obstacle.others_mutable:
+        return _decide_obstacle(target, target.live, planned, obstacle)
+    return _decide_write(target, target.live, planned, obstacle)
+
+
+def plan_for(target: Target[P], live: Projection) -> Plan:
+    """Return the write plan for a live object."""
+    return plan(
+        target.child_type.in_place(target.manifest, live.content),
+        live,
+        ownership(target.workload, target.child_type, target.parent, target.desired),
+        target.memory.wars.resting(target.manifest, target.now),
+        adopting=not live.is_child_of(target.parent),
+    )
+
+
+def obstacle_of(target: Target[P], live: Projection) -> Obstacle | None:
+    """Return the immutable field of a live object with another desired value."""
+    manifest = target.child_type.comparable(target.manifest)
+    obstacle = target.child_type.obstacle(manifest, live.content, not target.is_ours)
+    if obstacle is None or not target.desired.replaceable:
+        return obstacle
+    if obstacle.field in target.memory.wars.resting(target.manifest, target.now):
+        # Replaced again and again: a webhook may set the field.
+        return obstacle
+    return replace(obstacle, remedy=Remedy.REPLACE, others_mutable=False)
+
+
+def _decide_absent(target: Target[P]) -> Action:
+    memory, manifest = target.memory, target.manifest
+    if memory.attempt is not None and memory.attempt.refused is not None and memory.attempt.matches(manifest, None):
+        return Wait(memory.attempt.refused, Ends.CHANGE_OR_RESYNC)
+    if memory.wars.is_left_absent(manifest, target.now):
+        return Wait(left_absent(), memory.wars.absence_ends(), (absence(manifest),))
+    if target.desired.withheld is not None:
+        return Wait(target.desired.withheld, Ends.DEPENDENCY_EVENT)
+    return Create(manifest, vanished=memory.last_applied is not None and memory.deletion is None)
+
+
+def _blocked(target: Target[P], live: Projection) -> Wait | None:
+    """Return the wait for an object in a state without writes; None if it may be written."""
+    health = foreign(target.parent, target.workload.projector.kinds.parent, live)
+    if health is not None:
+        return Wait(health, target.next_event)
+    deletion = target.memory.deletion
+    if deletion is not None and deletion.is_in_progress(live):
+        return Wait(replaced(deletion.field), target.next_event)
+    if live.terminating:
+        return Wait(TERMINATING, target.next_event)
+    if not target.is_ours and target.adoptable_when is not None:
+        return Wait(adopted_later(target.adoptable_when), Ends.DEPENDENCY_EVENT)
+    frozen = target.desired.frozen
+    return None if frozen is None else Wait(frozen, target.next_event)
+
+
+def _decide_obstacle(target: Target[P], live: Projection, planned: Plan, obstacle: Obstacle) -> Action:
+    if obstacle.remedy is Remedy.BY_HAND or any(held.differs for held in planned.left):
+        return Wait(stuck(target.manifest, obstacle), target.next_event, planned.left)
+    return Replace(live, planned, obstacle)
+
+
+def _decide_write(target: Target[P], live: Projection, planned: Plan, obstacle: Obstacle | None) -> Action:
+    attempt = target.memory.attempt if planned.differences else None
+    if attempt is not None and not attempt.matches(planned.manifest, live):
+        attempt = None
+    if attempt is not None and attempt.refused is not None:
+        return Wait(attempt.refused, Ends.CHANGE_OR_RESYNC, planned.left)
+    if Release not in target.prepared and to_release(target.parent, live):
+        return Release(live, planned)
+    if not planned.differences or attempt is not None:
+        return Nothing(live, planned, obstacle)
+    path = _lost(target, planned, live)
+    if Keep not in target.prepared and path is not None:
+        return Keep(live, planned, path, value_at(live.content, path))
+    if TakeOver not in target.prepared and planned.rivals:
+        return TakeOver(live, planned)
+    return Apply(live, planned)
+
+
+def _lost(target: Target[P], planned: Plan, live: Projection) -> Path | None:
+    """Return a field that an apply would remove although its live value should stay: nobody else owns it."""
+    for path in target.child_type.kept:
+        ours = owns(live.owned or {}, path)
+        if ours and value_at(planned.manifest, path) is None and not any(owns(e.fields, path) for e in live.others):
+            return path
+    return None

@@ -1,0 +1,246 @@
+"""Execute the actions of `decide`: one write each, then learn from its answer."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+
+from coxswain.kernel.api.errors import ErrorClass, Refused
+from coxswain.kernel.api.writer import Writer
+from coxswain.kernel.cache.store import Key, Store
+from coxswain.kernel.conflicts.immutable import Remedy
+from coxswain.kernel.conflicts.policy import within
+from coxswain.kernel.conflicts.write_plan import Plan
+from coxswain.kernel.objects.manifests import kind_and_name
+from coxswain.kernel.objects.projection import Projection
+from coxswain.kernel.reconciling.child.actions import Apply, Create, Keep, Read, Release, Replace, TakeOver
+from coxswain.kernel.reconciling.child.adoption import is_released, is_watched
+from coxswain.kernel.reconciling.child.decide import Target, plan_for
+from coxswain.kernel.reconciling.child.generation_guard import GenerationGuard
+from coxswain.kernel.reconciling.child.ownership import is_note
+from coxswain.kernel.reconciling.child.plan_health import listed, overridden, unlike
+from coxswain.kernel.reconciling.child.result import Correction, contested_places, corrected, effective
+from coxswain.kernel.reconciling.memory.attempts import Attempt
+from coxswain.kernel.reconciling.memory.last_applied import LastApplied
+from coxswain.kernel.reconciling.memory.memory import Memory, NameHolder
+from coxswain.kernel.reconciling.memory.replacement import Deletion
+from coxswain.kernel.reconciling.memory.write_wars import WHOLE
+from coxswain.kernel.status.health import rejected
+from coxswain.kernel.workload import P
+
+log = logging.getLogger(__name__)
+
+_TERMINATING_SECONDS = 1.0
+"""Seconds until a terminating object without a watch is read again: no event reports its end."""
+
+
+@dataclass
+class Progress:
+    """Writes of one reconcile for one child."""
+
+    created: bool = False
+    adopted: bool = False
+    deleted_for: str | None = None
+    replaced: bool = False
+    corrections: tuple[Correction, ...] = ()
+    planned: tuple[Correction, ...] | None = None
+    """Corrections of an apply in preparation: recorded first, since taking fields over hides their owners."""
+
+
+class Executor:
+    """Writes one child."""
+
+    def __init__(
+        self, store: Store, writer: Writer, guard: GenerationGuard, *, name_interval: float, clock: Callable[[], float]
+    ) -> None:
+        """Read an object without our label but with a child's name every `name_interval` seconds.
+
+        `clock` gives monotonic seconds.
+        """
+        self._clock = clock
+        self._store = store
+        self._writer = writer
+        self._guard = guard
+        self._name_interval = name_interval
+
+    async def execute(
+        self,
+        action: Read | Create | Release | Keep | TakeOver | Apply | Replace,
+        target: Target[P],
+        memory: Memory,
+        progress: Progress,
+    ) -> None:
+        """Execute an action.
+
+        Raises:
+            RequestFailed: it failed; the cache has learned from the answer.
+            HistoryReset: the answer was older than the object of the request.
+        """
+        if isinstance(action, Read):
+            await self._read(target)
+            return
+        if isinstance(action, Create):
+            await self._create(action, target, memory, progress)
+            return
+        await self._guard.before_a_write(target.parent, memory)
+        try:
+            if isinstance(action, Replace):
+                await self._replace(action, target, progress)
+            elif isinstance(action, Release):
+                answer = await self._writer.release(action.live, is_released(target.parent, action.live))
+                self._answered(target, answer, action.live)
+            else:
+                await self._apply(action, target, progress)
+        except Refused as error:
+            if error.error_class is ErrorClass.TERMINAL and not isinstance(action, Replace):
+                target.memory.attempt = Attempt.of(action.plan.manifest, action.live, rejected(error.message))
+            if error.status == 409 and not error.by_admission and not isinstance(action, Release):
+                await self._learn_from_conflict(target, action.live, progress, error)
+                if not isinstance(action, Replace):
+                    await self._guard.check(target.parent, memory)
+            raise
+
+    async def _read(self, target: Target[P]) -> None:
+        try:
+            self._take_in(target, await self._writer.read(target.manifest))
+        except Refused as error:
+            if error.status != 404:
+                raise
+            target.memory.name_holder = None
+
+    async def _create(self, action: Create, target: Target[P], memory: Memory, progress: Progress) -> None:
+        if action.vanished:
+            # The garbage collector may be faster than the watch of the parents.
+            await self._guard.check(target.parent, memory)
+        await self._guard.before_a_write(target.parent, memory)
+        try:
+            created = await self._writer.create(action.manifest)
+        except Refused as error:
+            if error.error_class is ErrorClass.TERMINAL:
+                target.memory.attempt = Attempt.of(action.manifest, None, rejected(error.message))
+            if error.status != 409 or error.by_admission:
+                raise
+            # The name is taken. The cache knows neither by whom nor whether its parent is the present one.
+            await self._guard.check(target.parent, memory)
+            self._take_in(target, await self._writer.read(target.manifest))
+            return
+        self._store.answer(created, None)
+        log.info("created %s %s", *kind_and_name(target.manifest))
+        progress.created, progress.replaced = True, target.memory.deletion is not None
+        target.memory.deletion = None
+        if action.vanished:
+            target.memory.wars.enforced(target.manifest, [WHOLE], self._clock())
+        self._learn(target, created, None)
+
+    async def _apply(self, action: Keep | TakeOver | Apply, target: Target[P], progress: Progress) -> None:
+        live, adopting = action.live, not target.is_ours
+        if progress.planned is None:
+            progress.planned = () if adopting else _corrections(target, action)
+        if isinstance(action, Keep):
+            self._answered(target, await self._writer.keep(live, action.path, action.value), live)
+            return
+        if isinstance(action, TakeOver):
+            self._answered(target, await self._writer.take_over(live, action.plan.rivals), live)
+            return
+        answer = await self._writer.update(action.plan.manifest, live, force=action.plan.force)
+        self._answered(target, answer, live)
+        differences = listed(action.plan.differences)
+        log.info("%s %s %s: %s", "adopted" if adopting else "applied", *kind_and_name(target.manifest), differences)
+        after = self._learn(target, answer, live)
+        corrections = effective(progress.planned, after.differences)
+        target.memory.wars.enforced(target.manifest, contested_places(corrections), self._clock())
+        progress.corrections += corrections
+        progress.planned, progress.adopted = None, progress.adopted or adopting
+
+    async def _replace(self, action: Replace, target: Target[P], progress: Progress) -> None:
+        """Delete an object exactly as it was observed.
+
+        The deletion is remembered before the request, since the answer may be lost although the object is deleted. An
+        unanswered DELETE is sent again: its preconditions protect any newer object.
+        """
+        memory, live, earlier = target.memory, action.live, target.memory.deletion
+        memory.deletion = Deletion(live, target.manifest, action.obstacle.field)
+        try:
+            await self._writer.remove(live, orphan=action.obstacle.remedy is Remedy.REPLACE_AROUND_PODS)
+        except Refused as error:
+            gone = error.status == 404 and not error.by_admission
+            if error.status < 500 and not gone:
+                # An earlier DELETE without an answer may be why the object has changed: then it is terminating.
+                memory.deletion = earlier if earlier is not None and earlier.observed.uid == live.uid else None
+            if not gone:
+                raise
+        memory.deletion = replace(memory.deletion, answered=True) if memory.deletion is not None else None
+        if not target.is_ours:
+            self._hold(target, replace(live, terminating=True))
+        log.info(
+            "deleted %s %s, to create it again: %s is immutable", *kind_and_name(target.manifest), action.obstacle.field
+        )
+        fields = [each.path for each in action.plan.differences if within(each.text, action.obstacle.field)]
+        # A manifest without the immutable field has no difference in it.
+        memory.wars.enforced(target.manifest, fields or [action.obstacle.path], self._clock())
+        progress.deleted_for = action.obstacle.field
+
+    async def _learn_from_conflict(
+        self, target: Target[P], live: Projection, progress: Progress, error: Refused
+    ) -> None:
+        """Read a child after a conflict.
+
+        Raises:
+            RequestFailed: it could not be read. If it is gone, the store forgets it: no event reports the deletion of
+                a child that had lost our label.
+        """
+        if error.field_conflicts:
+            log.info("%s %s: a conflict just learned of: %s", *kind_and_name(target.manifest), error)
+        try:
+            present = await self._writer.read(target.manifest)
+        except Refused as missing:
+            if missing.status == 404:
+                self._store.forget(live.kind, Key(live.namespace, live.name), live.version + 1)
+            raise
+        self._take_in(target, present)
+        if progress.planned and (present.generation != live.generation or not present.generation):
+            target.memory.wars.refused(target.manifest, contested_places(progress.planned), self._clock())
+
+    def _learn(self, target: Target[P], answer: Projection, before: Projection | None) -> Plan:
+        """Remember the result of a write. Return the plan for the stored object."""
+        after = plan_for(target, answer)
+        if after.differences or (before is not None and answer.version == before.version):
+            # Something between the request and the stored object changed it: an admission policy, which would again.
+            target.memory.attempt = Attempt.of(after.manifest, answer, None)
+        target.memory.last_applied = LastApplied.of(target.manifest, unlike(after), overridden(after, answer))
+        return after
+
+    def _take_in(self, target: Target[P], found: Projection) -> None:
+        """Take in an object after a GET: from now on the watch reports it, or else the next read."""
+        if is_watched(found):
+            target.memory.name_holder = None
+            self._store.observe(found)
+        else:
+            self._hold(target, found)
+
+    def _answered(self, target: Target[P], answer: Projection, sent_for: Projection) -> None:
+        """Take in the answer of a write.
+
+        Raises:
+            HistoryReset: the answer is older than the object that the write was sent for.
+        """
+        if is_watched(answer):
+            target.memory.name_holder = None
+            self._store.answer(answer, sent_for)
+        else:
+            self._hold(target, answer)
+
+    def _hold(self, target: Target[P], found: Projection) -> None:
+        seconds = _TERMINATING_SECONDS if found.terminating else self._name_interval
+        target.memory.name_holder = NameHolder(found, target.parent.generation, self._clock() + seconds)
+
+
+def _corrections(target: Target[P], action: Keep | TakeOver | Apply) -> tuple[Correction, ...]:
+    projector = target.workload.projector
+    return corrected(
+        action.plan.differences,
+        action.live,
+        target.had,
+        ours=(projector.manager, projector.keeper),
+        is_note=partial(is_note, target.child_type.notes),
+    )

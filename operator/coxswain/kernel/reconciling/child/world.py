@@ -1,0 +1,68 @@
+"""The cache as seen from one parent."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from coxswain.kernel.cache.store import Key, Store
+from coxswain.kernel.objects.event_record import ReportedEvent
+from coxswain.kernel.objects.kinds import Kind
+from coxswain.kernel.objects.projection import Named, Projection
+from coxswain.kernel.reconciling.child.adoption import is_watched
+from coxswain.kernel.reconciling.memory.memory import Memory
+from coxswain.kernel.status.health import Child
+from coxswain.kernel.workload import Predecessor, Reference
+
+
+@dataclass(frozen=True)
+class CacheView:
+    """A view of the cache and of the memory of one parent."""
+
+    store: Store
+    parent: Named
+    memory: Memory
+    doubtful: Callable[[Kind, str], bool]
+    """Whether the cache may lack objects of a decisive kind in a namespace."""
+    unseen: Callable[[Kind, str], str | None]
+    """Why the cache may lack objects of others of a kind in a namespace."""
+    now: datetime
+    """The time at which the reconcile began."""
+    children: Sequence[Child] = ()
+    """The children of this reconcile, with the causes of their health, once they are known."""
+
+    @property
+    def key(self) -> Key:
+        """The key of the parent."""
+        return Key(self.parent.namespace, self.parent.name)
+
+    def live(self, kind: Kind, name: str) -> Projection | None:
+        """Return the object with the name of a child: from the store, or else as last read."""
+        found = self.store.get(kind, Key(self.parent.namespace, name))
+        if found is not None and is_watched(found):
+            return found
+        holder = self.memory.child(f"{kind.kind}/{name}").name_holder
+        return None if holder is None else holder.observed
+
+    def related(self, kind: Kind) -> Sequence[Projection]:
+        """Return the related objects of a kind."""
+        return self.store.objects_of(self.key, kind)
+
+    def reference(self, kind: Kind, name: str) -> Reference:
+        """Return an object of others that the parent names."""
+        place = Key(self.parent.namespace, name)
+        unseen = self.unseen(kind, self.parent.namespace)
+        return Reference(self.store.get(kind, place), len(self.store.users(kind, place)), unseen)
+
+    def is_doubtful(self, kind: Kind) -> bool:
+        """Tell whether the cache may lack objects of a decisive kind."""
+        return self.doubtful(kind, self.parent.namespace)
+
+    def predecessor(self, kind: Kind, name: str) -> Predecessor | None:
+        """Return the deleted predecessor of a child, until the child is created."""
+        deletion = self.memory.child(f"{kind.kind}/{name}").deletion
+        return None if deletion is None else Predecessor(deletion.observed.content, deletion.manifest)
+
+    def warnings_about(self, subject: Projection) -> Sequence[ReportedEvent]:
+        """Return the Warning Events about an object as last read, the newest first."""
+        read = self.memory.warnings
+        return read.found if read is not None and read.subject == subject.uid else ()

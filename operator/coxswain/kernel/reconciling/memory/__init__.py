@@ -1,0 +1,1 @@
+"""The memory of one parent: bounded, and deleted with the parent."""

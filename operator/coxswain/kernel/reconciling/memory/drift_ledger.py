@@ -1,0 +1,30 @@
+"""Corrected drift without a status report."""
+
+from collections.abc import Sequence
+
+from coxswain.kernel.status.conflict_report import Repair
+from coxswain.metrics import drift_corrected
+
+LIMIT = 500
+"""Maximum repairs, the latest ones: failing status writes must not use ever more memory."""
+
+
+class DriftLedger:
+    """Repairs of one parent, waiting for the next status."""
+
+    def __init__(self) -> None:
+        self._repairs: list[Repair] = []
+
+    def add(self, repairs: Sequence[Repair]) -> None:
+        """Add corrected drift."""
+        for repair in repairs:
+            drift_corrected(repair.object.partition("/")[0])
+        self._repairs = [*self._repairs, *repairs][-LIMIT:]
+
+    def waiting(self) -> tuple[Repair, ...]:
+        """Return the repairs for the next status."""
+        return tuple(self._repairs)
+
+    def written(self) -> None:
+        """Forget the repairs after a status with them was written."""
+        self._repairs.clear()

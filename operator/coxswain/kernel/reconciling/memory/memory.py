@@ -1,0 +1,190 @@
+"""The memory of one parent: in one place, bounded, deleted with the parent.
+
+A restart needs none of it: the cluster is the source of truth.
+"""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+
+from coxswain.kernel.api.events import RecentEvents
+from coxswain.kernel.cache.store import Key
+from coxswain.kernel.objects.event_record import ReportedEvent
+from coxswain.kernel.objects.projection import Projection
+from coxswain.kernel.reconciling.memory.attempts import Attempt
+from coxswain.kernel.reconciling.memory.conflict_backoff import ConflictBackoff
+from coxswain.kernel.reconciling.memory.drift_ledger import DriftLedger
+from coxswain.kernel.reconciling.memory.last_applied import LastApplied
+from coxswain.kernel.reconciling.memory.replacement import Deletion
+from coxswain.kernel.reconciling.memory.write_wars import WriteWars
+from coxswain.kernel.status.status_writer import StatusMemory
+from coxswain.settings import ContestSettings
+
+
+@dataclass(frozen=True)
+class NameHolder:
+    """An object with the name of a child but without our label, as last read: no watch reports its changes."""
+
+    observed: Projection
+    generation: int
+    """Generation of the WebApp at that time: a change of the spec is a reason to read it again."""
+    until: float
+    """Monotonic time after which it is read again."""
+
+    def is_current(self, generation: int, now: float) -> bool:
+        """Tell whether it need not be read again yet."""
+        return self.generation == generation and now < self.until
+
+
+@dataclass
+class ChildMemory:
+    """Memory of one child."""
+
+    wars: WriteWars
+    attempt: Attempt | None = None
+    """The last write without effect."""
+    failures: int = 0
+    """Failed reconciles in a row."""
+    backoff: ConflictBackoff | None = None
+    last_applied: LastApplied | None = None
+    deletion: Deletion | None = None
+    """A replacement in progress."""
+    name_holder: NameHolder | None = None
+
+
+@dataclass
+class RemovalMemory:
+    """Memory of the children to be removed."""
+
+    failures: dict[str, int] = field(default_factory=dict)
+    """Failed deletions in a row, by kind/name."""
+    backoffs: dict[str, ConflictBackoff] = field(default_factory=dict)
+    """By kind/name. They outlast a spec that needs the child now and then: it may change as often as the child."""
+    deleted: set[str] = field(default_factory=set)
+    """UIDs of deleted children: the answer of a DELETE has no resourceVersion, so the store still holds them."""
+
+
+@dataclass(frozen=True)
+class Warnings:
+    """The Warning Events about one object, as last read."""
+
+    subject: str
+    """The uid of the object."""
+    found: tuple[ReportedEvent, ...]
+    at: float
+    """Monotonic time of the read."""
+    awaited: bool
+    """Whether the Events are still to come."""
+
+
+@dataclass(frozen=True)
+class Recalled:
+    """The object whose recorded state runs, as read once: recorded states do not change."""
+
+    uid: str
+    content: bytes
+    """The object as compressed JSON: with many parents in this state, it must stay small."""
+
+
+class Memory:
+    """Memory of one WebApp."""
+
+    def __init__(self, uid: str, settings: ContestSettings) -> None:
+        """Begin with nothing; `uid` is the one of the WebApp."""
+        self.uid = uid
+        self._settings = settings
+        self._children: dict[str, ChildMemory] = {}
+        self.removal = RemovalMemory()
+        self.status = StatusMemory()
+        self.status_wars = WriteWars(settings)
+        """Write wars over the status."""
+        self.written_status: str | None = None
+        """Fingerprint of the last status written by this process."""
+        self.drift = DriftLedger()
+        self.events = RecentEvents()
+        self.warnings: Warnings | None = None
+        """The last read Events that explain the health of a child."""
+        self.recalled: Recalled | None = None
+        """The recorded state that runs instead of the present one."""
+        self.verified = False
+        """Whether a GET confirmed the parent in the store, or this process was the first to work on it."""
+        self.doubted_since: int | None = None
+        """The newest resourceVersion of the parents at the last gap of a watch: an older parent may be stale."""
+        self.namespace_terminating = False
+        """Nothing can be created in its namespace any more."""
+
+    def child(self, child: str) -> ChildMemory:
+        """Return the memory of a child, given as kind/name."""
+        return self._children.setdefault(child, ChildMemory(WriteWars(self._settings)))
+
+    def retain(self, children: Collection[str]) -> None:
+        """Forget all children but these, each given as kind/name."""
+        self._children = {child: memory for child, memory in self._children.items() if child in children}
+
+    def resynced(self, now: float) -> None:
+        """Forget refused writes, names and deletions, so that a resync tries them again; forget quiet write wars."""
+        self.namespace_terminating = False
+        self.removal.deleted.clear()
+        self.status_wars.forget_quiet(now)
+        self.events.forget_old(now)
+        for memory in self._children.values():
+            memory.wars.forget_quiet(now)
+            memory.name_holder = None
+            if memory.attempt is not None and memory.attempt.refused is not None:
+                memory.attempt = None
+
+    def rest_ends(self, since: float, now: float) -> float | None:
+        """Return the seconds until the next rest ends; only rests in progress at `since` count. None without one."""
+        wars = [self.status_wars, *(memory.wars for memory in self._children.values())]
+        ends = [war.rest_ends(since, now) for war in wars]
+        return min((end for end in ends if end is not None), default=None)
+
+    def contested(self, now: float) -> int:
+        """Return the number of fields with suspended enforcement."""
+        wars = [self.status_wars, *[memory.wars for memory in self._children.values()]]
+        return sum([each.contested(now) for each in wars if each])
+
+
+class Memories:
+    """The memory of each WebApp. Not thread-safe: the main loop owns it."""
+
+    def __init__(self, settings: ContestSettings) -> None:
+        self._settings = settings
+        self._of_key: dict[Key, Memory] = {}
+
+    def __len__(self) -> int:
+        return len(self._of_key)
+
+    def of(self, key: Key, uid: str) -> Memory:
+        """Return the memory of the parent with this uid. The memory of an earlier parent with its name is dropped."""
+        memory = self._of_key.get(key)
+        if memory is None or memory.uid != uid:
+            memory = self._of_key[key] = Memory(uid, self._settings)
+        return memory
+
+    def forget(self, key: Key) -> None:
+        """Forget a WebApp that is gone."""
+        self._of_key.pop(key, None)
+
+    def forget_namespaces(self, covers: Callable[[str], bool]) -> None:
+        """Forget the WebApps of some namespaces."""
+        for key in [key for key in self._of_key if covers(key.namespace)]:
+            del self._of_key[key]
+
+    def clear(self) -> None:
+        """Forget all WebApps: history ran backwards, so nothing remembered needs to be true."""
+        self._of_key.clear()
+
+    def resynced(self, now: float) -> None:
+        """Forget refused writes, so that a resync tries them again."""
+        for memory in self._of_key.values():
+            memory.resynced(now)
+
+    def contested(self, now: float) -> int:
+        """Return the number of fields with suspended enforcement, of all parents."""
+        return sum(memory.contested(now) for memory in self._of_key.values())
+
+    def doubt(self, newest: int) -> None:
+        """Doubt each parent with a version not newer than `newest`, because of a gap in a watch."""
+        for memory in self._of_key.values():
+            if memory.verified:
+                memory.doubted_since = newest

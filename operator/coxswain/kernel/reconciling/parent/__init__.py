@@ -1,0 +1,1 @@
+"""One parent: its children in their order, then its status and Events."""

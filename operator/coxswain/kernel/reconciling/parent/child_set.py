@@ -1,0 +1,150 @@
+"""Reconcile all children of a parent, in write order, and the records of the parent after them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Generic
+
+from coxswain.kernel.objects.kinds import Kind
+from coxswain.kernel.objects.manifests import kind_and_name
+from coxswain.kernel.reconciling.child.child import Children
+from coxswain.kernel.reconciling.child.result import Result
+from coxswain.kernel.reconciling.child.world import CacheView
+from coxswain.kernel.reconciling.parent.explaining import Explained, Explainer
+from coxswain.kernel.reconciling.parent.removal import Remover
+from coxswain.kernel.reconciling.parent.untouched import untouched
+from coxswain.kernel.status.health import Child, Level, held_back, not_listed, not_served
+from coxswain.kernel.workload import ChildType, Desired, P, Workload
+
+
+@dataclass
+class _Reconciled:
+    """The children reconciled so far."""
+
+    results: list[Result] = field(default_factory=list)
+    absent: list[Result] = field(default_factory=list)
+    """Children of optional kinds that cannot be listed."""
+    unusable: dict[Kind, str] = field(default_factory=dict)
+    unhealthy: set[Kind] = field(default_factory=set)
+
+
+class ChildSet(Generic[P]):
+    """Reconciles all children of a parent."""
+
+    def __init__(
+        self,
+        workload: Workload[P],
+        children: Children[P],
+        explainer: Explainer[P],
+        remover: Remover[P],
+        unavailable: Callable[[str], Mapping[Kind, str | None]],
+    ) -> None:
+        """Reconcile each child with `children`; `unavailable` returns the optional kinds that cannot be listed."""
+        self._workload = workload
+        self._children = children
+        self._explainer = explainer
+        self._remover = remover
+        self._unavailable = unavailable
+
+    async def compare(self, parent: P, world: CacheView, unlisted: Mapping[str, str]) -> list[Explained]:
+        """Compare all children without a write, since some kinds cannot be listed: an invisible child may exist."""
+        compared = [
+            self._children.compare(child_type, desired, parent, world)
+            for child_type in self._workload.children
+            for desired in child_type.all_desired(parent, world)
+        ]
+        return await self._explained(untouched(compared, unlisted), parent, world)
+
+    async def reconcile(self, parent: P, world: CacheView, *, patient: bool) -> list[Explained]:
+        """Bring all children to their desired state, and delete those that are no longer desired.
+
+        A failed request concerns one child. If `patient`, transient failures are not reported yet.
+
+        Raises:
+            OutOfDate: the parent has changed.
+            NotSent: the operator is shutting down or does not lead.
+            Refused: the namespace is terminating.
+            HistoryReset: an answer was older than the object of the request.
+        """
+        others = [child_type for child_type in self._workload.children if child_type.history is None]
+        found = await self._reconcile_types(others, parent, world, patient=patient)
+        explained = await self._explained(found.results + found.absent, parent, world)
+        world = replace(world, children=[each.result.child for each in explained])
+        types = [child_type for child_type in self._workload.children if child_type.history is not None]
+        records = await self._reconcile_types(types, parent, world, patient=patient)
+        explained += await self._explained(records.results + records.absent, parent, world)
+        wanted = _places(found.results + records.results)
+        world.memory.retain(wanted)
+        if parent.paused:
+            return explained
+        in_use = {
+            kind
+            for child_type in self._workload.children
+            if child_type.kind in found.unhealthy
+            for kind in child_type.needs
+        }
+        wanted |= _places(found.absent + records.absent)
+        removed = await self._remover.remove_unwanted(parent, wanted, world, in_use=in_use, patient=patient)
+        return explained + [Explained(result) for result in removed]
+
+    async def _reconcile_types(
+        self, child_types: Sequence[ChildType[P]], parent: P, world: CacheView, *, patient: bool
+    ) -> _Reconciled:
+        found, unavailable = _Reconciled(), self._unavailable(parent.namespace)
+        for child_type in child_types:
+            blocked = next((found.unusable[kind] for kind in child_type.needs if kind in found.unusable), None)
+            for desired in child_type.all_desired(parent, world):
+                if child_type.kind in unavailable:
+                    found.absent.append(_unavailable(child_type, desired, unavailable[child_type.kind]))
+                    continue
+                if blocked is not None and not parent.paused:
+                    last, result = desired, _held_back(child_type, desired, parent, world, blocked)
+                else:
+                    last, result = await self._children.reconcile(child_type, desired, parent, world, patient=patient)
+                found.results.append(replace(result, after=_sooner(result.after, _seconds(desired.until, world.now))))
+                if result.child.health.level is not Level.HEALTHY:
+                    found.unhealthy.add(child_type.kind)
+                if not _is_usable(child_type, last, result):
+                    found.unusable[child_type.kind] = f"{result.child.kind} {result.child.name}"
+        return found
+
+    async def _explained(self, results: Sequence[Result], parent: P, world: CacheView) -> list[Explained]:
+        return [await self._explainer.explain(parent, result, world) for result in results]
+
+
+def _held_back(child_type: ChildType[P], desired: Desired, parent: P, world: CacheView, needed: str) -> Result:
+    """Return the result of a child with an unusable dependency."""
+    kind, name = kind_and_name(desired.manifest)
+    found = world.live(child_type.kind, name)
+    live = found if found is not None and found.is_child_of(parent) else None
+    return Result(Child(kind, name, held_back(needed, there=live is not None)), live)
+
+
+def _unavailable(child_type: ChildType[P], desired: Desired, message: str | None) -> Result:
+    """Return the result of a child of an optional kind that cannot be listed; without `message` it is not served."""
+    kind, name = kind_and_name(desired.manifest)
+    if message is not None:
+        return Result(Child(kind, name, not_listed(message)))
+    return Result(Child(kind, name, not_served(child_type.kind.api_version, child_type.optional or "")))
+
+
+def _places(results: Sequence[Result]) -> set[str]:
+    return {f"{result.child.kind}/{result.child.name}" for result in results}
+
+
+def _is_usable(child_type: ChildType[P], desired: Desired, result: Result) -> bool:
+    """Tell whether a child is usable for its dependents."""
+    level, live = result.child.health.level, result.live
+    if level is Level.HEALTHY:
+        return True
+    if live is None or live.terminating or level in (Level.TERMINATING, Level.MISSING):
+        return False
+    return child_type.is_usable(child_type.comparable(desired.manifest), live.content)
+
+
+def _seconds(until: datetime | None, now: datetime) -> float | None:
+    return None if until is None else (until - now).total_seconds()
+
+
+def _sooner(*delays: float | None) -> float | None:
+    return min((delay for delay in delays if delay is not None), default=None)

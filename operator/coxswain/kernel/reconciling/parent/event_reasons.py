@@ -1,0 +1,157 @@
+"""Events of a reconcile for every workload, with their reasons."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from coxswain.kernel.conflicts.policy import Policy
+from coxswain.kernel.objects.event_record import EventRecord
+from coxswain.kernel.objects.status_fields import Status
+from coxswain.kernel.reconciling.child.result import Correction, Result
+from coxswain.kernel.status.conditions import CONTESTED, READY, worst
+from coxswain.kernel.status.conflict_report import shown
+from coxswain.kernel.status.health import HALTED_ADVICE, OPERATOR, YIELDED_ADVICE, Level, replaced
+from coxswain.kernel.workload import P, Workload
+
+_NAMED_CORRECTIONS = 3
+
+_WITHOUT_FAILURE_EVENT = ("Differs", "Halted", "Contested")
+"""Reasons of a child's health that are no failure or have their own Event."""
+
+_DRIFT_ADVICE = ". To keep such a change, make it in the spec, or choose Yield in spec.conflicts"
+
+
+def event_records(
+    parent: P,
+    workload: Workload[P],
+    results: Sequence[Result],
+    previous: Status,
+    present: Status,
+    *,
+    undeclared: Sequence[str] = (),
+) -> list[EventRecord]:
+    """Return the Events of a reconcile: failures, created children, corrected drift and conflicts.
+
+    A paused parent gets no Events.
+    """
+    if parent.paused:
+        return []
+    records = [
+        _failure(results, previous) or _created(results, previous),
+        _adopted(results),
+        _replaced(results),
+        _drift(parent, workload, results, previous),
+        _conflicts(previous, present),
+        _contested(previous, present),
+        _undeclared(undeclared),
+    ]
+    return [record for record in records if record is not None]
+
+
+def _failure(results: Sequence[Result], previous: Status) -> EventRecord | None:
+    reported = {(child["kind"], child["name"], child["health"]) for child in previous.get("children", [])}
+    reason = next((each["reason"] for each in previous.get("conditions", []) if each["type"] == READY), None)
+    decides = worst([result.child for result in results])
+    for result in results:
+        child = result.child
+        new = (child.kind, child.name, child.health.level.text) not in reported
+        another = child is decides and child.health.reason != reason
+        if (
+            (new or another)
+            and child.health.level >= Level.DEGRADED
+            and child.health.reason not in _WITHOUT_FAILURE_EVENT
+        ):
+            return EventRecord(
+                child.health.reason, "Apply", f"{child.kind} {child.name}: {child.health.message}", "Warning"
+            )
+    return None
+
+
+def _created(results: Sequence[Result], previous: Status) -> EventRecord | None:
+    created = [result.child.kind for result in results if result.created]
+    if not created or previous.get("observedGeneration"):
+        return None
+    return EventRecord("Created", "Create", f"created {', '.join(created)}")
+
+
+def _adopted(results: Sequence[Result]) -> EventRecord | None:
+    adopted = [f"{result.child.kind} {result.child.name}" for result in results if result.adopted]
+    return EventRecord("Adopted", "Adopt", f"adopted {', '.join(adopted)}") if adopted else None
+
+
+def _replaced(results: Sequence[Result]) -> EventRecord | None:
+    sentences = [
+        f"{result.child.kind} {result.child.name} {replaced(result.deleted_for).message}"
+        for result in results
+        if result.deleted_for is not None
+    ]
+    return EventRecord("Replaced", "Replace", "; ".join(sentences)) if sentences else None
+
+
+def _drift(parent: P, workload: Workload[P], results: Sequence[Result], previous: Status) -> EventRecord | None:
+    if previous.get("observedGeneration") != parent.generation:
+        return None
+    existing = {Level.HEALTHY.text, Level.PROGRESSING.text, Level.TERMINATING.text}
+    before = {(child["kind"], child["name"]) for child in previous.get("children", []) if child["health"] in existing}
+    sentences, advice = [], ""
+    advices = {child_type.kind.kind: child_type.advice for child_type in workload.children}
+    for result in results:
+        child = result.child
+        if result.created and not result.replaced and (child.kind, child.name) in before:
+            sentences.append(f"recreated {child.kind} {child.name} after its deletion")
+        foreign = [each for each in result.corrections if each.is_foreign]
+        if foreign:
+            more = f" and {len(foreign) - _NAMED_CORRECTIONS} more" if len(foreign) > _NAMED_CORRECTIONS else ""
+            fields = ", ".join(_described(each) for each in foreign[:_NAMED_CORRECTIONS])
+            fields_of_others = [each.difference.text for each in foreign]
+            managers = {each.changed_by for each in foreign if each.changed_by}
+            special = advices[child.kind](parent, fields_of_others, managers)
+            advice = special or advice or _DRIFT_ADVICE
+            sentences.append(f"reverted {child.kind} {child.name}: {fields}{more}")
+    return EventRecord("DriftCorrected", "Apply", "; ".join(sentences) + advice) if sentences else None
+
+
+def _conflicts(previous: Status, present: Status) -> EventRecord | None:
+    reported = previous.get("conflicts", [])
+    new = [entry for entry in present.get("conflicts", []) if entry not in reported]
+    if not new:
+        return None
+    halted = any(entry["policy"] == Policy.HALT for entry in new)
+    fields = ", ".join(f"{entry['object']} {entry['field']} ({entry['manager']})" for entry in new[:_NAMED_CORRECTIONS])
+    more = f" and {len(new) - _NAMED_CORRECTIONS} more" if len(new) > _NAMED_CORRECTIONS else ""
+    advice = HALTED_ADVICE if halted else YIELDED_ADVICE
+    note = f"owned by another field manager: {fields}{more}. {advice}"
+    return EventRecord("FieldConflict", "Apply", note, _type(halted))
+
+
+def _contested(previous: Status, present: Status) -> EventRecord | None:
+    before, now = (_condition(status, CONTESTED) for status in (previous, present))
+    if now.get("status") != "True" or now.get("message") == before.get("message"):
+        return None
+    return EventRecord("Contested", "Apply", now["message"], "Warning")
+
+
+def _undeclared(fields: Sequence[str]) -> EventRecord | None:
+    if not fields:
+        return None
+    problem = f"the CRD lacks the status fields {', '.join(fields)}: it is older than the operator"
+    note = f"{problem}. {OPERATOR} omits them. Apply the CRD of the operator's version"
+    return EventRecord("StatusPruned", "WriteStatus", note, "Warning")
+
+
+def _type(warning: bool) -> Literal["Normal", "Warning"]:
+    return "Warning" if warning else "Normal"
+
+
+def _condition(status: Status, name: str) -> Mapping[str, Any]:
+    return next((condition for condition in status.get("conditions", []) if condition["type"] == name), {})
+
+
+def _described(correction: Correction) -> str:
+    difference = correction.difference
+    manager = f" by {correction.changed_by}" if correction.changed_by else ""
+    if isinstance(difference.wanted, (dict, list)):
+        return f"{difference.text} (changed{manager})"
+    if difference.found is None:
+        return f"{difference.text} (removed{manager})"
+    live, wanted = (shown(difference.text, value) for value in (difference.found, difference.wanted))
+    return f"{difference.text} {live} to {wanted} (changed{manager})"

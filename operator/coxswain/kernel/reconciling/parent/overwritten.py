@@ -1,0 +1,52 @@
+"""Write wars over a status: after a few rounds the operator pauses its status writes.
+
+Two operators of different versions compute different statuses for one parent. Without a brake each would overwrite the
+status of the other forever, at the speed of the watches.
+"""
+
+from coxswain.kernel.objects.event_record import EventRecord
+from coxswain.kernel.objects.manifests import Manifest
+from coxswain.kernel.objects.projection import Projection
+from coxswain.kernel.reconciling.memory.memory import Memory
+from coxswain.kernel.status.conditions import TWO_OPERATORS
+from coxswain.kernel.status.health import OPERATOR
+from coxswain.kernel.status.urgency import StatusRules
+
+_STATUS = ("f:status",)
+
+_CONTESTED = EventRecord(
+    "Contested",
+    "WriteStatus",
+    f"another process overwrites the status each time {OPERATOR} writes it. {OPERATOR} writes it again after a pause. "
+    f"Probable cause: {TWO_OPERATORS}",
+    "Warning",
+)
+
+
+def is_left_alone(memory: Memory, rules: StatusRules, parent: Projection, now: float) -> bool:
+    """Tell whether status writes are paused. A new generation of the parent ends the pause."""
+    return _is_by_another(memory, rules, parent) and bool(memory.status_wars.resting(_manifest(parent), now))
+
+
+def status_written(
+    memory: Memory, rules: StatusRules, before: Projection, after: Projection | None, now: float
+) -> list[EventRecord]:
+    """Count a status write. Return an Event if status writes pause from now on."""
+    overwrites_another = _is_by_another(memory, rules, before)
+    if after is not None:
+        memory.written_status = rules.fingerprint(after.content.get("status", {}))
+    memory.status_wars.forget_settled(_manifest(before))
+    if not overwrites_another:
+        return []
+    memory.status_wars.enforced(_manifest(before), [_STATUS], now)
+    return [_CONTESTED] if memory.status_wars.resting(_manifest(before), now) else []
+
+
+def _is_by_another(memory: Memory, rules: StatusRules, parent: Projection) -> bool:
+    return memory.written_status not in (None, rules.fingerprint(parent.content.get("status", {})))
+
+
+def _manifest(parent: Projection) -> Manifest:
+    """Return a manifest with the status as a contested field. A new generation counts as a new desired value."""
+    metadata = parent.content["metadata"]
+    return {"kind": parent.kind.kind, "metadata": {"name": parent.name}, "status": metadata.get("generation", 0)}

@@ -1,0 +1,235 @@
+"""Reconcile one parent: read, decide and execute for each child, then status and Events.
+
+It reads the present state, never the event. A reconcile without differences costs no request.
+"""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Generic
+
+from coxswain.kernel.api.errors import Refused, RequestFailed
+from coxswain.kernel.api.event_reader import EventReader
+from coxswain.kernel.api.events import Recorder
+from coxswain.kernel.api.writer import Writer
+from coxswain.kernel.cache.store import Key, Store
+from coxswain.kernel.objects.kinds import Kind
+from coxswain.kernel.objects.projection import Projection
+from coxswain.kernel.reconciling.child.child import Children
+from coxswain.kernel.reconciling.child.execute import Executor
+from coxswain.kernel.reconciling.child.failures import PATIENCE
+from coxswain.kernel.reconciling.child.generation_guard import GenerationGuard
+from coxswain.kernel.reconciling.child.result import Result
+from coxswain.kernel.reconciling.child.world import CacheView
+from coxswain.kernel.reconciling.memory.memory import Memories
+from coxswain.kernel.reconciling.parent.changes_by_others import conflicts, repairs
+from coxswain.kernel.reconciling.parent.child_set import ChildSet
+from coxswain.kernel.reconciling.parent.event_reasons import event_records
+from coxswain.kernel.reconciling.parent.explaining import Explained, Explainer
+from coxswain.kernel.reconciling.parent.overwritten import is_left_alone, status_written
+from coxswain.kernel.reconciling.parent.recalling import Recaller
+from coxswain.kernel.reconciling.parent.removal import Remover
+from coxswain.kernel.status.conflict_report import Repair
+from coxswain.kernel.status.status_writer import Report, StatusWriter
+from coxswain.kernel.workload import ChildReport, Observations, P, Workload
+from coxswain.settings import Settings
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The outcome of a reconcile."""
+
+    failed: RequestFailed | None = None
+    """A failed request to retry: requeue with backoff."""
+    again: bool = False
+    """The parent has changed meanwhile: requeue at once."""
+    after: float | None = None
+    """Requeue after this many seconds: for a delayed status, a probe deadline, or the end of a backoff."""
+
+    @property
+    def retry(self) -> bool:
+        """Whether to requeue with backoff."""
+        return self.failed is not None
+
+
+class Reconciler(Generic[P]):
+    """Reconciles the parents of one workload."""
+
+    def __init__(
+        self,
+        workload: Workload[P],
+        store: Store,
+        writer: Writer,
+        *,
+        recorder: Recorder,
+        event_reader: EventReader,
+        status_writer: StatusWriter,
+        settings: Settings,
+        clock: Callable[[], float],
+        now: Callable[[], datetime],
+        doubtful: Callable[[Kind, str], bool] = lambda *_: False,
+        unlisted: Callable[[str], Mapping[str, str]] = lambda _: {},
+        unavailable: Callable[[str], Mapping[Kind, str | None]] = lambda _: {},
+        unseen: Callable[[Kind, str], str | None] = lambda *_: None,
+    ) -> None:
+        """Reconcile the parents of the store.
+
+        Args:
+            workload: the parents and their children.
+            store: the cache.
+            writer: sends the writes.
+            recorder: posts Events.
+            event_reader: reads the Events about related objects.
+            status_writer: writes the status.
+            settings: the settings of the operator.
+            clock: monotonic seconds.
+            now: the time of day, in UTC.
+            doubtful: whether the store may lack objects of a decisive kind in a namespace.
+            unlisted: the kinds of children that cannot be listed in a namespace, and why.
+            unavailable: the optional kinds that cannot be listed in a namespace, and why; None if they are not served.
+            unseen: why the store may lack objects of others of a kind in a namespace.
+        """
+        self._workload = workload
+        self._clock = clock
+        self._now = now
+        self._doubtful = doubtful
+        self._unlisted = unlisted
+        self._records = workload.projector.kinds.records
+        self._unseen = unseen
+        self._store = store
+        self._recorder = recorder
+        self._status_writer = status_writer
+        self._memories = Memories(settings.contest)
+        guard = GenerationGuard(store, writer, workload.projector.kinds)
+        interval = settings.events_interval
+        self._recaller = Recaller(workload, store, writer)
+        executor = Executor(store, writer, guard, name_interval=settings.taken_name_interval, clock=clock)
+        self._children = ChildSet(
+            workload,
+            Children(workload, store, executor, settings.status, clock=clock),
+            Explainer(workload, event_reader, interval=interval, clock=clock, now=now),
+            Remover(workload, store, writer, guard, settings.status, clock=clock),
+            unavailable,
+        )
+
+    def resynced(self) -> None:
+        """Forget refused writes, so that a resync tries them again."""
+        self._memories.resynced(self._clock())
+        self._status_writer.resynced()
+
+    def doubt(self) -> None:
+        """Read each parent before the next write for it: a watch has a gap, and that of the parents may lag behind."""
+        self._memories.doubt(self._store.newest(self._workload.projector.kinds.parent))
+
+    def contested(self) -> int:
+        """Return the number of fields with suspended enforcement, of all parents."""
+        return self._memories.contested(self._clock())
+
+    def start_over(self) -> None:
+        """Forget all parents: history ran backwards, so nothing remembered needs to be true."""
+        self._memories.clear()
+
+    def forget(self, key: Key) -> None:
+        """Forget a deleted parent, or one reconciled during a history reset."""
+        self._memories.forget(key)
+
+    def forget_namespaces(self, covers: Callable[[str], bool]) -> None:
+        """Forget the parents of some namespaces: another process changes their children from now on."""
+        self._memories.forget_namespaces(covers)
+
+    async def reconcile(self, key: Key, *, failures: int) -> Outcome:
+        """Reconcile a parent that has failed so many times in a row.
+
+        Raises:
+            RequestFailed: the status could not be written, or the parent has changed.
+            HistoryReset: an answer was older than the object of the request.
+        """
+        begun = self._clock()
+        observed = self._store.parent(key)
+        if observed is None or observed.terminating:
+            # A parent missing from the store never means delete; children deleted in the foreground stay deleted.
+            self.forget(key)
+            return Outcome()
+        memory = self._memories.of(key, observed.uid)
+        if memory.namespace_terminating:
+            return Outcome()
+        parent = self._workload.parse(observed)
+        world = CacheView(self._store, parent, memory, self._doubtful, self._unseen, self._now())
+        recalled = self._recaller.chosen(parent, world)
+        parent = await self._recaller.running(parent, world)
+        unlisted = self._unlisted(key.namespace)
+        if unlisted:
+            # An invisible child would be created again.
+            explained = await self._children.compare(parent, world, unlisted)
+            return await self._report(observed, parent, explained, world, begun=begun)
+        try:
+            explained = await self._children.reconcile(parent, world, patient=failures < PATIENCE)
+        except Refused as error:
+            if error.namespace_terminating:
+                log.info("the namespace is terminating: no writes until the next resync")
+                memory.namespace_terminating = True
+                return Outcome()
+            raise
+        outcome = await self._report(observed, parent, explained, world, begun=begun)
+        # A record of this reconcile may let another state run, and causes no event.
+        return replace(outcome, again=outcome.again or self._recaller.chosen(parent, world) != recalled)
+
+    async def _report(
+        self, observed: Projection, parent: P, explained: Sequence[Explained], world: CacheView, *, begun: float
+    ) -> Outcome:
+        """Write the status and the Events; return what follows."""
+        now, memory, rules = self._now(), world.memory, self._workload.status_rules
+        results = [each.result for each in explained]
+        previous = observed.content.get("status", {})
+        memory.drift.add(repairs(results))
+        records = [each for kind in self._records for each in world.related(kind) if each.is_child_of(parent)]
+        observations = _observations(results, memory.drift.waiting(), records)
+        wanted = self._workload.status(parent, observations, previous, now.strftime("%Y-%m-%dT%H:%M:%SZ"))
+        report = Report()
+        try:
+            if not is_left_alone(memory, rules, observed, self._clock()):
+                pace = self._workload.pace(parent, observations)
+                report = await self._status_writer.report(memory.status, observed, wanted, pace)
+            if report.written or wanted.get("drift") == previous.get("drift"):
+                memory.drift.written()
+        finally:
+            # Also if the status cannot be written: the next reconcile finds nothing to report.
+            events = event_records(parent, self._workload, results, previous, wanted, undeclared=report.undeclared)
+            events += self._workload.events(parent, observations, previous, wanted)
+            if report.written:
+                present = self._store.parent(world.key)
+                events += status_written(memory, rules, observed, present, self._clock())
+            for event in events:
+                await self._recorder.record(observed, event, memory.events)
+        # An adopted object may cause no event, so children with that precondition are requeued here.
+        adopted = any(result.adopted for result in results)
+        return Outcome(
+            failed=next((result.failed for result in results if result.retry), None),
+            again=report.again or adopted,
+            after=_sooner(
+                report.after,
+                memory.rest_ends(begun, self._clock()),
+                *(each.after for each in explained),
+                *(result.after for result in results),
+            ),
+        )
+
+
+def _observations(results: Sequence[Result], waiting: Sequence[Repair], records: Sequence[Projection]) -> Observations:
+    reports = [
+        ChildReport(
+            result.child,
+            result.live,
+            created=result.created,
+            corrected=tuple(correction.difference for correction in result.corrections),
+        )
+        for result in results
+    ]
+    return Observations(reports, conflicts(results), waiting, records)
+
+
+def _sooner(*delays: float | None) -> float | None:
+    return min((delay for delay in delays if delay is not None), default=None)

@@ -1,0 +1,140 @@
+"""Removal of children without a desired state."""
+
+import logging
+from collections.abc import Callable, Collection
+from typing import Generic
+
+from coxswain.kernel.api.errors import ErrorClass, Refused, RequestFailed
+from coxswain.kernel.api.writer import Writer
+from coxswain.kernel.cache.store import Store
+from coxswain.kernel.objects.kinds import Kind
+from coxswain.kernel.objects.projection import Named, Projection
+from coxswain.kernel.reconciling.child.failures import PATIENCE, concerns_all, next_step
+from coxswain.kernel.reconciling.child.generation_guard import GenerationGuard
+from coxswain.kernel.reconciling.child.result import Result
+from coxswain.kernel.reconciling.child.world import CacheView
+from coxswain.kernel.reconciling.memory.conflict_backoff import ConflictBackoff
+from coxswain.kernel.reconciling.memory.memory import RemovalMemory
+from coxswain.kernel.status.health import Child, Health, not_removed, retried
+from coxswain.kernel.workload import P, Removal, Workload
+from coxswain.settings import StatusSettings
+
+log = logging.getLogger(__name__)
+
+
+class Remover(Generic[P]):
+    """Deletes children without a desired state."""
+
+    def __init__(
+        self,
+        workload: Workload[P],
+        store: Store,
+        writer: Writer,
+        guard: GenerationGuard,
+        settings: StatusSettings,
+        *,
+        clock: Callable[[], float],
+    ) -> None:
+        """Take the backoff of conflicts from `settings`; `clock` gives monotonic seconds."""
+        self._removals = {
+            child_type.kind: child_type.removal
+            for child_type in workload.children
+            if child_type.removal is not Removal.NEVER
+        }
+        self._workload = workload
+        self._store = store
+        self._writer = writer
+        self._guard = guard
+        self._settings = settings
+        self._clock = clock
+
+    async def remove_unwanted(
+        self, parent: P, wanted: Collection[str], world: CacheView, *, in_use: Collection[Kind], patient: bool
+    ) -> list[Result]:
+        """Delete all children except the `wanted` ones (kind/name), the retained ones, and the kinds still in use.
+
+        Returns:
+            One result for each child whose deletion failed, or waits after conflicts.
+
+        Raises:
+            OutOfDate: the parent has changed.
+            NotSent: the operator is shutting down or does not lead.
+            Refused: the namespace is terminating.
+        """
+        memory, removal = world.memory, world.memory.removal
+        kept = {*wanted, *self._retained(parent, world)}
+        unwanted = [child for child in self._store.objects_of(world.key, *self._removals) if _place(child) not in kept]
+        self._retain(unwanted, removal)
+        results = []
+        for child in unwanted:
+            if not _removable(parent, child) or child.uid in removal.deleted:
+                continue
+            if self._removals[child.kind] is Removal.WHEN_UNUSED and child.kind in in_use:
+                continue
+            backoff = removal.backoffs.get(_place(child))
+            if backoff is not None and (left := backoff.ends(self._settings) - self._clock()) > 0:
+                results.append(Result(_child(child, backoff.health), after=left))
+                continue
+            try:
+                await self._guard.before_a_write(parent, memory)
+                await self._remove(child, removal)
+            except RequestFailed as error:
+                if concerns_all(error):
+                    raise
+                results.append(self._failed(child, removal, error, patient=patient))
+        return results
+
+    def _retained(self, parent: P, world: CacheView) -> set[str]:
+        return {
+            f"{child_type.kind.kind}/{name}"
+            for child_type in self._workload.children
+            for name in child_type.retained(parent, world)
+        }
+
+    def _retain(self, unwanted: Collection[Projection], removal: RemovalMemory) -> None:
+        """Forget what concerns none of these children."""
+        places, now = {_place(child) for child in unwanted}, self._clock()
+        removal.deleted &= {child.uid for child in unwanted}
+        removal.failures = {place: count for place, count in removal.failures.items() if place in places}
+        removal.backoffs = {
+            place: backoff for place, backoff in removal.backoffs.items() if backoff.counts(self._settings, now)
+        }
+
+    async def _remove(self, child: Projection, removal: RemovalMemory) -> None:
+        try:
+            await self._writer.remove(child)
+        except Refused as error:
+            if error.status != 404 or error.by_admission:
+                raise
+        removal.deleted.add(child.uid)
+        removal.failures.pop(_place(child), None)
+        removal.backoffs.pop(_place(child), None)
+        log.info("removed %s %s, which is no longer wanted", child.kind, child.name)
+
+    def _failed(self, child: Projection, removal: RemovalMemory, error: RequestFailed, *, patient: bool) -> Result:
+        failures = removal.failures[_place(child)] = removal.failures.get(_place(child), 0) + 1
+        refused = isinstance(error, Refused) and (error.status == 403 or error.by_admission)
+        if not refused and (patient or failures <= PATIENCE):
+            health = retried(there=True)
+        else:
+            log.warning("%s %s cannot be removed: %s", child.kind, child.name, error)
+            message = error.message if isinstance(error, Refused) else str(error)
+            health = not_removed(message, next_step(error, child.namespace))
+        if error.error_class is ErrorClass.CONFLICT:
+            before = removal.backoffs.get(_place(child))
+            removal.backoffs[_place(child)] = ConflictBackoff.after(before, health, self._clock())
+        return Result(_child(child, health), failed=error)
+
+
+def _child(child: Projection, health: Health) -> Child:
+    return Child(child.kind.kind, child.name, health)
+
+
+def _place(child: Projection) -> str:
+    return f"{child.kind.kind}/{child.name}"
+
+
+def _removable(parent: Named, child: Projection) -> bool:
+    """Tell whether a child may be deleted: ours by label and reference, written by us, and not going already."""
+    referred = child.controller is not None and child.controller.uid == parent.uid
+    return referred and child.label == parent.name and child.owned is not None and not child.terminating

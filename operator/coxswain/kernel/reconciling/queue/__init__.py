@@ -1,0 +1,1 @@
+"""The workqueue of parents, and its workers."""

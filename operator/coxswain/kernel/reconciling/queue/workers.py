@@ -1,0 +1,217 @@
+"""The workers: take keys from the workqueue, reconcile them, and requeue them according to the result."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Generic
+
+from coxswain.kernel.api.errors import ErrorClass, NotSent, Refused, RequestFailed
+from coxswain.kernel.cache.coverage import Coverage
+from coxswain.kernel.cache.store import HistoryReset, Key
+from coxswain.kernel.cache.waiting import Waiting
+from coxswain.kernel.reconciling.parent.reconciler import Outcome, Reconciler
+from coxswain.kernel.reconciling.queue.recovery_probe import RecoveryProbe
+from coxswain.kernel.reconciling.queue.workqueue import Lane, WorkQueue
+from coxswain.kernel.workload import P
+from coxswain.logs import about
+from coxswain.metrics import ControllerMetrics
+from coxswain.settings import QueueSettings
+
+log = logging.getLogger(__name__)
+
+
+class Workers(Generic[P]):
+    """Reconciles the keys of the workqueue concurrently. Keys of namespaces that are not listed wait."""
+
+    def __init__(
+        self,
+        reconciler: Reconciler[P],
+        queue: WorkQueue,
+        coverage: Coverage,
+        waiting: Waiting,
+        settings: QueueSettings,
+        *,
+        serves: Callable[[str], bool],
+        doubtful: Callable[[str], bool],
+        history_reset: Callable[[HistoryReset], None],
+    ) -> None:
+        """Reconcile the keys of `queue`. `start` starts the workers.
+
+        Args:
+            reconciler: Reconciles one key.
+            queue: Keys to reconcile.
+            coverage: The listed kinds of each namespace.
+            waiting: Receives the keys to requeue when the coverage of their namespace changes.
+            settings: Number of workers and interval of the recovery probe.
+            serves: Whether this process may begin a reconcile in a namespace.
+            doubtful: Whether the store may be incomplete for a decisive kind in a namespace.
+            history_reset: Called when a reconcile detects a history reset.
+        """
+        self._metrics = ControllerMetrics(queue.name)
+        self._reconciler = reconciler
+        self._queue = queue
+        self._coverage = coverage
+        self._waiting = waiting
+        self._settings = settings
+        self._serves = serves
+        self._doubtful = doubtful
+        self._history_reset = history_reset
+        self._recovery_probe = RecoveryProbe()
+        self._history_resets = 0
+        """Number of history resets."""
+        self.processing: dict[asyncio.Task[None], Key] = {}
+        """The in-flight reconciles and their keys. They outlive the workers."""
+
+    @property
+    def limit(self) -> int:
+        """Maximum number of concurrent reconciles."""
+        return self._settings.workers
+
+    def start(self) -> list[asyncio.Task[None]]:
+        """Start the workers. Return their tasks, which end only when cancelled."""
+        return [
+            asyncio.create_task(self._run_worker(), name=f"worker {number}") for number in range(self._settings.workers)
+        ]
+
+    async def probe_recovery(self) -> None:
+        """Requeue one key with a server error at each interval, until cancelled."""
+        while True:
+            await asyncio.sleep(self._settings.recovery_probe_interval)
+            if self._recovery_probe.candidate is not None:
+                self._queue.add(self._recovery_probe.candidate, Lane.BACKLOG)
+
+    def start_over(self) -> None:
+        """Remove all keys and backoffs after a history reset."""
+        self._history_resets += 1
+        self._queue.clear()
+        self._recovery_probe.clear()
+
+    async def drained(self, covers: Callable[[str], bool]) -> None:
+        """Wait for the in-flight reconciles in some namespaces."""
+        in_flight = [task for task, key in self.processing.items() if covers(key.namespace)]
+        if in_flight:
+            await asyncio.wait(in_flight)
+
+    def forget(self, covers: Callable[[str], bool]) -> None:
+        """Remove the keys and backoffs of some namespaces."""
+        self._queue.remove(covers)
+        self._recovery_probe.remove(covers)
+
+    async def drain(self, seconds: float, refuse_requests: Callable[[], None]) -> None:
+        """Wait for the in-flight reconciles, and cancel them shortly before `seconds` have passed."""
+        # Half of the time is for whole reconciles. Then the client refuses new requests. At 80 % they are cancelled.
+        clock = asyncio.get_running_loop().time
+        begun = clock()
+        for then, part in ((refuse_requests, 0.5), (self._cancel_reconciles, 0.8)):
+            if self.processing:
+                await asyncio.wait(self.processing, timeout=begun + part * seconds - clock())
+            then()
+
+    def _cancel_reconciles(self) -> None:
+        for task in self.processing:
+            task.cancel()
+
+    async def _run_worker(self) -> None:
+        while True:
+            key = await self._queue.get()
+            if not self._serves(key.namespace):
+                # It was requeued after its slot was given back or lost. The new leader enqueues it.
+                self._queue.forget(key)
+                self._queue.done(key)
+                continue
+            if not self._coverage.view(key.namespace).settled:
+                # The worker does not wait here: namespaces that cannot be listed would block all workers.
+                self._waiting.add(key)
+                self._queue.done(key)
+                continue
+            # A separate task, so that the cancellation of this worker does not interrupt a reconcile.
+            task = asyncio.create_task(self._process(key), name=f"reconcile {key}")
+            self.processing[task] = key
+            task.add_done_callback(self.processing.pop)
+            await asyncio.shield(task)
+
+    async def _process(self, key: Key) -> None:
+        history_resets = self._history_resets
+        # Coverage may change during the reconcile, so the key must wait from its start.
+        self._waiting.add(key)
+        with about(str(key)):
+            try:
+                outcome = await self._reconcile(key)
+            except HistoryReset as reset:
+                self._history_reset(reset)
+            except RequestFailed as error:
+                self._failed(key, error)
+            except Exception:
+                # An internal error in one WebApp must not stop the others.
+                log.exception("internal error, requeued in %.1f s", self._queue.add_rate_limited(key))
+            else:
+                self._follow_up(key, outcome)
+            finally:
+                self._clean_up(key, history_resets)
+                self._queue.done(key)
+
+    def _clean_up(self, key: Key, history_resets: int) -> None:
+        """After a reconcile, let its key wait for coverage, or forget what is no longer valid.
+
+        `history_resets` is the number of history resets before the reconcile.
+        """
+        if not self._serves(key.namespace):
+            # Its slot was lost, so `forget` ran before this reconcile ended. The recovery probe would requeue the key
+            # again and again, and no other one.
+            self._reconciler.forget(key)
+            self.forget(lambda namespace: namespace == key.namespace)
+            self._waiting.discard(key)
+        elif history_resets != self._history_resets:
+            # The reconcile may have recorded versions of the old history.
+            self._reconciler.forget(key)
+        elif self._doubtful(key.namespace) or self._coverage.view(key.namespace).unlisted:
+            self._waiting.add(key)
+        else:
+            self._waiting.discard(key)
+
+    async def _reconcile(self, key: Key) -> Outcome:
+        """Reconcile a key and record the result in the metrics."""
+        clock = asyncio.get_running_loop().time
+        begun = clock()
+        try:
+            outcome = await self._reconciler.reconcile(key, failures=self._queue.failures(key))
+        except Exception as error:
+            expected = isinstance(error, RequestFailed | HistoryReset)
+            terminal = isinstance(error, RequestFailed) and error.error_class is ErrorClass.TERMINAL
+            self._metrics.failed(clock() - begun, terminal=terminal, panic=not expected)
+            raise
+        if outcome.failed is not None:
+            self._metrics.failed(clock() - begun)
+        elif outcome.again:
+            self._metrics.reconciled("requeue", clock() - begun)
+        else:
+            self._metrics.reconciled("success" if outcome.after is None else "requeue_after", clock() - begun)
+        return outcome
+
+    def _failed(self, key: Key, error: RequestFailed) -> None:
+        if error.error_class is ErrorClass.TERMINAL:
+            log.error("%s; not retried until the parent or its children change", error)
+            return
+        if error.error_class is ErrorClass.TRANSIENT and not isinstance(error, NotSent):
+            self._recovery_probe.server_failed(key)
+        delay = self._requeue(key, error)
+        expected = error.error_class is ErrorClass.CONFLICT or isinstance(error, NotSent)
+        level = logging.DEBUG if expected else logging.WARNING
+        log.log(level, "%s; requeued in %.1f s", error, delay)
+
+    def _requeue(self, key: Key, error: RequestFailed) -> float:
+        at_least = (error.retry_after if isinstance(error, Refused) else None) or 0.0
+        return self._queue.add_rate_limited(key, at_least=at_least)
+
+    def _follow_up(self, key: Key, outcome: Outcome) -> None:
+        if outcome.failed is not None:
+            self._requeue(key, outcome.failed)
+            self._recovery_probe.attempt_failed(key)
+        else:
+            self._queue.forget(key)
+            for other in self._recovery_probe.succeeded(key):
+                self._queue.add(other, Lane.BACKLOG)
+        if outcome.again:
+            self._queue.add(key)
+        elif outcome.after is not None:
+            self._queue.add_after(key, outcome.after)

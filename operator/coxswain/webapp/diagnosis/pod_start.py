@@ -1,0 +1,78 @@
+"""Finds the cause of a pod whose containers cannot start yet: scheduling, volumes and network."""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from coxswain.kernel.objects.manifests import condition
+from coxswain.webapp.diagnosis.cause import Cause, Finding, Rank, after, message_of, moment, word
+from coxswain.webapp.diagnosis.commands import describe_pods
+
+SCHEDULED = "PodScheduled"
+PREPARED = "PodReadyToStartContainers"
+"""Condition of a pod: its volumes are mounted, and its sandbox has a network (KEP-3085). Image pulls come later."""
+
+PATIENCE = timedelta(minutes=2)
+"""Longer than a usual attachment of a disk, shorter than the kubelet's and the attach-detach controller's timeouts."""
+
+_DEFAULT_SCHEDULER = "default-scheduler"
+
+
+def of_start(pod: Mapping[str, Any], template: Mapping[str, Any], pods: str, now: datetime) -> Finding:
+    """Return the cause of a pod whose containers cannot start.
+
+    Args:
+        pod: the pod.
+        template: the pod's spec in the Deployment's template.
+        pods: the options of kubectl that select the pods.
+        now: the present time.
+    """
+    scheduled, prepared = condition(pod, SCHEDULED), condition(pod, PREPARED)
+    metadata, pending = pod.get("metadata", {}), pod.get("status", {}).get("phase") == "Pending"
+    if scheduled.get("status") == "False":
+        reason = word(scheduled.get("reason"), "Unschedulable")
+        see = f"not scheduled yet. See: {describe_pods(pods)}"
+        text = _unscheduled(template) if reason == "Unschedulable" else see
+        return Finding(Cause(Rank.UNSCHEDULED, reason, text, message_of(scheduled, metadata.get("name", ""))))
+    scheduler = template.get("schedulerName", _DEFAULT_SCHEDULER)
+    if pending and not scheduled and scheduler != _DEFAULT_SCHEDULER:
+        text = f"no scheduler {scheduler} has handled them for 2 minutes. Check spec.schedulerName"
+        return _overdue(Cause(Rank.UNSCHEDULED, "Unschedulable", text), metadata.get("creationTimestamp"), now)
+    if prepared.get("status") == "False":
+        text = "volumes or network have not been ready for 2 minutes. The kubelet retries. "
+        advice = [*volume_advice(template), f"See the Events: {describe_pods(pods)}"]
+        cause = Cause(Rank.NOT_PREPARED, "ContainerCreating", text + ". ".join(advice))
+        return _overdue(cause, prepared.get("lastTransitionTime"), now)
+    return Finding()
+
+
+def _overdue(cause: Cause, since: str | None, now: datetime) -> Finding:
+    """Return a cause once it has lasted for too long."""
+    late = after(moment(since), PATIENCE)
+    if late is None:
+        return Finding()
+    return Finding(cause) if now >= late else Finding(until=late)
+
+
+def _unscheduled(template: Mapping[str, Any]) -> str:
+    fields = ["spec.resources.requests", "spec.nodeSelector"]
+    fields += ["spec.affinity"] if "affinity" in template else []
+    fields += ["the claims in spec.volumes"] if claims(template) else []
+    return f"cannot be scheduled. The scheduler retries. Check {', '.join(fields)} and spec.tolerations, or add nodes"
+
+
+def volume_advice(template: Mapping[str, Any]) -> Iterator[str]:
+    """Yield sentences about volumes that a pod may wait for."""
+    if claimed := claims(template):
+        yield (
+            f"A ReadWriteOnce claim attaches to one node at a time: let one pod use {' and '.join(claimed)} "
+            "(spec.replicas 1, spec.rollout.strategy Recreate)"
+        )
+    if any({"configMap", "secret", "projected"} & volume.keys() for volume in template.get("volumes", [])):
+        yield "Check that the ConfigMaps and Secrets in spec.volumes exist, and their keys"
+
+
+def claims(template: Mapping[str, Any]) -> list[str]:
+    """Return the names of the claims in the volumes of a pod."""
+    volumes = [volume for volume in template.get("volumes", []) if "persistentVolumeClaim" in volume]
+    return [str(volume["persistentVolumeClaim"].get("claimName", "")) for volume in volumes]

@@ -1,0 +1,224 @@
+"""Diagnosis of a Deployment's pods that are not ready. Only pods of the newest revision count."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from coxswain.kernel.objects.manifests import Manifest, condition
+from coxswain.kernel.objects.projection import only
+from coxswain.kernel.objects.quote import quoted
+from coxswain.kernel.status.health import Health, Level
+from coxswain.webapp.diagnosis.cause import (
+    MAIN,
+    STABLE_RUN,
+    Cause,
+    Container,
+    Finding,
+    Rank,
+    after,
+    message_of,
+    moment,
+    of_container,
+    word,
+)
+from coxswain.webapp.diagnosis.commands import describe_pods, pods_of
+from coxswain.webapp.diagnosis.pod_start import PREPARED, SCHEDULED, of_start
+from coxswain.webapp.identity import CONTAINER
+from coxswain.webapp.spec import WebApp
+
+REVISION = "deployment.kubernetes.io/revision"
+"""Annotation of a Deployment and its ReplicaSets with the revision number. The newest has the highest."""
+TEMPLATE_HASH = "pod-template-hash"
+"""Label of a ReplicaSet and its pods, equal for all pods of a revision."""
+
+
+ROLLING_OUT = "rolling out: "
+"""Prefix of the message of a Deployment during a rollout."""
+
+_CONTAINERS = ("initContainers", "containers")
+_STATUSES = ("initContainerStatuses", "containerStatuses")
+_CONDITION = ("type", "status", "reason", "message")
+_UNREADY = ("image", "started", "restartCount", "state", "lastState")
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Cause of missing pods, from the pods of the newest revision."""
+
+    cause: Cause | None = None
+    pods: tuple[str, ...] = ()
+    """Names of the pods with this cause."""
+    of: int = 0
+    """Number of pods of the revision."""
+    again: datetime | None = None
+    """When to repeat the diagnosis without an event."""
+    failed: bool = False
+    """Whether all pods have a cause that no retry resolves."""
+
+
+def diagnosis(
+    webapp: WebApp,
+    deployment: Mapping[str, Any],
+    replica_sets: Sequence[Mapping[str, Any]],
+    pods: Sequence[Mapping[str, Any]],
+    now: datetime,
+) -> Diagnosis:
+    """Diagnose the pods of a Deployment's newest revision.
+
+    Args:
+        webapp: the WebApp.
+        deployment: the Deployment, with its current generation observed by the Deployment controller.
+        replica_sets: the ReplicaSets of the Deployment.
+        pods: the pods of the WebApp without a deletionTimestamp.
+        now: the present time.
+    """
+    newest = _template_hash(newest_of(deployment, replica_sets))
+    concerned = [pod for pod in pods if newest and _template_hash(pod) == newest and not _replaced(pod, now)]
+    template = deployment.get("spec", {}).get("template", {}).get("spec", {})
+    containers = _containers(webapp, template)
+    findings = [list(_findings(pod, template, containers, pods_of(webapp), now)) for pod in concerned]
+    again = min((finding.until for of_pod in findings for finding in of_pod if finding.until), default=None)
+    causes = [[finding.cause for finding in of_pod if finding.cause] for of_pod in findings]
+    first = min((cause for of_pod in causes for cause in of_pod), key=lambda cause: cause.order, default=None)
+    if first is None:
+        return Diagnosis(again=again)
+    kind = (first.reason, first.text)
+    same = [
+        str(pod.get("metadata", {}).get("name", ""))
+        for pod, of_pod in zip(concerned, causes, strict=True)
+        if any((cause.reason, cause.text) == kind for cause in of_pod)
+    ]
+    final_at = _final_at(first, concerned) if len(same) == len(concerned) else None
+    failed = final_at is not None and final_at <= now
+    if final_at is not None and not failed:
+        again = min(final_at, again or final_at)
+    return Diagnosis(first, tuple(sorted(same)), len(concerned), again, failed)
+
+
+def _final_at(cause: Cause, pods: Sequence[Mapping[str, Any]]) -> datetime | None:
+    """Return when a cause of all these pods counts as final; None if it may resolve."""
+    if cause.final_after is None:
+        return None
+    times = [after(_began(pod), cause.final_after) for pod in pods]
+    return None if None in times else max(time for time in times if time is not None)
+
+
+def _began(pod: Mapping[str, Any]) -> datetime | None:
+    """Return when a pod was scheduled, or else created. Only then the kubelet begins to pull."""
+    scheduled = condition(pod, SCHEDULED)
+    at = scheduled.get("lastTransitionTime") if scheduled.get("status") == "True" else None
+    return moment(at or pod.get("metadata", {}).get("creationTimestamp"))
+
+
+def explained(state: Health, deployment: Mapping[str, Any], result: Diagnosis) -> Health:
+    """Return the health of a Deployment that waits for its pods, with the diagnosis added."""
+    if result.cause is None:
+        return state
+    counts = deployment.get("status", {})
+    older = counts.get("replicas", 0) > counts.get("updatedReplicas", 0)
+    waits = state.message.removesuffix(".")
+    if not older:
+        waits = waits.removeprefix(ROLLING_OUT)
+    pods = f"{len(result.pods)} of {result.of} {'new pods' if older else 'pods'}"
+    return replace(
+        state,
+        level=Level.DEGRADED,
+        reason=result.cause.reason if state.level is Level.PROGRESSING else state.reason,
+        failed=state.failed or result.failed,
+        message=quoted(f"{waits}; {pods}: {result.cause.text}", result.cause.quotation),
+    )
+
+
+def newest_of(deployment: Mapping[str, Any], replica_sets: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Return the newest ReplicaSet of a Deployment; an empty mapping if the cache lacks it."""
+    revision = _revision(deployment)
+    return next((each for each in replica_sets if _revision(each) == revision), {})
+
+
+def _revision(owner: Mapping[str, Any]) -> str:
+    return str(owner.get("metadata", {}).get("annotations", {}).get(REVISION, ""))
+
+
+def _template_hash(resource: Mapping[str, Any]) -> str | None:
+    template_hash: str | None = resource.get("metadata", {}).get("labels", {}).get(TEMPLATE_HASH)
+    return template_hash
+
+
+def _replaced(pod: Mapping[str, Any], now: datetime) -> bool:
+    """Tell whether a failed pod is so old that the ReplicaSet has replaced it. It waits for garbage collection."""
+    stable_at = _stable_at(pod)
+    return pod.get("status", {}).get("phase") == "Failed" and stable_at is not None and now >= stable_at
+
+
+def _stable_at(pod: Mapping[str, Any]) -> datetime | None:
+    """Return the time after which a failed pod counts as replaced."""
+    return after(moment(pod.get("metadata", {}).get("creationTimestamp")), STABLE_RUN)
+
+
+def _containers(webapp: WebApp, template: Mapping[str, Any]) -> dict[Any, Container]:
+    """Return the containers of a pod template by name, with their places in the WebApp."""
+    fields = {spec.get("name"): spec for kind in _CONTAINERS for spec in template.get(kind, [])}
+    pods = pods_of(webapp)
+    found = {name: Container(spec, pods=pods) for name, spec in fields.items()}
+    found[CONTAINER] = Container(fields.get(CONTAINER, {}), MAIN, pods=pods)
+    for each in webapp.spec.get("initContainers", []):
+        path = f"{MAIN}.initContainers[name={each['name']}]"
+        found[each["name"]] = Container(fields.get(each["name"], {}), path, "init container", pods)
+    for each in webapp.spec.get("sidecars", []):
+        path = f"{MAIN}.sidecars[name={each['name']}]"
+        found[each["name"]] = Container(fields.get(each["name"], {}), path, "sidecar", pods)
+    return found
+
+
+def _findings(
+    pod: Mapping[str, Any], template: Mapping[str, Any], containers: Mapping[Any, Container], pods: str, now: datetime
+) -> Iterator[Finding]:
+    name, status = pod.get("metadata", {}).get("name", ""), pod.get("status", {})
+    start = of_start(pod, template, pods, now)
+    if status.get("phase") == "Failed":
+        cause = Cause(
+            Rank.FAILED,
+            word(status.get("reason"), "PodFailed"),
+            f"failed. The ReplicaSet replaces them. See: {describe_pods(pods)}",
+            message_of(status, name),
+        )
+        yield Finding(cause, _stable_at(pod))
+    elif start.cause is not None:
+        yield start
+    else:
+        yield start
+        for container in [*status.get("initContainerStatuses", []), *status.get("containerStatuses", [])]:
+            if not container.get("ready"):
+                yield of_container(container, containers.get(container.get("name"), Container(pods=pods)), name, now)
+
+
+def projected_pod(pod: Mapping[str, Any]) -> Manifest:
+    """Return the cached fields of a pod. Ready pods need few, to save memory with thousands of pods."""
+    metadata, status = pod["metadata"], pod.get("status", {})
+    containers = {key: [_container(each) for each in status.get(key, [])] for key in _STATUSES}
+    return {
+        "metadata": {
+            **only(metadata, ("name", "creationTimestamp")),
+            "labels": only(metadata.get("labels", {}), (TEMPLATE_HASH,)),
+        },
+        "status": {
+            **only(status, ("phase", "reason", "message")),
+            "conditions": [_condition(each) for each in status.get("conditions", []) if _is_kept(each, status)],
+            **containers,
+        },
+    }
+
+
+def _container(status: Mapping[str, Any]) -> Manifest:
+    kept = only(status, ("name", "ready"))
+    return kept if status.get("ready") else {**kept, **only(status, _UNREADY)}
+
+
+def _is_kept(found: Mapping[str, Any], status: Mapping[str, Any]) -> bool:
+    return found.get("status") != "True" or (found.get("type") == SCHEDULED and status.get("phase") == "Pending")
+
+
+def _condition(found: Mapping[str, Any]) -> Manifest:
+    timed = found.get("type") in (PREPARED, SCHEDULED)
+    return only(found, (*_CONDITION, "lastTransitionTime") if timed else _CONDITION)

@@ -1,0 +1,1 @@
+"""Releases: revisions, the rollback after a failed rollout, and render versions."""

@@ -1,0 +1,108 @@
+"""Rollback after a failed rollout (`rollout.onFailure`): which revision runs, and with which spec.
+
+The decision is an annotation of the failed revision, so a restart of the operator changes nothing.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+from coxswain.kernel.objects.event_record import EventRecord
+from coxswain.kernel.objects.status_fields import Status
+from coxswain.kernel.status.conditions import PROGRESSING, READY, STALLED, ConditionState
+from coxswain.kernel.workload import World
+from coxswain.webapp.identity import MANAGED_BY
+from coxswain.webapp.releases.revisions import Revision, recorded, revision_name
+from coxswain.webapp.spec import Rollback, Spec, WebApp
+
+ROLLED_BACK = "RolledBack"
+"""This condition is present only while it is True. It is also the reason of the others."""
+
+_OF_THE_PRESENT = ("paused", "conflicts", "replicas")
+"""Fields that a rollback leaves as they are: they concern the operation, not the release."""
+
+
+def current_revision(webapp: WebApp, world: World) -> Revision | None:
+    """Return the revision of the written spec, if it is the newest one."""
+    found = recorded(webapp, world)
+    return found[0] if found and found[0].name == revision_name(webapp) else None
+
+
+def rollback_target(webapp: WebApp, found: Sequence[Revision]) -> Revision | None:
+    """Return the revision that runs after a failed rollout: the newest other one that was Ready, or None.
+
+    It stays the same if it fails as well, so the operator does not change revisions again and again. `found` are the
+    revisions, the newest first.
+    """
+    if not _is_wanted(webapp, found):
+        return None
+    return next((each for each in found[1:] if each.ready_at is not None and each.failed is None), None)
+
+
+def _is_wanted(webapp: WebApp, found: Sequence[Revision]) -> bool:
+    """Tell whether the spec asks for a rollback and its rollout has failed."""
+    if webapp.written.get("rollout", {}).get("onFailure") != "Rollback":
+        return False
+    return bool(found) and found[0].name == revision_name(webapp) and found[0].failed is not None
+
+
+def restored(spec: Mapping[str, Any], written: Spec) -> Spec:
+    """Return a recorded spec as it runs again, besides the `written` one."""
+    kept = {name: value for name, value in written.items() if name in _OF_THE_PRESENT}
+    rest = {name: value for name, value in spec.items() if name not in _OF_THE_PRESENT}
+    return cast("Spec", {**rest, **kept})
+
+
+def rollback_findings(
+    webapp: WebApp, rollback: Rollback, findings: Mapping[str, ConditionState]
+) -> dict[str, ConditionState]:
+    """Return the conditions of a WebApp that is rolled back, given those of its children.
+
+    Available is as the pods are. Ready is False: the written spec does not run.
+    """
+    told = _told(webapp, rollback)
+    ready, progressing = findings[READY], findings[PROGRESSING]
+    worse = "" if ready.status == "True" else f". Revision {rollback.running} is not healthy: {ready.message}"
+    return {
+        **findings,
+        READY: ConditionState("False", ROLLED_BACK, told + worse),
+        PROGRESSING: progressing if progressing.status == "True" else ConditionState("False", ROLLED_BACK, told),
+        STALLED: ConditionState("True", ROLLED_BACK, told),
+        ROLLED_BACK: ConditionState("True", "RolloutFailed", told),
+    }
+
+
+def without_target(webapp: WebApp, found: Sequence[Revision], ready: ConditionState) -> ConditionState:
+    """Return the condition Ready of a WebApp whose rollout failed, if there is no revision to go back to."""
+    if ready.status == "True" or not _is_wanted(webapp, found) or rollback_target(webapp, found) is not None:
+        return ready
+    reason = "spec.rollout.onFailure is Rollback, but no earlier revision was Ready"
+    return replace(ready, message=f"{reason}. {ready.message}")
+
+
+def rollback_events(previous: Status, present: Status) -> list[EventRecord]:
+    """Return an Event if a rollback is new."""
+    before, now = (
+        next((each for each in status.get("conditions", []) if each["type"] == ROLLED_BACK), None)
+        for status in (previous, present)
+    )
+    if now is None or (before is not None and before["message"] == now["message"]):
+        return []
+    return [EventRecord(ROLLED_BACK, "Rollback", now["message"], "Warning")]
+
+
+def way_to_undo(webapp: WebApp) -> str:
+    """Return a sentence with the command that undoes a change of the spec, to append to a message."""
+    problem = "`kubectl rollout undo` changes the pods alone, without their configuration, Service and routes"
+    return f". {problem}. To go back to an earlier revision: {_undo(webapp)}. Or change the spec"
+
+
+def _undo(webapp: WebApp) -> str:
+    return f"kubectl coxswain undo {webapp.name} -n {webapp.namespace}"
+
+
+def _told(webapp: WebApp, rollback: Rollback) -> str:
+    failed, running = rollback.failed, rollback.running
+    problem = f"revision {failed} failed, so {MANAGED_BY} runs revision {running} until the spec changes"
+    advice = f"Correct the spec, or go back to revision {running}: {_undo(webapp)}"
+    return f"{problem}. {advice}. The failure: {rollback.cause}"
