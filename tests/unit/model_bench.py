@@ -16,6 +16,7 @@ from coxswain.kernel.cache.store import Key, Store
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.reconciling.child.actions import Action
+from coxswain.kernel.reconciling.child.answers import Answers
 from coxswain.kernel.reconciling.child.child import Children
 from coxswain.kernel.reconciling.child.decide import Target, decide
 from coxswain.kernel.reconciling.child.execute import Executor
@@ -87,7 +88,8 @@ class ModelBench:
             Client(ModelTransport(self.api), Throttle(in_flight=8), timeout=1, page_size=100), WORKLOAD.projector
         )
         guard = GenerationGuard(self.store, writer, WORKLOAD.projector.kinds)
-        executor = Executor(self.store, writer, guard, name_interval=60, clock=lambda: self.now)
+        answers = Answers(self.store, name_interval=60, clock=lambda: self.now)
+        executor = Executor(self.store, writer, guard, answers, clock=lambda: self.now)
         self.children = Children(WORKLOAD, self.store, executor, Settings().status, clock=lambda: self.now)
         self._memories = Memories(Settings().contest)
         self._observed = 0

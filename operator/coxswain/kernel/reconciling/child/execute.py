@@ -1,4 +1,4 @@
-"""Execute the actions of `decide`: one write each, then learn from its answer."""
+"""Execute the actions of `decide`: one write each."""
 
 import logging
 from collections.abc import Callable
@@ -10,28 +10,24 @@ from coxswain.kernel.api.writer import Writer
 from coxswain.kernel.cache.store import Key, Store
 from coxswain.kernel.conflicts.immutable import Remedy
 from coxswain.kernel.conflicts.policy import within
-from coxswain.kernel.conflicts.write_plan import Plan
 from coxswain.kernel.objects.manifests import kind_and_name
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.reconciling.child.actions import Apply, Create, Keep, Read, Release, Replace, TakeOver
-from coxswain.kernel.reconciling.child.adoption import is_released, is_watched
-from coxswain.kernel.reconciling.child.decide import Target, plan_for
+from coxswain.kernel.reconciling.child.adoption import is_released
+from coxswain.kernel.reconciling.child.answers import Answers
+from coxswain.kernel.reconciling.child.decide import Target
 from coxswain.kernel.reconciling.child.generation_guard import GenerationGuard
 from coxswain.kernel.reconciling.child.ownership import is_note
-from coxswain.kernel.reconciling.child.plan_health import listed, overridden, unlike
+from coxswain.kernel.reconciling.child.plan_health import listed
 from coxswain.kernel.reconciling.child.result import Correction, contested_places, corrected, effective
 from coxswain.kernel.reconciling.memory.attempts import Attempt
-from coxswain.kernel.reconciling.memory.last_applied import LastApplied
-from coxswain.kernel.reconciling.memory.memory import Memory, NameHolder
+from coxswain.kernel.reconciling.memory.memory import Memory
 from coxswain.kernel.reconciling.memory.replacement import Deletion
 from coxswain.kernel.reconciling.memory.write_wars import WHOLE
 from coxswain.kernel.status.health import rejected
 from coxswain.kernel.workload import P
 
 log = logging.getLogger(__name__)
-
-_TERMINATING_SECONDS = 1.0
-"""Seconds until a terminating object without a watch is read again: no event reports its end."""
 
 
 @dataclass
@@ -51,17 +47,14 @@ class Executor:
     """Writes one child."""
 
     def __init__(
-        self, store: Store, writer: Writer, guard: GenerationGuard, *, name_interval: float, clock: Callable[[], float]
+        self, store: Store, writer: Writer, guard: GenerationGuard, answers: Answers, *, clock: Callable[[], float]
     ) -> None:
-        """Read an object without our label but with a child's name every `name_interval` seconds.
-
-        `clock` gives monotonic seconds.
-        """
+        """`clock` gives monotonic seconds."""
         self._clock = clock
         self._store = store
         self._writer = writer
         self._guard = guard
-        self._name_interval = name_interval
+        self._answers = answers
 
     async def execute(
         self,
@@ -88,7 +81,7 @@ class Executor:
                 await self._replace(action, target, progress)
             elif isinstance(action, Release):
                 answer = await self._writer.release(action.live, is_released(target.parent, action.live))
-                self._answered(target, answer, action.live)
+                self._answers.written(target, answer, action.live)
             else:
                 await self._apply(action, target, progress)
         except Refused as error:
@@ -102,7 +95,7 @@ class Executor:
 
     async def _read(self, target: Target[P]) -> None:
         try:
-            self._take_in(target, await self._writer.read(target.manifest))
+            self._answers.read(target, await self._writer.read(target.manifest))
         except Refused as error:
             if error.status != 404:
                 raise
@@ -122,7 +115,7 @@ class Executor:
                 raise
             # The name is taken. The cache knows neither by whom nor whether its parent is the present one.
             await self._guard.check(target.parent, memory)
-            self._take_in(target, await self._writer.read(target.manifest))
+            self._answers.read(target, await self._writer.read(target.manifest))
             return
         self._store.answer(created, None)
         log.info("created %s %s", *kind_and_name(target.manifest))
@@ -130,23 +123,23 @@ class Executor:
         target.memory.deletion = None
         if action.vanished:
             target.memory.wars.enforced(target.manifest, [WHOLE], self._clock())
-        self._learn(target, created, None)
+        self._answers.learn(target, created, None)
 
     async def _apply(self, action: Keep | TakeOver | Apply, target: Target[P], progress: Progress) -> None:
         live, adopting = action.live, not target.is_ours
         if progress.planned is None:
             progress.planned = () if adopting else _corrections(target, action)
         if isinstance(action, Keep):
-            self._answered(target, await self._writer.keep(live, action.path, action.value), live)
+            self._answers.written(target, await self._writer.keep(live, action.path, action.value), live)
             return
         if isinstance(action, TakeOver):
-            self._answered(target, await self._writer.take_over(live, action.plan.rivals), live)
+            self._answers.written(target, await self._writer.take_over(live, action.plan.rivals), live)
             return
         answer = await self._writer.update(action.plan.manifest, live, force=action.plan.force)
-        self._answered(target, answer, live)
+        self._answers.written(target, answer, live)
         differences = listed(action.plan.differences)
         log.info("%s %s %s: %s", "adopted" if adopting else "applied", *kind_and_name(target.manifest), differences)
-        after = self._learn(target, answer, live)
+        after = self._answers.learn(target, answer, live)
         corrections = effective(progress.planned, after.differences)
         target.memory.wars.enforced(target.manifest, contested_places(corrections), self._clock())
         progress.corrections += corrections
@@ -171,7 +164,7 @@ class Executor:
                 raise
         memory.deletion = replace(memory.deletion, answered=True) if memory.deletion is not None else None
         if not target.is_ours:
-            self._hold(target, replace(live, terminating=True))
+            self._answers.hold(target, replace(live, terminating=True))
         log.info(
             "deleted %s %s, to create it again: %s is immutable", *kind_and_name(target.manifest), action.obstacle.field
         )
@@ -197,42 +190,9 @@ class Executor:
             if missing.status == 404:
                 self._store.forget(live.kind, Key(live.namespace, live.name), live.version + 1)
             raise
-        self._take_in(target, present)
+        self._answers.read(target, present)
         if progress.planned and (present.generation != live.generation or not present.generation):
             target.memory.wars.refused(target.manifest, contested_places(progress.planned), self._clock())
-
-    def _learn(self, target: Target[P], answer: Projection, before: Projection | None) -> Plan:
-        """Remember the result of a write. Return the plan for the stored object."""
-        after = plan_for(target, answer)
-        if after.differences or (before is not None and answer.version == before.version):
-            # Something between the request and the stored object changed it: an admission policy, which would again.
-            target.memory.attempt = Attempt.of(after.manifest, answer, None)
-        target.memory.last_applied = LastApplied.of(target.manifest, unlike(after), overridden(after, answer))
-        return after
-
-    def _take_in(self, target: Target[P], found: Projection) -> None:
-        """Take in an object after a GET: from now on the watch reports it, or else the next read."""
-        if is_watched(found):
-            target.memory.name_holder = None
-            self._store.observe(found)
-        else:
-            self._hold(target, found)
-
-    def _answered(self, target: Target[P], answer: Projection, sent_for: Projection) -> None:
-        """Take in the answer of a write.
-
-        Raises:
-            HistoryReset: the answer is older than the object that the write was sent for.
-        """
-        if is_watched(answer):
-            target.memory.name_holder = None
-            self._store.answer(answer, sent_for)
-        else:
-            self._hold(target, answer)
-
-    def _hold(self, target: Target[P], found: Projection) -> None:
-        seconds = _TERMINATING_SECONDS if found.terminating else self._name_interval
-        target.memory.name_holder = NameHolder(found, target.parent.generation, self._clock() + seconds)
 
 
 def _corrections(target: Target[P], action: Keep | TakeOver | Apply) -> tuple[Correction, ...]:

@@ -16,6 +16,7 @@ from coxswain.kernel.api.writer import Writer
 from coxswain.kernel.cache.store import Key, Store
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Projection
+from coxswain.kernel.reconciling.child.answers import Answers
 from coxswain.kernel.reconciling.child.child import Children
 from coxswain.kernel.reconciling.child.execute import Executor
 from coxswain.kernel.reconciling.child.failures import PATIENCE
@@ -106,7 +107,8 @@ class Reconciler(Generic[P]):
         guard = GenerationGuard(store, writer, workload.projector.kinds)
         interval = settings.events_interval
         self._recaller = Recaller(workload, store, writer)
-        executor = Executor(store, writer, guard, name_interval=settings.taken_name_interval, clock=clock)
+        answers = Answers(store, name_interval=settings.taken_name_interval, clock=clock)
+        executor = Executor(store, writer, guard, answers, clock=clock)
         self._children = ChildSet(
             workload,
             Children(workload, store, executor, settings.status, clock=clock),

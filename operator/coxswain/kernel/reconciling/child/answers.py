@@ -1,0 +1,67 @@
+"""Learn from the answers of reads and writes: in the cache, or in the memory of the child if no watch reports it."""
+
+from collections.abc import Callable
+
+from coxswain.kernel.cache.store import Store
+from coxswain.kernel.conflicts.write_plan import Plan
+from coxswain.kernel.objects.projection import Projection
+from coxswain.kernel.reconciling.child.adoption import is_watched
+from coxswain.kernel.reconciling.child.decide import Target, plan_for
+from coxswain.kernel.reconciling.child.plan_health import overridden, unlike
+from coxswain.kernel.reconciling.memory.attempts import Attempt
+from coxswain.kernel.reconciling.memory.last_applied import LastApplied
+from coxswain.kernel.reconciling.memory.memory import NameHolder
+from coxswain.kernel.workload import P
+
+_TERMINATING_SECONDS = 1.0
+"""Seconds until a terminating object without a watch is read again: no event reports its end."""
+
+
+class Answers:
+    """Answers of the API server about children."""
+
+    def __init__(self, store: Store, *, name_interval: float, clock: Callable[[], float]) -> None:
+        """Let an object without our label but with a child's name be read every `name_interval` seconds.
+
+        `clock` gives monotonic seconds.
+        """
+        self._store = store
+        self._name_interval = name_interval
+        self._clock = clock
+
+    def learn(self, target: Target[P], answer: Projection, before: Projection | None) -> Plan:
+        """Remember the result of a write in the memory of the child. Return the plan for the stored object.
+
+        `before` is the object before the write; None for a creation.
+        """
+        after = plan_for(target, answer)
+        if after.differences or (before is not None and answer.version == before.version):
+            # Something between the request and the stored object changed it: an admission policy, which would again.
+            target.memory.attempt = Attempt.of(after.manifest, answer, None)
+        target.memory.last_applied = LastApplied.of(target.manifest, unlike(after), overridden(after, answer))
+        return after
+
+    def read(self, target: Target[P], found: Projection) -> None:
+        """Take in an object after a GET: from now on the watch reports it, or else the next read."""
+        if is_watched(found):
+            target.memory.name_holder = None
+            self._store.observe(found)
+        else:
+            self.hold(target, found)
+
+    def written(self, target: Target[P], answer: Projection, sent_for: Projection) -> None:
+        """Take in the answer of a write.
+
+        Raises:
+            HistoryReset: the answer is older than the object that the write was sent for.
+        """
+        if is_watched(answer):
+            target.memory.name_holder = None
+            self._store.answer(answer, sent_for)
+        else:
+            self.hold(target, answer)
+
+    def hold(self, target: Target[P], found: Projection) -> None:
+        """Hold an object that no watch reports, until its next read."""
+        seconds = _TERMINATING_SECONDS if found.terminating else self._name_interval
+        target.memory.name_holder = NameHolder(found, target.parent.generation, self._clock() + seconds)
