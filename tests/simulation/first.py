@@ -9,12 +9,12 @@ from simulation.run import play
 
 
 def main() -> None:
-    """Run seeds until one violates one of the invariants, or until the limit of seeds or seconds is reached."""
-    name, most, until, invariants = sys.argv[1], int(sys.argv[2]), time.monotonic() + float(sys.argv[3]), sys.argv[6:]
+    """Run seeds until one violates one of the invariants, or until the limit of seeds or of CPU seconds is reached."""
+    name, most, until, invariants = sys.argv[1], int(sys.argv[2]), time.process_time() + float(sys.argv[3]), sys.argv[6:]
     replicas = int(sys.argv[4]) if sys.argv[4] else None
     slots = int(sys.argv[5]) if sys.argv[5] else None
     seeds, proved, failed, why = 0, False, None, ""
-    while not proved and seeds < most and time.monotonic() < until:
+    while not proved and seeds < most and time.process_time() < until:
         outcome = play(generate(seeds, name, replicas, slots))
         proved = outcome.invariant in invariants
         if proved or (outcome.invariant and failed is None):

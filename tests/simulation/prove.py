@@ -105,7 +105,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help="mutants; default: all")
     parser.add_argument("--workload", choices=MODULES, default=DEFAULT, help="the operator under test")
     parser.add_argument("--seeds", type=int, default=3000, help="maximum number of seeds for each")
-    parser.add_argument("--seconds", type=float, default=300, help="maximum time for each")
+    parser.add_argument("--seconds", type=float, default=300, help="maximum CPU time for each")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parsed = parser.parse_args()
     chosen = mutants(parsed.names)
