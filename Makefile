@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 # The number of test files that run at a time: more than CPUs, because most of a test is waiting. Each starts its own
 # Kubernetes, of about 700 MB.
-JOBS ?= 4
+JOBS ?= 3
 # The files start in the given order. By default those with the most tests start first, and few tests may take longest.
 PARALLEL := --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder
 # The factor for the waits of the fault suite and the timeouts of its operator. 1 is as in docs/faults.md.
