@@ -275,6 +275,14 @@ class Scene:
         found = [item for item in self.list("event") if item["regarding"]["kind"] == "WebApp"]
         return [item for item in found if item["regarding"]["name"] == name]
 
+    def awaited_events(self, reason: str) -> builtins.list[dict[str, Any]]:
+        """Wait for an Event with this reason, which is posted after the status. Return all of them."""
+
+        def found() -> builtins.list[dict[str, Any]]:
+            return [event for event in self.events() if event["reason"] == reason]
+
+        return eventually(found, f"an Event {reason}")
+
 
 def show(what: str, requests: Counter[str]) -> None:
     """Print the requests of an operation as a table, for `make figures`."""

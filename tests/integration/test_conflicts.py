@@ -84,7 +84,7 @@ def test_yield_leaves_it_and_applies_the_rest(scene: Scene, way: str) -> None:
     assert f"Deployment/web {IMAGE} is owned by updater" in scene.condition("Conflicted")["message"]
     scene.apply_ready(spec=ruled("Yield", path=IMAGE, image=NEW, replicas=2))
     assert (live_image(scene), scene.get("deployment")["spec"]["replicas"]) == (THEIRS, 2)
-    assert [IMAGE in note for note in told(scene, "FieldConflict")] == [True]
+    assert [IMAGE in event["note"] for event in scene.awaited_events("FieldConflict")] == [True]
     scene.apply(spec=ruled("Enforce", path=IMAGE, image=NEW, replicas=2))
     eventually(lambda: live_image(scene) == NEW, "the image is enforced")
     not_conflicted(scene)

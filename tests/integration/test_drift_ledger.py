@@ -21,8 +21,8 @@ def test_wanted_found_manager_and_count(scene: Scene) -> None:
     entry = eventually(lambda: drift(scene).get(place), "the change is in the drift ledger")
     assert (entry["wanted"], entry["found"], entry["count"]) == (SPEC["image"], THEIRS, 1)
     assert len(drift(scene)) == 1
-    (note,) = told(scene, "DriftCorrected")
-    assert f"{IMAGE} {THEIRS} to {SPEC['image']} (changed by updater)" in note
+    (event,) = scene.awaited_events("DriftCorrected")
+    assert f"{IMAGE} {THEIRS} to {SPEC['image']} (changed by updater)" in event["note"]
     assert corrected(scene, "Deployment") - before == 1
 
 

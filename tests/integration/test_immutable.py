@@ -64,7 +64,7 @@ def test_a_config_map_with_another_content_is_recreated(scene: Scene) -> None:
     scene.ready()
     assert scene.child("configmap")["metadata"]["uid"] != other["metadata"]["uid"]
     assert pod_uids(scene, OURS) == pods
-    assert "Replaced" in [event["reason"] for event in scene.events()]
+    assert scene.awaited_events("Replaced")
 
 
 def _data(scene: Scene) -> dict[str, str]:

@@ -78,7 +78,7 @@ def test_the_kind_comes_and_goes_without_a_restart(without_gateway_api: Scene) -
     scene.apply(spec=ROUTED)
     missing(scene)
     assert scene.operator.probe("/readyz")[0] == 200
-    assert [event["reason"] for event in scene.events()].count("APIMissing") == 1
+    assert len(scene.awaited_events("APIMissing")) == 1
     for image in ("registry.example/web:2", "registry.example/web:3"):
         install(scene.cluster)
         accepted(scene)

@@ -13,8 +13,7 @@ def test_a_foreign_field_that_violates_restricted_is_reported_with_its_manager(s
     assert (found["status"], found["reason"]) == ("True", "NotRestricted")
     for field in ("hostNetwork", "initContainers[name=i].securityContext.allowPrivilegeEscalation"):
         assert f"spec.template.spec.{field} is set by evil" in found["message"]
-    told = [event for event in scene.events() if event["reason"] == "PodSecurityViolated"]
-    assert [event["type"] for event in told] == ["Warning"]
+    assert [event["type"] for event in scene.awaited_events("PodSecurityViolated")] == ["Warning"]
     scene.json_patch(
         "deployment",
         {"op": "remove", "path": "/spec/template/spec/hostNetwork"},

@@ -214,7 +214,7 @@ def test_without_the_right_the_status_has_the_reason(
     assert f"The operator cannot list secrets (metadata) of {namespace}: 403" in text
     assert f"kubectl apply -n {namespace} -k manifests/overlays/restart-on" in text
     assert scene.operator.probe("/readyz")[0] == 200
-    assert [event["reason"] for event in scene.events()].count("NotWatched") == 1
+    assert len(scene.awaited_events("NotWatched")) == 1
     first = records(scene)
     scene.kubectl("patch", "configmap", "flags", "--patch", '{"data":{"beta":"true"}}')
     first = recorded_anew(scene, first, "ConfigMap/flags")
