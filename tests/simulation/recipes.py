@@ -71,18 +71,19 @@ def others_label(recipe: RecipeBuilder) -> None:
 
 
 def refused_removal(recipe: RecipeBuilder) -> None:
-    """The old ConfigMap cannot be deleted for a long time."""
+    """A child that the spec no longer wants cannot be deleted for a long time."""
+    plural, change = recipe.samples.removal
     recipe.create(2)
     recipe.pause(10, 30)
     kind = recipe.chance.pick(("policy", "right", "error"), "recipe")
     if kind == "policy":
-        recipe.do("refusing policy", plural="configmaps", operations=["DELETE"], seconds=400.0, webhook=True)
+        recipe.do("refusing policy", plural=plural, operations=["DELETE"], seconds=400.0, webhook=True)
     elif kind == "right":
-        recipe.do("take right", verb="delete", plural="configmaps", at=None, seconds=400.0)
+        recipe.do("take right", verb="delete", plural=plural, at=None, seconds=400.0)
     else:
-        recipe.requests("internal error", 400.0, methods="deletes", plural="configmaps")
+        recipe.requests("internal error", 400.0, methods="deletes", plural=plural)
     recipe.pause(1, 5)
-    recipe.change(**recipe.samples.removal)
+    recipe.change(**change)
 
 
 def account(recipe: RecipeBuilder) -> None:

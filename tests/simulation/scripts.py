@@ -61,8 +61,8 @@ class Samples:
     """Field, value, and a spec change that requests a third value."""
     every_child: Mapping[str, Any]
     """A spec change that affects each of the drifting children."""
-    removal: Mapping[str, Any]
-    """A spec change that makes a ConfigMap obsolete."""
+    removal: tuple[str, Mapping[str, Any]]
+    """The resource of a child, and a spec change that makes the child obsolete."""
     deleted: Sequence[str]
     """Resources of children deleted by others."""
     all_drifts: Sequence[tuple[str, Any]]
