@@ -10,7 +10,8 @@ from simulation.run import play
 
 def main() -> None:
     """Run seeds until one violates one of the invariants, or until the limit of seeds or of CPU seconds is reached."""
-    name, most, until, invariants = sys.argv[1], int(sys.argv[2]), time.process_time() + float(sys.argv[3]), sys.argv[6:]
+    name, most, invariants = sys.argv[1], int(sys.argv[2]), sys.argv[6:]
+    until = time.process_time() + float(sys.argv[3])
     replicas = int(sys.argv[4]) if sys.argv[4] else None
     slots = int(sys.argv[5]) if sys.argv[5] else None
     seeds, proved, failed, why = 0, False, None, ""
