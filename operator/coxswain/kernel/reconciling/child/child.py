@@ -139,7 +139,7 @@ class Children(Generic[P]):
             deleted_for=progress.deleted_for,
             replaced=progress.replaced,
             corrections=progress.corrections,
-            after=_sooner(None, target.memory, target.now, looked=True),
+            after=_sooner(None, target.memory, target.now),
         )
         if isinstance(action, Wait):
             return replace(result, child=_child(target, action.health), left=action.left)
@@ -196,15 +196,16 @@ class Children(Generic[P]):
         return Result(_child(target, health), live, failed=error, after=_sooner(None, child, target.now))
 
 
-def _sooner(after: float | None, child: ChildMemory, now: float, *, looked: bool = False) -> float | None:
+def _sooner(after: float | None, child: ChildMemory, now: float) -> float | None:
     """Return the shorter of a delay and the seconds until the child's name is read again.
 
-    An overdue read counts only if this reconcile `looked` for due reads: otherwise it would be due forever.
+    An overdue read does not count: `decide` reads a name that is due, so this reconcile did not decide on this child,
+    and neither would the next.
     """
     if child.name_holder is None:
         return after
     left = child.name_holder.until - now
-    if left <= 0 and not looked:
+    if left <= 0:
         return after
     return max(0.0, left) if after is None else min(after, max(0.0, left))
 
