@@ -83,6 +83,6 @@ class Handover(Generic[P]):
         self._election.drained(slot)
 
     def _forget(self, slot: Slot) -> None:
-        """Forget what was remembered about the parents of a slot: another process changes them from now on."""
+        """Drop the memory of the parents of a slot: another process changes them from now on."""
         self._workers.forget(slot.covers)
         self._reconciler.forget_namespaces(slot.covers)

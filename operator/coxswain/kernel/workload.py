@@ -171,7 +171,7 @@ class ChildType(Generic[P]):
     in_place: Callable[[Manifest, Mapping[str, Any]], Manifest] = lambda manifest, _: manifest
     """A manifest without a field that cannot be changed in place while all others can."""
     identity: tuple[str, ...] = ()
-    """Fields that make the child what it is, besides labels and owner reference: enforced under every policy."""
+    """Defining fields of the child, besides labels and owner reference: enforced under every policy."""
     notes: tuple[str, ...] = ()
     """Annotations in which the operator itself keeps a note: enforced under every policy, and never drift."""
     kept: tuple[Path, ...] = ()

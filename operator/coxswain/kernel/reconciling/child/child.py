@@ -199,8 +199,8 @@ class Children(Generic[P]):
 def _sooner(after: float | None, child: ChildMemory, now: float) -> float | None:
     """Return the shorter of a delay and the seconds until the child's name is read again.
 
-    An overdue read does not count: `decide` reads a name that is due, so this reconcile did not decide on this child,
-    and neither would the next.
+    An overdue read does not count: either it failed, and is retried like any failed request, or this reconcile did not
+    reach it, and a requeue would not either.
     """
     if child.name_holder is None:
         return after

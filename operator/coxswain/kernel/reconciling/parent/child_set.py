@@ -101,7 +101,7 @@ class ChildSet(Generic[P]):
                     last, result = desired, _held_back(child_type, desired, parent, world, blocked)
                 else:
                     last, result = await self._children.reconcile(child_type, desired, parent, world, patient=patient)
-                found.results.append(replace(result, after=_sooner(result.after, _seconds(desired.until, world.now))))
+                found.results.append(replace(result, after=sooner(result.after, _seconds(desired.until, world.now))))
                 if result.child.health.level is not Level.HEALTHY:
                     found.unhealthy.add(child_type.kind)
                 if not _is_usable(child_type, last, result):
@@ -146,5 +146,6 @@ def _seconds(until: datetime | None, now: datetime) -> float | None:
     return None if until is None else (until - now).total_seconds()
 
 
-def _sooner(*delays: float | None) -> float | None:
+def sooner(*delays: float | None) -> float | None:
+    """Return the shortest delay in seconds; None without one."""
     return min((delay for delay in delays if delay is not None), default=None)

@@ -25,7 +25,7 @@ from coxswain.kernel.reconciling.child.result import Result
 from coxswain.kernel.reconciling.child.world import CacheView
 from coxswain.kernel.reconciling.memory.memory import Memories
 from coxswain.kernel.reconciling.parent.changes_by_others import conflicts, repairs
-from coxswain.kernel.reconciling.parent.child_set import ChildSet
+from coxswain.kernel.reconciling.parent.child_set import ChildSet, sooner
 from coxswain.kernel.reconciling.parent.event_reasons import event_records
 from coxswain.kernel.reconciling.parent.explaining import Explained, Explainer
 from coxswain.kernel.reconciling.parent.overwritten import is_left_alone, status_written
@@ -211,7 +211,7 @@ class Reconciler(Generic[P]):
         return Outcome(
             failed=next((result.failed for result in results if result.retry), None),
             again=report.again or adopted,
-            after=_sooner(
+            after=sooner(
                 report.after,
                 memory.rest_ends(begun, self._clock()),
                 *(each.after for each in explained),
@@ -231,7 +231,3 @@ def _observations(results: Sequence[Result], waiting: Sequence[Repair], records:
         for result in results
     ]
     return Observations(reports, conflicts(results), waiting, records)
-
-
-def _sooner(*delays: float | None) -> float | None:
-    return min((delay for delay in delays if delay is not None), default=None)

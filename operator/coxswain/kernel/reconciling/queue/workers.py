@@ -151,7 +151,7 @@ class Workers(Generic[P]):
                 self._queue.done(key)
 
     def _clean_up(self, key: Key, history_resets: int) -> None:
-        """After a reconcile, let its key wait for coverage, or forget what is no longer valid.
+        """After a reconcile, let its key wait for coverage, or forget an outdated memory.
 
         `history_resets` is the number of history resets before the reconcile.
         """
