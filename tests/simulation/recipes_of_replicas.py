@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from simulation.elections import slot_of
 from simulation.recipe_builder import RecipeBuilder
 
 
@@ -119,10 +120,11 @@ def failed_renewals(recipe: RecipeBuilder) -> None:
 def changed_lease(recipe: RecipeBuilder) -> None:
     """The Lease is deleted, cleared or taken by a stranger while the leader cannot reach it."""
     _begin(recipe)
+    slot = slot_of(recipe.at, recipe.conditions.slots) if recipe.conditions.slots > 1 else None
     for _ in range(3):
         _lease_requests(recipe, "time-out", recipe.chance.between(2, 9, "recipe"))
         recipe.pause(0.1, 2)
-        recipe.do("change lease", how=recipe.chance.pick(("delete", "delete", "clear", "take"), "recipe"))
+        recipe.do("change lease", how=recipe.chance.pick(("delete", "delete", "clear", "take"), "recipe"), slot=slot)
         recipe.pause(40, 60)
 
 
