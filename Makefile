@@ -99,8 +99,8 @@ clean: ## Remove the environment, the caches of the tools and build/. The cache 
 ##@ Tests
 
 # Without cached bytecode each worker compiles all tests again, in 5 s. Some environments turn the cache off.
-unit test: export PYTHONDONTWRITEBYTECODE :=
-unit test: export PYTHONPYCACHEPREFIX := $(CURDIR)/build/pycache
+unit test slow: export PYTHONDONTWRITEBYTECODE :=
+unit test slow: export PYTHONPYCACHEPREFIX := $(CURDIR)/build/pycache
 
 .PHONY: unit
 unit: $(VENV)/.ready ## Run the quick unit tests. They need no Kubernetes.
@@ -111,15 +111,14 @@ network: $(VENV)/.ready $(NCA)/.ready ## Judge the NetworkPolicies with network-
 	$(BIN)/pytest -q tests/unit/test_network_reach.py
 
 .PHONY: test
-test: $(VENV)/.ready $(NCA)/.ready programs ## Run unit and integration tests, the quick fault tests and a short simulation.
-	$(BIN)/pytest tests/faults tests/integration tests/unit $(PARALLEL) --time-scale $(SCALE) \
-		-m "not semantics and not large and not walk and not slow and (quick or not fault_suite)"
-	$(BIN)/python -m simulation --seeds 300 --floor 1
+test: $(VENV)/.ready $(NCA)/.ready programs ## Run unit tests, integration tests and a short simulation.
+	$(BIN)/pytest tests/integration tests/unit $(PARALLEL) -m "not semantics and not large and not walk and not slow and not thorough"
+	$(BIN)/python -m simulation --seeds 100
 	$(BIN)/python -m simulation --workload scheduled-task --first 200 --seeds 60 --floor 1
 
 .PHONY: slow
-slow: $(VENV)/.ready programs ## Run the tests that wait for Leases, set many fields or simulate long.
-	$(BIN)/pytest tests/integration tests/unit $(PARALLEL) -m slow
+slow: $(VENV)/.ready programs ## Run the tests that `make test` leaves out because they wait, take many steps or simulate long.
+	$(BIN)/pytest tests/integration tests/unit $(PARALLEL) -m "slow or thorough"
 
 .PHONY: gateway-test
 gateway-test: $(VENV)/.ready ## Test routes and Ingresses with Contour and Envoy. Getting these takes minutes, the first time.
@@ -149,8 +148,8 @@ faults-proof: $(VENV)/.ready programs ## Run the fault suite on operators broken
 	$(if $(IS_WEBAPP),$(BIN)/python -m faults.render)
 
 .PHONY: faults-ci
-faults-ci: $(VENV)/.ready programs ## Run the fault tests of CI, and a few on the example operator. About ten minutes.
-	$(FAULTS) -m "ci and not quick"
+faults-ci: $(VENV)/.ready programs ## Run the fault tests of CI, and a few on the example operator. About twelve minutes.
+	$(FAULTS) -m "ci or quick"
 	$(FAULTS) -m quick --workload scheduled-task
 
 .PHONY: replay
@@ -158,8 +157,8 @@ replay: $(VENV)/.ready programs ## Replay the script of a failed fault test. SCR
 	$(BIN)/python -m faults.replay $(SCRIPT) $(if $(ORACLES),--oracles $(ORACLES)) $(if $(RESYNC),--resync) --time-scale $(SCALE) --workload $(WORKLOAD)
 
 .PHONY: simulate
-simulate: $(VENV)/.ready ## Run random scripts in virtual time for a minute. SECONDS=600, SEEDS=950, FIRST=400, SEED=7, SCRIPT=file.json; WORKLOAD=scheduled-task, REPLICAS=3, SLOTS=4
-	$(BIN)/python -m simulation --workload $(WORKLOAD) $(if $(SEED),--seed $(SEED)) $(if $(SCRIPT),--script $(SCRIPT)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEEDS),--seeds $(SEEDS)) $(if $(FIRST),--first $(FIRST)) $(if $(REPLICAS),--replicas $(REPLICAS)) $(if $(SLOTS),--slots $(SLOTS))
+simulate: $(VENV)/.ready ## Run random scripts in virtual time for a minute. SECONDS=600, SEEDS=950, FIRST=100, FLOOR=1, SEED=7, SCRIPT=file.json; WORKLOAD=scheduled-task, REPLICAS=3, SLOTS=4
+	$(BIN)/python -m simulation --workload $(WORKLOAD) $(if $(SEED),--seed $(SEED)) $(if $(SCRIPT),--script $(SCRIPT)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEEDS),--seeds $(SEEDS)) $(if $(FIRST),--first $(FIRST)) $(if $(FLOOR),--floor $(FLOOR)) $(if $(REPLICAS),--replicas $(REPLICAS)) $(if $(SLOTS),--slots $(SLOTS))
 
 .PHONY: simulate-proof
 simulate-proof: $(VENV)/.ready ## Run the simulation on operators with known defects. ONLY="K1 K33", WORKLOAD=scheduled-task

@@ -10,6 +10,8 @@ from integration.charts import CHARTS, recommended, release
 from integration.scene import Scene, eventually
 from integration.takeover import OUR_LABEL, TOOLS, Endpoints, command_in, pod_uids
 
+pytestmark = pytest.mark.slow
+
 IMAGE = "registry.example/storefront:1"
 NEW = "registry.example/storefront:2"
 OURS = f"{OUR_LABEL}=web"

@@ -13,6 +13,8 @@ from integration.autoscaled import NOTE, Counts, autoscaler, note, noted, owners
 from integration.co_writing import told
 from integration.scene import SPEC, Scene, eventually
 
+pytestmark = pytest.mark.slow
+
 QUIETLY = {"patch webapps/status"}
 
 

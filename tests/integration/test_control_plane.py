@@ -20,6 +20,8 @@ from cluster.certificates import create_authority
 from cluster.clients import direct_session
 from cluster.processes import process_start_time
 
+pytestmark = pytest.mark.slow
+
 PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok")
 
 

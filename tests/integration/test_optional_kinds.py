@@ -14,6 +14,8 @@ from integration.conftest import ROOT
 from integration.gateways import GATEWAY, PATIENCE_SECONDS, install, report, there, uninstall
 from integration.scene import SPEC, Scene, eventually
 
+pytestmark = pytest.mark.slow
+
 ROLE = ROOT / "manifests" / "overlays" / "cluster" / "clusterrole.yaml"
 ROUTED = {**SPEC, "routes": [{"parentRefs": [GATEWAY]}, {"name": "api", "parentRefs": [GATEWAY]}]}
 
@@ -69,7 +71,6 @@ def roll(scene: Scene, image: str) -> None:
     eventually(rolled, f"the Deployment has {image}")
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(400)
 def test_the_kind_comes_and_goes_without_a_restart(without_gateway_api: Scene) -> None:
     scene = without_gateway_api

@@ -10,6 +10,8 @@ import pytest
 from integration.plugin_process import Plugin, viewer
 from integration.scene import SPEC, Scene, eventually, manifest
 
+pytestmark = pytest.mark.slow
+
 MISSING = {**SPEC, "image": "registry.example/web:2", "annotations": {"kwok.test/fate": "image-missing"}}
 
 

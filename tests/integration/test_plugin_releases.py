@@ -9,6 +9,8 @@ import pytest
 from integration.plugin_process import Plugin
 from integration.scene import SPEC, Scene, eventually
 
+pytestmark = pytest.mark.slow
+
 ROLLBACK = {**SPEC, "rollout": {"onFailure": "Rollback", "progressDeadlineSeconds": 5}}
 BAD = {**ROLLBACK, "image": "registry.example/web:typo", "config": {"GREETING": "hi"}}
 BAD["annotations"] = {"kwok.test/fate": "image-missing"}

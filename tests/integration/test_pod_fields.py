@@ -11,6 +11,8 @@ from cluster import KubectlError
 from integration.scene import SPEC, Scene, eventually, masked
 from integration.test_pods import ago, ended, spec, the_pod
 
+pytestmark = pytest.mark.slow
+
 GOLDEN = Path(__file__).parents[1] / "golden" / "in" / "pods.yaml"
 POD = "/spec/template/spec"
 MIGRATE: dict[str, Any] = {

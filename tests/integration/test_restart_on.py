@@ -14,6 +14,8 @@ from cluster import AuditLog, ControlPlane
 from cluster.operator_process import OperatorProcess
 from integration.scene import OPERATOR, SPEC, Scene, eventually
 
+pytestmark = pytest.mark.slow
+
 OVERLAY = Path(__file__).parents[2] / "manifests" / "overlays" / "restart-on"
 ANNOTATION = "coxswain.dev/restart-on"
 RESTARTING = {**SPEC, "restartOn": {"secrets": ["db"], "configMaps": ["flags"]}}
@@ -175,7 +177,6 @@ def test_a_missing_object_restarts_nothing_and_its_return_does(watching: Scene) 
     eventually(lambda: not message(scene), "nothing is missing")
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_restarts_of_many_are_spread(watching: Scene) -> None:
     """Twelve WebApps: a window of 33 s. None restarts twice, and the status of a waiting one has the time."""
@@ -199,7 +200,6 @@ def test_restarts_of_many_are_spread(watching: Scene) -> None:
     assert (max(times) - min(times)).total_seconds() > 10
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_without_the_right_the_status_has_the_reason(
     cluster: ControlPlane, namespace: str, another_operator: Start

@@ -14,6 +14,8 @@ from demo.sequence_page import record
 from integration.scene import Scene
 from integration.test_rbac import ROLES, granted, used
 
+pytestmark = pytest.mark.slow
+
 WRITERS = {
     "webapps": {"you"},
     "webapps/status": {"coxswain"},

@@ -10,6 +10,8 @@ import pytest
 from integration.scene import SPEC, Scene, eventually
 from integration.takeover import ADOPT, OUR_LABEL, command_in
 
+pytestmark = pytest.mark.slow
+
 HTTP = {"name": "http", "port": 80, "targetPort": "http"}
 RANGES = ["10.0.0.0/8"]
 SHAPES: dict[str, dict[str, Any]] = {
@@ -50,7 +52,6 @@ def step(scene: Scene, shapes: Mapping[str, str]) -> dict[str, dict[str, Any]]:
     return services(scene)
 
 
-@pytest.mark.slow
 def test_every_type_becomes_every_other_and_comes_back(scene: Scene) -> None:
     """One WebApp for each pair, in the same steps. Allocated values are kept; headless requires a new object."""
     there = {f"{first}-{second}": (first, second) for first, second in PAIRS}

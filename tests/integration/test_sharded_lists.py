@@ -13,6 +13,8 @@ import pytest
 from cluster import ControlPlane
 from coxswain.kernel.election.slots import slot_number
 
+pytestmark = pytest.mark.slow
+
 COUNT = 6
 SIMILAR = [f"team-{number:02}" for number in range(20)]
 DIFFERENT = ["shop", "web", "payments", "billing", "search", "frontend", "backend", "data", "ml", "staging"]

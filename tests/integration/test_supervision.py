@@ -10,6 +10,8 @@ from cluster.operator_process import OperatorProcess
 from integration.conftest import ROOT
 from integration.scene import SPEC, Scene, eventually
 
+pytestmark = pytest.mark.slow
+
 CRDS = ROOT / "crds" / "webapps.yaml"
 
 
