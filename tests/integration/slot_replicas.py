@@ -15,6 +15,7 @@ from cluster.audit import AuditEvent
 from cluster.operator_process import OperatorProcess
 from coxswain.kernel.election.slots import slot_number
 from coxswain.settings import ElectionSettings
+from integration.scene import eventually
 
 SYSTEM = "coxswain-system"
 WRITES = {"create", "update", "patch", "delete", "deletecollection"}
@@ -65,6 +66,8 @@ class Holders:
         """Watch within the context."""
         self._api = cluster.pykube()
         self._changes: list[Change] = []
+        self._seen: dict[str, int] = {}
+        """The latest resourceVersion of each Lease."""
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="holders", daemon=True)
 
@@ -79,6 +82,16 @@ class Holders:
     def __exit__(self, *_: object) -> None:
         self._over.set()
         self._thread.join(10)
+
+    def catch_up(self) -> None:
+        """Wait until the watch has delivered the present Leases."""
+        items = self._get("").json()["items"]
+        present = {raw["metadata"]["name"]: int(raw["metadata"]["resourceVersion"]) for raw in items}
+        assert present
+        eventually(
+            lambda: all(self._seen.get(name, 0) >= version for name, version in present.items()),
+            "the watch delivers the Leases",
+        )
 
     def periods(self) -> dict[int, list[tuple[str, datetime, datetime]]]:
         """Return the holders of each slot with the begin and the end of their right to write, until now."""
@@ -121,6 +134,7 @@ class Holders:
         spec = raw["spec"]
         times = [datetime.fromisoformat(spec[name]) if name in spec else None for name in ("acquireTime", "renewTime")]
         self._changes.append(Change(int(number[1]), spec.get("holderIdentity", ""), *times))
+        self._seen[raw["metadata"]["name"]] = int(raw["metadata"]["resourceVersion"])
 
 
 def writes(log: AuditLog, replicas: list[Replica]) -> list[tuple[Replica, AuditEvent]]:

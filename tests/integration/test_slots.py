@@ -83,8 +83,9 @@ class Group:
 
     def judge(self) -> dict[str, set[str]]:
         """Assert that only holders wrote; return the writers of each namespace since the last call."""
-        time.sleep(2.5)  # The watch delivers the last renewals.
-        sent, periods = writes(self.log, self.all), self.holders.periods()
+        sent = writes(self.log, self.all)
+        self.holders.catch_up()
+        periods = self.holders.periods()
         assert sent
         assert foreign(sent, periods, COUNT) == []
         assert shared_periods(periods) == []

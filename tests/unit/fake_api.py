@@ -1,6 +1,7 @@
 """A small API server for unit tests with real clients: lists, watches, and faults on request of the test."""
 
 import asyncio
+import inspect
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -138,10 +139,17 @@ async def serving() -> AsyncIterator[FakeApi]:
 
 
 async def until(condition: Callable[[], Any], seconds: float = 20) -> None:
-    """Wait for a condition."""
-    async with asyncio.timeout(seconds):
-        while not condition():
-            await asyncio.sleep(0.01)
+    """Wait for a condition.
+
+    Raises:
+        AssertionError: it does not hold after so many seconds. The message is its source.
+    """
+    try:
+        async with asyncio.timeout(seconds):
+            while not condition():
+                await asyncio.sleep(0.01)
+    except TimeoutError:
+        raise AssertionError(f"not within {seconds} s: {inspect.getsource(condition).strip()}") from None
 
 
 def written_kubeconfig(directory: Path, host: str) -> Path:
