@@ -66,6 +66,7 @@ def test_a_rejected_child_stalls_until_it_is_corrected(scene: Scene) -> None:
     assert "1048576" in ready["message"]
     stalled = scene.condition("Stalled")
     assert (stalled["status"], stalled["reason"]) == ("True", "Rejected")
+    scene.awaited_events("Rejected")
     mark = scene.cluster.audit()
     assert not scene.settled(mark, seconds=1.0), "it is not retried"
     assert scene.find("deployment") is None, "no pod is started without it"

@@ -5,6 +5,7 @@ import io
 import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from threading import Lock
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -35,6 +36,8 @@ class FakeKubectl:
 
     def __init__(self, bench: ModelBench) -> None:
         self.bench = bench
+        self._lock = Lock()
+        """The plugin runs kubectl in several threads, and a dry run changes the model and restores it."""
         self.calls: list[tuple[str, ...]] = []
         self.more: dict[Kind, list[dict[str, Any]]] = {kind: [] for kind in UNMODELLED}
         self.forbidden: set[tuple[str, str]] = set()
@@ -53,7 +56,8 @@ class FakeKubectl:
         if self.stderr is not None:
             return Completed(1, "", self.stderr)
         words = [word for word in arguments if not word.startswith("--context")]
-        return self._commands()[words[0]](words[1:], stdin)
+        with self._lock:
+            return self._commands()[words[0]](words[1:], stdin)
 
     def _commands(self) -> Mapping[str, Callable[[list[str], str | None], Completed]]:
         return {

@@ -107,6 +107,7 @@ MASKS = {
     (*_NOTES, "coxswain.dev/ready-at"): "a time",
     (*_NOTES, "coxswain.dev/ready-revision"): "counts specs that were recorded",
     ("revision",): "counts specs that were recorded",
+    ("data", "spec", "replicas"): "the count when the spec was recorded, which a later edit may have changed already",
     ("status", "revision"): "counts specs that were recorded",
     ("status", "previousRevision"): "counts specs that were recorded",
     (*_STATUS, "f:previousRevision"): "depends on whether an earlier spec was recorded",
