@@ -17,7 +17,7 @@ from coxswain.kernel.reconciling.memory.write_wars import WriteWars
 from coxswain.kernel.reconciling.parent.reconciler import Outcome, Reconciler
 from coxswain.kernel.reconciling.queue.workers import Workers
 from coxswain.kernel.reconciling.queue.workqueue import WorkQueue
-from coxswain.kernel.status.health import Level
+from coxswain.kernel.status.health import MISSING, Level
 from coxswain.kernel.workload import Desired, Observations
 from coxswain.webapp.kinds import WEBAPP
 from coxswain.webapp.spec import WebApp
@@ -79,9 +79,9 @@ def tries_again_what_is_refused() -> None:
     report = Reconciler._report
 
     async def again(self: Reconciler[WebApp], *arguments: Any, **named: Any) -> Outcome:
-        children = arguments[2]
+        explained = arguments[2]
         outcome = await report(self, *arguments, **named)
-        refused = any(result.child.health.reason in ("Rejected", "AdmissionDenied") for result in children)
+        refused = any(each.result.child.health.reason in ("Rejected", "AdmissionDenied") for each in explained)
         return replace(outcome, again=outcome.again or refused)
 
     put(decide, obstacle_of=lambda *_: None)
@@ -98,8 +98,9 @@ def sees_no_drift() -> None:
         self: Children[WebApp], child_type: Any, desired: Desired, webapp: WebApp, world: Any, *, patient: bool
     ) -> Any:
         target = self._target(child_type, desired, webapp, world)
-        if target.live is not None and written.get(child_key(target.manifest)) == target.manifest:
-            return target.desired, Result(_child(target, child_type.health(target.live.content)), target.live)
+        if written.get(child_key(target.manifest)) == target.manifest:
+            health = child_type.health(target.live.content) if target.live is not None else MISSING
+            return target.desired, Result(_child(target, health), target.live)
         found = await reconcile(self, child_type, desired, webapp, world, patient=patient)
         if found[1].live is not None and not found[1].retry:
             written[child_key(found[0].manifest)] = found[0].manifest
