@@ -53,12 +53,13 @@ class Replica:
 
 
 class Editor:
-    """Edits the WebApp once a second within the context, and the canary once after the fault has begun."""
+    """Edits the WebApp once a second within the context, and the canary once, as soon as the fault has begun."""
 
     def __init__(self, stand: Stand) -> None:
         """Start within the context."""
         self._stand = stand
-        self._over = threading.Event()
+        self._over = False
+        self._wake = threading.Event()
         self._thread = threading.Thread(target=self._run, name="editor", daemon=True)
         self._failed: Exception | None = None
         self.sent: list[tuple[float, int]] = []
@@ -73,10 +74,16 @@ class Editor:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._over.set()
+        self._over = True
+        self._wake.set()
         self._thread.join(30)
         if self._failed is not None and error is None:
             raise self._failed
+
+    def begin_fault(self) -> None:
+        """Note the time of the fault, and edit the canary."""
+        self.fault_at = time.monotonic()
+        self._wake.set()
 
     def _run(self) -> None:
         client = self._stand.cluster.pykube()
@@ -94,7 +101,9 @@ class Editor:
                     self.sent.append((sent, number))
                 except (RequestException, KubectlError):
                     number -= 1  # the API server is away: the user tries again
-                if self._over.wait(max(0.0, sent + 1.0 - time.monotonic())):
+                self._wake.wait(max(0.0, sent + 1.0 - time.monotonic()))
+                self._wake.clear()
+                if self._over:
                     return
         except Exception as error:  # noqa: BLE001 - raised in the thread that ends the edits
             self._failed = error
@@ -179,7 +188,7 @@ class Pair:
 
     def begin_fault(self) -> None:
         """Note the time of the fault."""
-        self.editor.fault_at = time.monotonic()
+        self.editor.begin_fault()
 
     def go_on(self, seconds: float) -> None:
         """Continue for some seconds, and restart a replica that has ended, as the kubelet does."""

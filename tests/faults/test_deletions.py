@@ -30,6 +30,7 @@ def late(resource: str) -> Script:
     "deleted and recreated under the same name while the operator is down",
     oracles=("O1", "O2", "O3", "O4", "O6"),
     broken="owner-by-name",
+    by="O2",
 )
 @pytest.mark.quick
 def test_recreated_while_the_operator_is_down(case: Case) -> None:
@@ -104,6 +105,9 @@ def test_deleted_while_the_operator_is_down(case: Case) -> None:
             kubectl("delete", "webapp", "held", "--cascade=foreground", "--wait=false"),
             kubectl("wait", "--for=delete", "deployment/held", "--timeout=60s"),
             Operator("start"),
+            # The operator works again: it has queued the WebApps of its first LIST before this one.
+            Life("create", name="other"),
+            kubectl("wait", "webapp/other", "--for=condition=Ready", "--timeout=60s"),
             Wait(20),
             kubectl("patch", "webapp", "held", "--type=merge", "--patch", '{"metadata": {"finalizers": null}}'),
             Settle(),

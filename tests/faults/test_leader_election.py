@@ -9,7 +9,7 @@ import pytest
 from coxswain.settings import ElectionSettings
 from fault_engine.plan import Action, Answer, Delay, Match, Plan, Rule
 from fault_engine.run import Case
-from faults.replicas import Pair, election_settings
+from faults.replicas import SETTLED_SECONDS, Pair, await_true, election_settings
 from faults.takeover import survive
 
 ORACLES = ("O1", "O2", "O6")
@@ -166,7 +166,14 @@ def test_lease_refused(case: Case, action: Action, request: pytest.FixtureReques
     by="O6",
 )
 def test_wall_clock(case: Case) -> None:
+    # Longer than two looks of the standby, and within the leader's deadline.
+    delay = 3 * election_settings(case.scale).retry_period
+
     def fault(pair: Pair) -> None:
+        # So the standby sees the same Lease before and after the first step.
+        pair.stand.inject(Plan((Rule(Match(resource="leases"), Delay(delay)),)))
+        await_true(lambda: not pair.stand.not_met(), "a delayed renewal", SETTLED_SECONDS)
+        pair.go_on(delay / 2)
         for offset in (HOUR, -HOUR, 0):
             (pair.stand.folder / "clock").write_text(str(offset), encoding="utf-8")
             pair.go_on(2 * pair.settings.retry_period)

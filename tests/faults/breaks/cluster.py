@@ -3,7 +3,7 @@
 import asyncio
 import copy
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import aiohttp
@@ -75,8 +75,8 @@ def blind_to_history() -> None:
 
 @broken("starts Kopf although a kind is not served, and does not detect its silence")
 def discovery_not_awaited() -> None:
-    async def served(_: Supervisor) -> None:
-        return
+    async def served(self: Supervisor) -> Sequence[Kind]:
+        return self._kinds.watched
 
     put(WatchLiveness, silent=lambda _: {})
     put(Supervisor, _wait_for_discovery=served)

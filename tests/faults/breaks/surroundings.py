@@ -2,15 +2,17 @@
 
 import asyncio
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from coxswain.kernel.api import client, transport
 from coxswain.kernel.cache.coverage import Coverage, View
-from coxswain.kernel.objects.projection import Projector
+from coxswain.kernel.objects.kinds import Kind
+from coxswain.kernel.objects.projection import Projection, Projector
 from coxswain.kernel.workload import Desired
 from coxswain.serving import http_server
-from coxswain.webapp.children import configmap, deployment
+from coxswain.webapp.children import deployment
 from coxswain.webapp.workload import WebAppWorkload
 from faults.breaks import broken, put
 
@@ -45,10 +47,17 @@ def waits_by_the_time_of_day() -> None:
 
 @broken("lists pages of 500 objects of any size, and caches foreign objects whole")
 def caches_whole_objects() -> None:
+    observe = Projector.observe
+
+    def observe_whole(self: Projector, kind: Kind, raw: Mapping[str, Any]) -> Projection:
+        made = observe(self, kind, raw)
+        if kind in self.kinds.children and self._is_foreign(made.owned, made.controller, made.adopter):
+            return replace(made, content={**made.content, "whole": dict(raw)})
+        return made
+
     put(client, _PAGE_BYTES=1 << 40, _FIRST_PAGE=500)
     put(transport, _LARGEST_BYTES=1 << 40)
-    put(Projector, _is_foreign=staticmethod(lambda *_: False))
-    put(configmap, _MANY_KEYS=1 << 40)
+    put(Projector, observe=observe_whole)
 
 
 @broken("does not limit the number and the duration of connections to the probes")

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from coxswain.kernel.api.errors import RequestFailed
+from coxswain.kernel.api.errors import ErrorClass, RequestFailed
 from coxswain.kernel.cache.resync import Resync
 from coxswain.kernel.cache.store import Key
 from coxswain.kernel.manager import Manager
@@ -38,28 +38,33 @@ def forgets_at_restart() -> None:
 @broken("does not retry a failed reconcile until the WebApp changes")
 def never_retries() -> None:
     failed, follow_up, handle = Workers._failed, Workers._follow_up, Workers._process
-    given_up: dict[Key, Any] = {}
+    given_up: set[tuple[Key, Any]] = set()
 
-    def generation(self: Workers[WebApp], key: Key) -> Any:
+    def version(self: Workers[WebApp], key: Key) -> Any:
         webapp = self._reconciler._store.parent(key)
-        return None if webapp is None else webapp.content["metadata"]["generation"]
+        return None if webapp is None else (webapp.uid, webapp.content["metadata"]["generation"])
 
     def note(self: Workers[WebApp], key: Key, error: RequestFailed) -> None:
-        given_up[key] = generation(self, key)
+        # Conflicts also happen without faults.
+        if error.error_class is ErrorClass.TRANSIENT:
+            given_up.add((key, version(self, key)))
+
+    def note_failed(self: Workers[WebApp], key: Key, error: RequestFailed) -> None:
+        note(self, key, error)
         failed(self, key, error)
 
     def note_retry(self: Workers[WebApp], key: Key, outcome: Outcome) -> None:
-        if outcome.retry:
-            given_up[key] = generation(self, key)
+        if outcome.failed is not None:
+            note(self, key, outcome.failed)
         follow_up(self, key, outcome)
 
     async def once(self: Workers[WebApp], key: Key) -> None:
-        if key in given_up and given_up[key] == generation(self, key):
+        if (key, version(self, key)) in given_up:
             self._queue.done(key)
             return
         await handle(self, key)
 
-    put(Workers, _failed=note, _follow_up=note_retry, _process=once)
+    put(Workers, _failed=note_failed, _follow_up=note_retry, _process=once)
 
 
 @broken("deletes the children of a deleted WebApp itself", always=True)

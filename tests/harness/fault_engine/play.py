@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from cluster import KubectlError
 from cluster.disasters import revision
 from fault_engine.disasters import DISASTERS
 from fault_engine.editing import Fighter, edit, probe, storm
@@ -117,8 +118,8 @@ class Player:
         stand = self._stand
         step = self._filled(step)
         match step:
-            case Kubectl(arguments, thing):
-                stand.kubectl(*arguments, object=thing)
+            case Kubectl():
+                self._run_kubectl(step, where)
             case Life():
                 stand.live(step)
             case Settle(timeout):
@@ -155,6 +156,15 @@ class Player:
             case Edit() | Storm() | Fight() | Peace() | Procedure():
                 self._write(step, where)
                 self._fault_ended = time.monotonic()
+
+    def _run_kubectl(self, step: Kubectl, where: str) -> None:
+        """Run a user's command. A wait for a state that never comes is a violation, like one at a Settle."""
+        try:
+            self._stand.kubectl(*step.arguments, object=step.object)
+        except KubectlError as error:
+            if step.arguments[0] != "wait":
+                raise
+            self._played.violations.append(f"{where}: O1: {error}")
 
     def _write(self, step: Edit | Storm | Fight | Peace | Procedure, where: str) -> None:
         """Run a step of another writer."""
