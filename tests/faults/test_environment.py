@@ -42,7 +42,8 @@ def said(played: Played, kind: str) -> set[str]:
 )
 def test_hostile_objects(case: Case) -> None:
     # Without the proxy, which would store all of these objects in its history.
-    hostile = (Disaster("create hostile objects"), Operator("stop"), Operator("start"))
+    restarted = (Operator("stop"), Operator("start"), Disaster("wait for the lists of all namespaces"))
+    hostile = (Disaster("create hostile objects"), *restarted)
     played = case(begun(hostile, CHANGE, CHILD_DELETED, SOON), namespaces=OTHER, proxied=False)
     print(f"{played.peak / 2**20:.0f} MiB of {limit() / 2**20:.0f} MiB")
     assert 0 < played.peak < limit()

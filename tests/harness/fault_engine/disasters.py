@@ -16,6 +16,7 @@ from fault_engine.witness import list_objects
 from fault_engine.workload import Workload
 
 SERVED_SECONDS = 30.0
+LISTED_SECONDS = 60.0
 OTHER_API_SERVER = "kube-apiserver-2"
 
 _PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok")
@@ -172,6 +173,16 @@ def _step_pods(seconds: int) -> Callable[[Stand], None]:
     return do
 
 
+def _await_lists(stand: Stand) -> None:
+    """Wait until the operator has listed the other namespaces, too. It is ready after the first one."""
+
+    def listed() -> bool:
+        status, lacking = stand.operator.probe("/readyz")
+        return status == 200 and not any(name in lacking for name in stand.besides)
+
+    wait_until("the lists of all namespaces", listed, [], LISTED_SECONDS)
+
+
 def _make_namespaces(stand: Stand) -> None:
     for name in stand.besides:
         stand.cluster.kubectl("create", "namespace", name)
@@ -214,6 +225,7 @@ DISASTERS: dict[str, Callable[[Stand], object]] = {
     "issue a token": _issue_token,
     "revoke the older tokens": lambda stand: stand.tokens.revoke_older(),
     "delete the CRD": _delete_crd,
+    "wait for the lists of all namespaces": _await_lists,
     "wait for the children's deletion": _await_no_children,
     "install the CRD": _reinstall_crd,
     "restore the rights": _rights_restored,
