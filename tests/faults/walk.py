@@ -183,7 +183,9 @@ class _Walker:
         self.round += 1
         pairs = {lane: group for lane, group in enumerate(ways) if self._changed(lane, group)}
         self.accepted += sum(len(group) for group in pairs.values())
-        found = eventually_equal(lambda: self._differences(pairs), ROUND_SECONDS)
+        found = eventually_equal(
+            lambda: self._differences(pairs), ROUND_SECONDS, changes=lambda: self.stand.witness.count
+        )
         self.violations += [f"after {ROUND_SECONDS:.0f} s {each}" for each in found]
         for lane in pairs:
             self._delete(self._fresh(lane))

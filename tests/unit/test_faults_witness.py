@@ -9,8 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from fault_engine.evidence import collect_end
-from fault_engine.witness import Change, Witness
+from fault_engine.witness import Change, Witness, list_all
 from faults.workloads.webapp import WEBAPP
 
 RESOURCES = WEBAPP.resources
@@ -239,7 +238,7 @@ def test_after_the_end_nothing_is_recorded_and_no_thread_is_left(server: Server)
 
 def test_the_end_is_all_that_is_there(server: Server) -> None:
     server.store("ADDED", "web", "deployments")
-    end = collect_end(server, "shop", RESOURCES)
+    end = list_all(server, "shop", RESOURCES)
     assert set(end) == set(RESOURCES)
     assert [thing["metadata"]["name"] for thing in end["deployments"]] == ["web"]
     assert end["pods"] == []

@@ -4,12 +4,11 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
 from cluster.audit import AuditEvent
 from fault_engine.history import History
 from fault_engine.objects import Object, condition, controller
-from fault_engine.witness import Change, Server, list_objects
+from fault_engine.witness import Change
 from fault_engine.workload import Workload
 
 
@@ -77,11 +76,6 @@ class Evidence:
     def audited_at(self, event: AuditEvent) -> float:
         """Return the arrival time of an audited request."""
         return datetime.fromisoformat(event.time).timestamp() - self.offset
-
-
-def collect_end(cluster: Server, namespace: str, resources: Mapping[str, str]) -> dict[str, list[dict[str, Any]]]:
-    """Return all objects of a namespace by plural; `resources` maps plurals to the path of group and version."""
-    return {resource: list_objects(cluster, namespace, resource, path)[0] for resource, path in resources.items()}
 
 
 def converged(evidence: Evidence, parent: Object) -> str | None:

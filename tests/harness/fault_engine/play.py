@@ -10,7 +10,7 @@ from fault_engine.disasters import DISASTERS
 from fault_engine.editing import Fighter, edit, probe, storm
 from fault_engine.evidence import Evidence
 from fault_engine.history import History
-from fault_engine.oracles import end_state
+from fault_engine.oracles import end_state, masking
 from fault_engine.placeholders import filled
 from fault_engine.plan import Behind, Plan, Rule
 from fault_engine.script import (
@@ -126,7 +126,7 @@ class Player:
                 self._settle(timeout, where)
             case Probe() | Met():
                 check = stand.not_met if isinstance(step, Met) else lambda: probe(stand, step)
-                self._await(check, PROBE_SECONDS, where)
+                self._note(eventually_equal(check, PROBE_SECONDS), PROBE_SECONDS, where)
             case Wait(table):
                 waited = stand.choices.scale.seconds(table)
                 self._played.waits.append((table, waited))
@@ -212,14 +212,18 @@ class Player:
             self._played.states.append(self._state())
             return
         wanted = self._reference.states[len(self._played.states)]
-        self._await(lambda: [str(each) for each in end_state.check(self._state(), wanted)], timeout, where)
+        expected = masking.end_state(wanted)
+        self._await(lambda: [str(each) for each in end_state.compare(self._state(), expected)], timeout, where)
         self._played.states.append(wanted)
         if self._fault_ended is not None and not self._played.violations:
             self._played.recoveries.append(time.monotonic() - self._fault_ended)
             self._fault_ended = None
 
     def _await(self, check: Callable[[], list[str]], timeout: float, where: str) -> None:
-        found = eventually_equal(check, timeout)
+        """Wait for a state of the objects."""
+        self._note(eventually_equal(check, timeout, changes=lambda: self._stand.witness.count), timeout, where)
+
+    def _note(self, found: list[str], timeout: float, where: str) -> None:
         self._played.violations += [f"{where}: after {timeout:.0f} s {each}" for each in found]
 
     def _state(self) -> Evidence:

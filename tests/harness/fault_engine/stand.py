@@ -14,7 +14,7 @@ import yaml
 
 from cluster import AuditEvent, ControlPlane, KubectlError
 from cluster.operator_process import OperatorProcess
-from fault_engine.evidence import Evidence, collect_end
+from fault_engine.evidence import Evidence
 from fault_engine.placeholders import filled
 from fault_engine.plan import Plan
 from fault_engine.proxy import FaultProxy
@@ -22,9 +22,14 @@ from fault_engine.scale import Scale
 from fault_engine.script import Life
 from fault_engine.secret import SECRET
 from fault_engine.tokens import Tokens
-from fault_engine.witness import Witness
+from fault_engine.witness import Witness, list_all
 from fault_engine.workload import Workload
 
+_PAUSE_SECONDS = 0.15
+"""The pause between two checks of the objects."""
+_UNCHANGED_SECONDS = 1.0
+"""The same while no object changes."""
+_LOOK_SECONDS = 0.05
 _KILLED, _ENDED, _STOPPED, _GOES_ON = Signals.SIGKILL, Signals.SIGTERM, Signals.SIGSTOP, Signals.SIGCONT
 
 
@@ -208,7 +213,7 @@ class Stand:
 
     def end(self) -> dict[str, list[dict[str, Any]]]:
         """Return all current objects of the run."""
-        return collect_end(self.cluster, self.namespace, self.workload.resources)
+        return list_all(self.cluster, self.namespace, self.workload.resources)
 
     def quiet(self, seconds: float, timeout: float) -> bool:
         """Wait until nobody has changed anything for `seconds`. Return False after the timeout.
@@ -274,14 +279,25 @@ class Stand:
         return mine or event.namespace == self.namespace
 
 
-def eventually_equal(check: Callable[[], list[str]], timeout: float, pause: float = 0.15) -> list[str]:
-    """Repeat a check until it finds no difference; return the last differences after `timeout` seconds."""
+def eventually_equal(
+    check: Callable[[], list[str]], timeout: float, *, changes: Callable[[], int] | None = None
+) -> list[str]:
+    """Repeat a check until it finds no difference; return the last differences after `timeout` seconds.
+
+    If the result depends on the objects of the run only, `changes` returns the number of their changes. The check is
+    then repeated after a change, or after a second: it lists all of them, and they change seldom.
+    """
     deadline = time.monotonic() + timeout
     while True:
+        seen = changes() if changes is not None else 0
         try:
             found = check()
         except (OSError, KubectlError) as error:
             found = [f"the cluster cannot be read: {error}"]
         if not found or time.monotonic() > deadline:
             return found
-        time.sleep(pause)
+        time.sleep(_PAUSE_SECONDS)
+        if changes is not None:
+            rest = min(deadline, time.monotonic() + _UNCHANGED_SECONDS)
+            while changes() == seen and time.monotonic() < rest:
+                time.sleep(_LOOK_SECONDS)

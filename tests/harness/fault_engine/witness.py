@@ -6,6 +6,7 @@ import ssl
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from pathlib import Path
@@ -65,16 +66,29 @@ def list_objects(server: Server, namespace: str, resource: str, path: str) -> tu
         OSError: the server does not respond, or does not respond with a list.
         HTTPException: the server's response is not HTTP.
     """
-    connection = _connection(server, timeout=10)
+    with closing(_connection(server, timeout=10)) as connection:
+        return _list(connection, server, namespace, (resource, path))
+
+
+def list_all(server: Server, namespace: str, resources: Mapping[str, str]) -> dict[str, list[dict[str, Any]]]:
+    """Return the objects of several resources by plural, over one connection.
+
+    `resources` maps plurals to the path of group and version. Raises the errors of `list_objects`.
+    """
+    with closing(_connection(server, timeout=10)) as connection:
+        return {each[0]: _list(connection, server, namespace, each)[0] for each in resources.items()}
+
+
+def _list(
+    connection: HTTPConnection, server: Server, namespace: str, resource: tuple[str, str]
+) -> tuple[list[dict[str, Any]], int]:
     try:
-        answer = _get(connection, server, _path(namespace, resource, path))
+        answer = _get(connection, server, _path(namespace, *resource))
         body = json.loads(answer.read())
     except ValueError as error:
-        raise OSError(f"the LIST of {resource} is not JSON: {error}") from error
-    finally:
-        connection.close()
+        raise OSError(f"the LIST of {resource[0]} is not JSON: {error}") from error
     if answer.status != 200:
-        raise OSError(f"the LIST of {resource} failed with {answer.status}: {body.get('message')}")
+        raise OSError(f"the LIST of {resource[0]} failed with {answer.status}: {body.get('message')}")
     return body.get("items") or [], int(body["metadata"]["resourceVersion"])
 
 
@@ -103,6 +117,12 @@ class Witness:
         """Return the changes so far, in order of arrival."""
         with self.changed:
             return list(self._changes)
+
+    @property
+    def count(self) -> int:
+        """The number of changes so far."""
+        with self.changed:
+            return len(self._changes)
 
     def latest(self, resource: str, name: str) -> Mapping[str, Any] | None:
         """Return the latest seen version of an object; None if it does not exist."""

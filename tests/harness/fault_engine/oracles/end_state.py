@@ -11,7 +11,12 @@ _ABSENT = object()
 
 def check(evidence: Evidence, reference: Evidence) -> list[Violation]:
     """Compare the final objects of two runs."""
-    found, expected = end_state(evidence), end_state(reference)
+    return compare(evidence, end_state(reference))
+
+
+def compare(evidence: Evidence, expected: Mapping[str, Any]) -> list[Violation]:
+    """Compare the final objects of a run with the state of another one, as `masking.end_state` returns it."""
+    found = end_state(evidence)
     return [
         Violation("O1", sentence)
         for key in sorted({*found, *expected})

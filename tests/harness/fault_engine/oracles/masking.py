@@ -11,7 +11,8 @@ from fault_engine.workload import Workload
 
 ANY = "*"
 
-Ignored = Mapping[tuple[str, ...], str]
+Ignored = Mapping[int, Sequence[tuple[str, ...]]]
+"""Masked paths by their length."""
 
 MASKS: dict[tuple[str, ...], str] = {
     ("metadata", "uid"): "unique for each object",
@@ -60,7 +61,9 @@ def masks(workload: Workload) -> Mapping[tuple[str, ...], str]:
 def end_state(evidence: Evidence) -> dict[str, Any]:
     """Return the final objects in comparable form: `plural/name` to the masked object, and the pods as a list."""
     names = Names(evidence)
-    ignored = masks(evidence.workload)
+    ignored: dict[int, list[tuple[str, ...]]] = {}
+    for path in masks(evidence.workload):
+        ignored.setdefault(len(path), []).append(path)
     state: dict[str, Any] = {
         f"{resource}/{thing['metadata']['name']}": masked(thing, names, ignored)
         for resource in evidence.workload.resources
@@ -99,8 +102,8 @@ class _Masking:
 
     def ignores(self, path: tuple[str, ...]) -> bool:
         return any(
-            len(path) == len(mask) and all(part in (ANY, key) for part, key in zip(mask, path, strict=True))
-            for mask in self.ignored
+            all(part in (ANY, key) for part, key in zip(mask, path, strict=True))
+            for mask in self.ignored.get(len(path), ())
         )
 
 
