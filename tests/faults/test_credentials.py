@@ -5,7 +5,7 @@ import pytest
 from fault_engine.lives import CHANGE
 from fault_engine.play import Played
 from fault_engine.run import Case
-from fault_engine.script import Disaster, Script, Wait
+from fault_engine.script import Disaster, Life, Script, Wait
 from faults.outages import CHILD_DELETED, CUT, SOON, begun, print_recovery
 
 pytestmark = [pytest.mark.usefixtures("whole"), pytest.mark.generic]
@@ -113,4 +113,6 @@ def test_watches_forbidden(case: Case) -> None:
     broken="waits-for-its-events",
 )
 def test_events_forbidden(case: Case) -> None:
-    case(begun(Disaster("forbid creating Events"), DRIFT, SOON, Disaster("restore the rights")))
+    # The first Event may follow the last correction, but it precedes the edit.
+    forbidden, restored = Disaster("forbid creating Events"), Disaster("restore the rights")
+    case(begun(forbidden, DRIFT, SOON, Life("edit", 3), SOON, restored))
