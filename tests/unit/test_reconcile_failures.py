@@ -31,7 +31,7 @@ DENIED = "services \"web\" is forbidden: ValidatingAdmissionPolicy 'x' with bind
 def test_a_denial_by_admission_is_reported_and_retried(bench: Bench) -> None:
     bench.writer.fail("create Service", refusal(422, DENIED, causes=[{"message": DENIED}]))
     bench.webapp()
-    assert bench.run().retry
+    assert bench.run().failed is not None
     assert bench.writer.sent == ALL
     assert bench.conditions()["Ready"] == ("False", "AdmissionDenied")
     assert bench.conditions()["Stalled"] == ("False", "NotStalled")
@@ -39,7 +39,7 @@ def test_a_denial_by_admission_is_reported_and_retried(bench: Bench) -> None:
     bench.run(failures=1)
     assert bench.writer.sent == ["create Service"], "the status is unchanged"
     del bench.writer.answers["create Service"]
-    assert not bench.run(failures=2).retry
+    assert bench.run(failures=2).failed is None
     bench.roll_out()
     bench.run()
     assert bench.conditions()["Ready"] == ("True", "Ready")
@@ -74,7 +74,7 @@ def test_a_short_failure_is_retried_and_not_reported(bench: Bench, error: Reques
         bench.now += 0.25
     assert bench.events.told == []
     del bench.writer.answers["update Deployment"]
-    assert not bench.run(failures=3).retry
+    assert bench.run(failures=3).failed is None
     assert bench.writer.sent[0] == "update Deployment"
     bench.roll_out()
     bench.run()
@@ -93,7 +93,7 @@ def test_a_lasting_failure_is_reported_in_status_and_event(bench: Bench, error: 
     bench.webapp(version=500, generation=2, image="registry.example/web:2")
     for failures in range(4):
         bench.now += 0.25
-        assert bench.run(failures=failures).retry
+        assert bench.run(failures=failures).failed is not None
     assert bench.conditions()["Ready"] == ("False", reason)
     assert bench.conditions()["Stalled"] == ("False", "NotStalled")
     assert [told.reason for told in bench.events.told] == [reason]
@@ -162,7 +162,7 @@ def test_a_server_outage_writes_no_status_and_no_event(bench: Bench) -> None:
         bench.run(failures=3)
     bench.writer.answers.clear()
     bench.events.told.clear()
-    assert not bench.run(failures=4).retry
+    assert bench.run(failures=4).failed is None
     bench.roll_out()
     bench.run()
     assert bench.events.told == []

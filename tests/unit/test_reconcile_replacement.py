@@ -313,7 +313,7 @@ def test_a_replacement_that_a_webhook_denies_with_404_is_not_done(bench: Bench) 
     bench.store.observe(dataclasses.replace(live, version=500, content={**live.content, "spec": spec}))
     bench.writer.version = 500
     bench.writer.fail("remove Deployment but not its pods", refusal(404, 'admission webhook "x" denied the request'))
-    assert bench.run().retry
+    assert bench.run().failed is not None
     assert bench.conditions()["Ready"] == ("False", "AdmissionDenied")
 
 

@@ -50,11 +50,6 @@ class Outcome:
     after: float | None = None
     """Requeue after this many seconds: for a delayed status, a probe deadline, or the end of a backoff."""
 
-    @property
-    def retry(self) -> bool:
-        """Whether to requeue with backoff."""
-        return self.failed is not None
-
 
 class Reconciler(Generic[P]):
     """Reconciles the parents of one workload."""
