@@ -62,6 +62,7 @@ def plan_of(
         changes,
         [
             *notes,
+            *_new_defaults(webapp, live, world),
             *world.notes(concerned(proposed, plans)),
             *dict.fromkeys(trial.note for trial in trials if trial.note),
         ],
@@ -69,11 +70,11 @@ def plan_of(
 
 
 def _new_defaults(webapp: WebApp, live: Json | None, world: Snapshot) -> list[str]:
-    """Return a note if the changed spec is rendered by another version than the present one."""
+    """Return a note if another version than now renders the WebApp (docs/upgrade.md)."""
     before = None if live is None else running(parsed(live), world).render
     if before in (None, webapp.render):
         return []
-    return [f"a changed spec gets the newest defaults: render version {webapp.render} instead of {before}"]
+    return [f"the defaults of the pods change: render version {webapp.render} instead of {before}"]
 
 
 def parsed(manifest: Json) -> WebApp:

@@ -1,11 +1,13 @@
 """`kubectl coxswain plan`, `drift` and `conflicts`: what would change, what has changed, and who owns it."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from coxswain.webapp.kinds import DEPLOYMENT, SERVICE, WEBAPP
+from coxswain.webapp.releases import render
 from kubectl_coxswain.fields import displayed, leaves
 from kubectl_coxswain.proposal import defaulted, merged
 from unit.model_bench import SPEC
@@ -48,6 +50,19 @@ def test_a_new_image_restarts_the_pods(bench: PluginBench) -> None:
         "because": "the pod template changes: spec.containers[name=app].image",
         "fields": ["spec.template.spec.containers[name=app].image"],
     }
+
+
+def test_a_changed_spec_gets_the_newest_defaults(bench: PluginBench, monkeypatch: pytest.MonkeyPatch) -> None:
+    versions = {**render.VERSIONS, "2": replace(render.VERSIONS["1"], pre_stop_sleep_seconds=9)}
+    monkeypatch.setattr(render, "VERSIONS", versions)
+    assert bench.run("plan", "-f", "-", stdin=manifest()) == 0
+    [kept] = bench.json("plan", "-f", "-", stdin=manifest(replicas=3))["items"]
+    assert (kept["notes"], kept["restart"]["restarts"]) == ([], False)
+    [changed] = bench.json("plan", "-f", "-", stdin=manifest(image="registry.example/web:2"))["items"]
+    assert changed["notes"] == ["the defaults of the pods change: render version 2 instead of 1"]
+    assert "spec.template.spec.containers[name=app].lifecycle" in " ".join(changed["restart"]["fields"])
+    [new] = bench.json("plan", "-f", "-", stdin=manifest("other"))["items"]
+    assert new["notes"] == []
 
 
 def test_more_replicas_restart_nothing(bench: PluginBench) -> None:
