@@ -30,13 +30,32 @@ RIGHTS: dict[str, tuple[set[str], set[str]]] = {
 """Permissions that a script can revoke: verbs and their resources; no resources mean all."""
 
 
+_PROBES: dict[str, tuple[str, ...]] = {
+    "watching": ("watch", "{parents}"),
+    "writing children": ("patch", "{main}"),
+    "writing the status": ("patch", "{parents}", "--subresource=status"),
+    "creating Events": ("create", "events.events.k8s.io"),
+}
+"""For each entry of `RIGHTS`, a right that it revokes, as for `kubectl auth can-i`."""
+
+
 def _forbid(what: str) -> Callable[[Stand], None]:
+    """Return the disaster that revokes permissions. It returns when the API server refuses: that takes a moment."""
+
     def do(stand: Stand) -> None:
         role = stand.workload.cluster_role
         change = [{"op": "replace", "path": "/rules", "value": rules_without(stand.workload, what)}]
         stand.proxy.mark("faults begin")
         name = role["metadata"]["name"]
         stand.cluster.kubectl("patch", "clusterrole", name, "--type=json", "--patch", json.dumps(change))
+        probe = ("--namespace", stand.namespace, "auth", "can-i", f"--as={stand.workload.user}")
+        right = filled(_PROBES[what], stand.workload.words)
+        wait_until(
+            f"the end of the right of {what}",
+            lambda: stand.cluster.kubectl(*probe, *right, check=False).strip() == "no",
+            [],
+            SERVED_SECONDS,
+        )
 
     return do
 
