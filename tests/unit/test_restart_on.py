@@ -60,12 +60,13 @@ class World(Empty):
         self._users = users
         self.now = now
         self.unseen: str | None = None
+        self.since: datetime | None = None
 
     def live(self, kind: Kind, name: str) -> Projection | None:  # noqa: ARG002
         return self._live if kind == DEPLOYMENT else None
 
     def reference(self, kind: Kind, name: str) -> Reference:
-        return Reference(self._found.get((kind, name)), self._users, self.unseen)
+        return Reference(self._found.get((kind, name)), self._users, self.unseen, self.since)
 
 
 def app(**spec: Any) -> WebApp:
@@ -195,6 +196,30 @@ def test_the_restarts_of_200_webapps_are_spread() -> None:
     minutes = Counter(int((time - THEN).total_seconds()) // 60 for time in times)
     assert max(minutes.values()) <= 30, minutes
     assert len(minutes) >= 10
+
+
+@pytest.mark.parametrize(
+    ("recorded", "back"),
+    [
+        pytest.param("0123456789abcdef", 3600, id="changed while the operator was away"),
+        pytest.param("", 86_400, id="not watched before"),
+    ],
+)
+def test_the_restarts_are_spread_after_a_gap(recorded: str, back: int) -> None:
+    changed = named(entry("edit", 0, "password"))
+    times = []
+    for uid in UIDS:
+        found = replace(app(), uid=uid)
+        live = observe(DEPLOYMENT, stored(deployment(found, restart=Restart(f"Secret/db={recorded}"))))
+        world = World(changed, live=live, users=len(UIDS), now=at(back + 1))
+        world.since = at(back)
+        restart = restart_of(found, world)
+        assert restart is not None
+        assert restart.at is not None, "it is later than the gap"
+        times.append(restart.at)
+    minutes = Counter(int((time - at(back)).total_seconds()) // 60 for time in times)
+    assert max(minutes.values()) <= 30, minutes
+    assert at(back) < min(times) <= max(times) <= at(back + 2 + 600)
 
 
 @pytest.mark.parametrize(("users", "window"), [(1, 0), (2, 3), (11, 30), (201, 600), (5000, 600)])

@@ -135,7 +135,7 @@ class Manager(Generic[P]):
             doubtful=self.is_doubtful,
             unlisted=self._coverage.unlisted,
             unavailable=self._coverage.unavailable,
-            unseen=self._coverage.unseen,
+            visibility=self._coverage.visibility,
         )
 
     @property

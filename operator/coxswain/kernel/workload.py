@@ -63,6 +63,8 @@ class Reference:
     """Number of parents that name it."""
     unseen: str | None = None
     """Why the cache may lack the object or its latest change; None if the cache is complete."""
+    since: datetime | None = None
+    """The time since which the cache is complete: an earlier change may be news. None if nothing was missed."""
 
 
 class World(Protocol):

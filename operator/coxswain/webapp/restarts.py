@@ -164,7 +164,11 @@ def _recorded(webapp: WebApp, world: World) -> dict[str, str]:
 
 
 def _changed_at(each: _Named) -> datetime:
-    """Return the time of the last change; the start of time if it is unknown, so that nothing waits."""
+    """Return the time of the last change, or the later time at which the operator learned of it.
+
+    After an outage of the operator, all users of an object would be late for their slots, and restart at once. If the
+    time is unknown, it is the start of time, so that nothing waits.
+    """
     content = each.observed.content if each.observed is not None else {}
-    times = [moment(content.get(name)) for name in ("changed", "created")]
+    times = [moment(content.get(name)) for name in ("changed", "created")] + [each.reference.since]
     return max((time for time in times if time is not None), default=datetime.fromtimestamp(0, UTC))

@@ -40,6 +40,15 @@ class View(NamedTuple):
     """Optional kinds that are not served or cannot be listed. WebApps are reconciled without them."""
 
 
+class Visibility(NamedTuple):
+    """Whether the store has all objects of a kind in a namespace."""
+
+    problem: str | None
+    """Why it may lack some, as a sentence; None if it has all of them."""
+    seconds: float
+    """For how many seconds it has had all of them, without a gap."""
+
+
 @dataclass(frozen=True)
 class _Failure:
     sort: object
@@ -56,6 +65,8 @@ class _State:
     """Whether a relist has succeeded since the last history reset."""
     listed_at: float = 0.0
     """Unix time of the last successful relist, or 0."""
+    complete_since: float = 0.0
+    """Monotonic time of the first relist after the last gap."""
     watched: bool = False
     """Whether its watch has started in the current run of Kopf."""
     refused: bool = False
@@ -118,6 +129,8 @@ class Coverage:
         state = self._states[scope]
         if not state.served:
             return
+        if not state.listed or state.in_doubt or self._is_unavailable(state):
+            state.complete_since = self._clock()
         state.listed, state.in_doubt, state.failure, state.listed_at = True, False, None, time.time()
         metric(scope[0].collection, scope[1], False)
 
@@ -194,14 +207,17 @@ class Coverage:
                 found[kind] = _message(self.scope(kind, namespace), state.failure, kind) if state.failure else None
         return found
 
-    def unseen(self, kind: Kind, namespace: str) -> str | None:
-        """Return why the store may lack objects of a kind in a namespace, as a sentence; None if it has all of them."""
+    def visibility(self, kind: Kind, namespace: str) -> Visibility:
+        """Return whether the store has all objects of a kind in a namespace."""
         state = self._states.get(self.scope(kind, namespace))
         if state is None or not state.served:
-            return f"The operator does not watch {kind.collection}"
+            return Visibility(f"The operator does not watch {kind.collection}", 0.0)
+        where = describe(self.scope(kind, namespace))
         if state.failure is not None and (not state.listed or self._is_unavailable(state)):
-            return f"The operator cannot list {describe(self.scope(kind, namespace))}: {state.failure.text}"
-        return None if state.listed else f"The operator has not listed {describe(self.scope(kind, namespace))} yet"
+            return Visibility(f"The operator cannot list {where}: {state.failure.text}", 0.0)
+        if not state.listed:
+            return Visibility(f"The operator has not listed {where} yet", 0.0)
+        return Visibility(None, self._clock() - state.complete_since)
 
     @property
     def _needed(self) -> list[Kind]:

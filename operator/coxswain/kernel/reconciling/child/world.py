@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from math import inf
 
+from coxswain.kernel.cache.coverage import Visibility
 from coxswain.kernel.cache.store import Key, Store
 from coxswain.kernel.objects.event_record import ReportedEvent
 from coxswain.kernel.objects.kinds import Kind
@@ -23,8 +25,8 @@ class CacheView:
     memory: Memory
     doubtful: Callable[[Kind, str], bool]
     """Whether the cache may lack objects of a decisive kind in a namespace."""
-    unseen: Callable[[Kind, str], str | None]
-    """Why the cache may lack objects of others of a kind in a namespace."""
+    visibility: Callable[[Kind, str], Visibility]
+    """Whether the cache has all objects of others of a kind in a namespace."""
     now: datetime
     """The time at which the reconcile began."""
     children: Sequence[Child] = ()
@@ -50,8 +52,9 @@ class CacheView:
     def reference(self, kind: Kind, name: str) -> Reference:
         """Return an object of others that the parent names."""
         place = Key(self.parent.namespace, name)
-        unseen = self.unseen(kind, self.parent.namespace)
-        return Reference(self.store.get(kind, place), len(self.store.users(kind, place)), unseen)
+        problem, seconds = self.visibility(kind, self.parent.namespace)
+        since = None if seconds == inf else self.now - timedelta(seconds=seconds)
+        return Reference(self.store.get(kind, place), len(self.store.users(kind, place)), problem, since)
 
     def is_doubtful(self, kind: Kind) -> bool:
         """Tell whether the cache may lack objects of a decisive kind."""

@@ -7,12 +7,14 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from math import inf
 from typing import Generic
 
 from coxswain.kernel.api.errors import Refused, RequestFailed
 from coxswain.kernel.api.event_reader import EventReader
 from coxswain.kernel.api.events import Recorder
 from coxswain.kernel.api.writer import Writer
+from coxswain.kernel.cache.coverage import Visibility
 from coxswain.kernel.cache.store import Key, Store
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Projection
@@ -69,7 +71,7 @@ class Reconciler(Generic[P]):
         doubtful: Callable[[Kind, str], bool] = lambda *_: False,
         unlisted: Callable[[str], Mapping[str, str]] = lambda _: {},
         unavailable: Callable[[str], Mapping[Kind, str | None]] = lambda _: {},
-        unseen: Callable[[Kind, str], str | None] = lambda *_: None,
+        visibility: Callable[[Kind, str], Visibility] = lambda *_: Visibility(None, inf),
     ) -> None:
         """Reconcile the parents of the store.
 
@@ -86,7 +88,7 @@ class Reconciler(Generic[P]):
             doubtful: whether the store may lack objects of a decisive kind in a namespace.
             unlisted: the kinds of children that cannot be listed in a namespace, and why.
             unavailable: the optional kinds that cannot be listed in a namespace, and why; None if they are not served.
-            unseen: why the store may lack objects of others of a kind in a namespace.
+            visibility: whether the store has all objects of others of a kind in a namespace.
         """
         self._workload = workload
         self._clock = clock
@@ -94,7 +96,7 @@ class Reconciler(Generic[P]):
         self._doubtful = doubtful
         self._unlisted = unlisted
         self._records = workload.projector.kinds.records
-        self._unseen = unseen
+        self._visibility = visibility
         self._store = store
         self._recorder = recorder
         self._status_writer = status_writer
@@ -154,7 +156,7 @@ class Reconciler(Generic[P]):
         if memory.namespace_terminating:
             return Outcome()
         parent = self._workload.parse(observed)
-        world = CacheView(self._store, parent, memory, self._doubtful, self._unseen, self._now())
+        world = CacheView(self._store, parent, memory, self._doubtful, self._visibility, self._now())
         recalled = self._recaller.chosen(parent, world)
         parent = await self._recaller.running(parent, world)
         unlisted = self._unlisted(key.namespace)
