@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 
 from coxswain.webapp.children.network_policy import DNS, network_policy
+from coxswain.webapp.kinds import NETWORK_POLICY
 from unit.bench import Bench
 from unit.objects import webapp
+from unit.release_bench import ReleaseBench
 from unit.server import refusal
 
 
@@ -70,3 +72,29 @@ def test_a_new_deployment_waits_for_it() -> None:
     bench.writer.answers.clear()
     bench.run()
     assert "create Deployment" in bench.writer.sent
+
+
+@pytest.mark.parametrize("network", [{"ingress": []}, {"defaultDeny": True}])
+def test_a_rule_of_another_manager_does_not_open_a_denied_direction(network: dict[str, Any]) -> None:
+    """The operator owns no rule of that direction, only its policy type."""
+    bench = ReleaseBench(network=network)
+    bench.settle()
+    bench.roll_out()
+    before = bench.live("NetworkPolicy")[0]["spec"]
+    assert "ingress" not in before
+    bench.patch(NETWORK_POLICY.path("shop", "web"), {"spec": {"ingress": [{}]}})
+    assert bench.settle() > 0
+    assert bench.live("NetworkPolicy")[0]["spec"] == before
+    assert [each["field"] for each in bench.status["drift"]] == ["spec.ingress"]
+
+
+def test_an_adopted_policy_loses_the_rules_of_a_denied_direction() -> None:
+    bench = ReleaseBench(network={"ingress": []}, paused=True)
+    metadata = {"name": "web", "namespace": "shop", "annotations": {"coxswain.dev/adopt": "web"}}
+    open_to_all = {"podSelector": {"matchLabels": {"app": "web"}}, "policyTypes": ["Ingress"], "ingress": [{}]}
+    policy = {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": metadata, "spec": open_to_all}
+    bench.post(NETWORK_POLICY.path("shop"), policy)
+    bench.change(paused=False)
+    bench.settle()
+    spec = bench.live("NetworkPolicy")[0]["spec"]
+    assert (spec["policyTypes"], spec.get("ingress")) == (["Ingress"], None)

@@ -15,6 +15,8 @@ _SOURCES = frozenset({"configMapKeyRef", "secretKeyRef", "fieldRef", "resourceFi
 _WITHOUT_RANGES = frozenset({"ClusterIP", "NodePort", "ExternalName"})
 """Service types for which the API server rejects loadBalancerSourceRanges. It drops other fields of the old type."""
 
+_DIRECTIONS = ("ingress", "egress")
+
 _BUDGETS = frozenset({"minAvailable", "maxUnavailable"})
 
 _UNIONS: Mapping[str, frozenset[str]] = {
@@ -40,6 +42,10 @@ def rivals_in_map(path: Path, wanted: Mapping[str, Any], live: Mapping[str, Any]
     if path == ("f:spec",) and wanted.get("type") in _WITHOUT_RANGES:
         has_rival = "loadBalancerSourceRanges" in live and "loadBalancerSourceRanges" not in wanted
         return {"type": ((*path, "f:loadBalancerSourceRanges"),)} if has_rival else {}
+    if path == ("f:spec",) and "policyTypes" in wanted:
+        # A NetworkPolicy denies a direction by its policy type and no rule, so any rule of another manager opens it.
+        denied = [way for way in _DIRECTIONS if way.capitalize() in wanted["policyTypes"] and way not in wanted]
+        return {way: ((*path, f"f:{way}"),) for way in denied if way in live}
     members = _members(path, wanted, live)
     if not members:
         return {}
