@@ -5,6 +5,7 @@ import itertools
 import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from coxswain.kernel.api.client import Client
 from coxswain.kernel.api.throttle import Throttle
 from coxswain.kernel.api.transport import HttpResponse
 from coxswain.kernel.api.writer import Writer
+from coxswain.kernel.cache.coverage import Visibility
 from coxswain.kernel.cache.store import Key, Store
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Projection
@@ -40,6 +42,8 @@ SPEC: dict[str, Any] = {
     "config": {"B": "2"},
     "labels": {"team": "red"},
 }
+
+SEEN = Visibility(None, inf)
 
 
 class ModelTransport:
@@ -77,8 +81,8 @@ class ModelBench:
     def __init__(self, **spec: Any) -> None:
         numbers = itertools.count(1)
         self.now = 1000.0
-        time = datetime(2026, 1, 1, tzinfo=UTC)
-        self.api = ApiServer([CRD], now=lambda: time, new_uid=lambda: f"uid-{next(numbers)}")
+        self.time = datetime(2026, 1, 1, tzinfo=UTC)
+        self.api = ApiServer([CRD], now=lambda: self.time, new_uid=lambda: f"uid-{next(numbers)}")
         self.post("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}})
         metadata = {"name": "web", "namespace": "shop"}
         made = {"apiVersion": "coxswain.dev/v1", "kind": "WebApp", "metadata": metadata, "spec": {**SPEC, **spec}}
@@ -107,7 +111,7 @@ class ModelBench:
         """The cache, seen from the WebApp."""
         webapp = self.webapp
         return CacheView(
-            self.store, webapp, self._memories.of(KEY, webapp.uid), lambda *_: False, lambda *_: None, datetime.now(UTC)
+            self.store, webapp, self._memories.of(KEY, webapp.uid), lambda *_: False, lambda *_: SEEN, datetime.now(UTC)
         )
 
     def request(self, method: str, path: str, body: Any, content_type: str, **query: str) -> Response:

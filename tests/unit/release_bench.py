@@ -48,7 +48,6 @@ class ReleaseBench(ModelBench):
 
     def __init__(self, **spec: Any) -> None:
         super().__init__(**spec)
-        self.time = datetime(2026, 1, 1, tzinfo=UTC)
         self.transport = CrashingTransport(self.api)
         self.events = Recorded()
         self.restart()
@@ -116,6 +115,7 @@ class ReleaseBench(ModelBench):
         """Let the rollout of the Deployment exceed its deadline. The old pods serve on."""
         message = 'ReplicaSet "web-abc" has timed out progressing.'
         progress = {"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded", "message": message}
+        progress["lastUpdateTime"] = self.time.strftime("%Y-%m-%dT%H:%M:%SZ")
         self._report({"replicas": self.deployment["spec"]["replicas"] + 1}, progress, AVAILABLE)
 
     def _report(self, counts: dict[str, int], *conditions: dict[str, str]) -> None:

@@ -104,6 +104,25 @@ def test_a_version_of_a_newer_operator_is_left_alone(bench: ReleaseBench, monkey
     assert (bench.condition("Ready") or "")[0] == "True"
 
 
+def test_a_removed_version_is_replaced_by_the_newest_one(bench: ReleaseBench, monkeypatch: pytest.MonkeyPatch) -> None:
+    operator_of(bench, monkeypatch, v2=V2)
+    bench.settle()
+    bench.roll_out()
+    assert (sleep(bench), bench.note(1, "render"), (bench.condition("Ready") or "")[0]) == (9, "2", "True")
+
+
+def test_a_rollback_to_an_unknown_version_runs_all_of_the_revision(
+    bench: ReleaseBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    operator_of(bench, monkeypatch, v1=V1, v2=V2)
+    bench.release(image=TWO)
+    operator_of(bench, monkeypatch, v1=V1)
+    bench.change(image=BAD)
+    bench.settle()
+    bench.time_out()
+    assert (bench.running, sleep(bench)) == (TWO, 5)
+
+
 def test_the_annotation_releases_what_is_left_alone(bench: ReleaseBench, monkeypatch: pytest.MonkeyPatch) -> None:
     operator_of(bench, monkeypatch, v1=V1, v2=V2)
     bench.release(image=TWO)

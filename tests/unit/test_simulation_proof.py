@@ -17,6 +17,7 @@ INVARIANTS = {
     "honesty",
     "restraint",
     "memory is bounded",
+    "memory is empty",
     "no internal error",
     "one writer",
     "writes of the leader",

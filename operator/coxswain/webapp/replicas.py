@@ -128,7 +128,17 @@ def scaling_of(webapp: WebApp, world: World) -> Scaling:
         wanted = scaling(
             webapp.replicas, count, note, autoscaled=autoscaled, by_spec=by_spec, least=_min_replicas(webapp)
         )
-    return Scaling(wanted.replicas, wanted.note, comes_back=wanted.replicas is not None and note is not None)
+    comes_back = wanted.replicas is not None and note is not None
+    if wanted.replicas is not None and wanted.replicas > 1 and _is_limited_to_one_pod(webapp):
+        # The schema sees spec.replicas only: neither a kept count, nor the volumes that a rollback brings back.
+        return Scaling(1, comes_back=comes_back)
+    return Scaling(wanted.replicas, wanted.note, comes_back=comes_back)
+
+
+def _is_limited_to_one_pod(webapp: WebApp) -> bool:
+    """Tell whether the pods use a claim that serves one pod at a time."""
+    claims = [volume.get("persistentVolumeClaim") for volume in webapp.spec.get("volumes", [])]
+    return any(claim is not None and not claim.get("shared", False) for claim in claims)
 
 
 def can_be_several(webapp: WebApp, world: World) -> bool:
@@ -158,7 +168,8 @@ def events(webapp: WebApp, observations: Observations) -> list[EventRecord]:
         return [EventRecord("Autoscaled", "Scale", note)]
     if kept is not None:
         note = f"{gone} keeps {kept.replicas} replicas until spec.replicas ({kept.spec}) changes"
-        return [EventRecord("ReplicasKept", "Scale", note + way_to_scale(webapp))]
+        annotate = f"kubectl annotate deployment {webapp.name} -n {webapp.namespace} {REPLICAS_ANNOTATION}-"
+        return [EventRecord("ReplicasKept", "Scale", f"{note}. To apply {kept.spec} now: {annotate}")]
     if before in _AUTOSCALED:
         return [EventRecord("ReplicasKept", "Scale", f"{gone} applies spec.replicas again")]
     return []

@@ -10,12 +10,13 @@ from dataclasses import replace
 from typing import Any
 
 from coxswain.kernel.conflicts.immutable import Obstacle, Remedy
-from coxswain.kernel.objects.manifests import Manifest
+from coxswain.kernel.objects.manifests import Manifest, condition
 from coxswain.kernel.objects.projection import Projection, Rules, only
 from coxswain.kernel.status.conditions import worst
 from coxswain.kernel.status.health import Child
 from coxswain.kernel.workload import ChildType, Desired, History, Removal, World
 from coxswain.webapp.content import content_hash, data, spec_hash
+from coxswain.webapp.diagnosis.cause import moment
 from coxswain.webapp.identity import (
     CHANGE_CAUSE_ANNOTATION,
     CHANGED_AT_ANNOTATION,
@@ -27,8 +28,8 @@ from coxswain.webapp.identity import (
     owner_reference,
     standard_labels,
 )
-from coxswain.webapp.kinds import CONTROLLER_REVISION
-from coxswain.webapp.releases.render import newest
+from coxswain.webapp.kinds import CONTROLLER_REVISION, DEPLOYMENT
+from coxswain.webapp.releases.render import is_known, newest
 from coxswain.webapp.releases.render_choice import render_of
 from coxswain.webapp.releases.revisions import Revision, kept, recorded, revision_name
 from coxswain.webapp.releases.rollback import current_revision, restored, rollback_target
@@ -114,14 +115,27 @@ def _outcome(webapp: WebApp, live: Revision | None, number: int, world: World) -
     same = live if live is not None and live.number == number else None
     ready_at = None if live is None else live.ready_at
     was_ready, failed = same is not None and same.was_ready, None if same is None else same.failed
-    if webapp.rollback is None and world.children and not was_ready:
-        # During a rollback the children say nothing about this revision.
+    if webapp.rollback is None and world.children and not was_ready and _is_tried(webapp, same, world):
         was_ready, failed = worst(world.children) is None, failed or _failure(world.children)
     if was_ready:
         ready_at = ready_at or world.now.strftime("%Y-%m-%dT%H:%M:%SZ")
         return {READY_AT_ANNOTATION: ready_at, READY_REVISION_ANNOTATION: str(number)}
     notes = {READY_AT_ANNOTATION: ready_at, FAILED_ANNOTATION: failed}
     return {name: value for name, value in notes.items() if value is not None}
+
+
+def _is_tried(webapp: WebApp, same: Revision | None, world: World) -> bool:
+    """Tell whether the state of the children says something about the revision.
+
+    Without a pod nothing is tried. A failure may be older than the spec: the Deployment reports it until its pod
+    template changes.
+    """
+    live = world.live(DEPLOYMENT, webapp.name)
+    if live is None or live.content.get("spec", {}).get("replicas", 1) == 0:
+        return False
+    changed = moment(same.note(CHANGED_AT_ANNOTATION) if same is not None else webapp.change.at)
+    reported = moment(condition(live.content, "Progressing").get("lastUpdateTime"))
+    return changed is None or reported is None or reported >= changed or worst(world.children) is None
 
 
 def _failure(children: Sequence[Child]) -> str | None:
@@ -171,10 +185,11 @@ def _running(webapp: WebApp, world: World, content: Manifest | None) -> WebApp:
     if content is None or current is None or current.failed is None:
         return replace(webapp, render=render_of(webapp, current))
     rollback = Rollback(webapp.written, current.number, current.failed, content["revision"])
-    render = content["metadata"].get("annotations", {}).get(RENDER_ANNOTATION, newest())
-    return replace(
-        webapp, spec=restored(content["data"]["spec"], webapp.written), rollback=rollback, render=str(render)
-    )
+    recorded_render = str(content["metadata"].get("annotations", {}).get(RENDER_ANNOTATION, newest()))
+    # The pods change anyway, so an unknown version must not keep those of the failed revision.
+    keeps = is_known(recorded_render) and not webapp.asks_for_newest_render
+    render = recorded_render if keeps else newest()
+    return replace(webapp, spec=restored(content["data"]["spec"], webapp.written), rollback=rollback, render=render)
 
 
 TYPE = ChildType(

@@ -57,6 +57,20 @@ def is_known(version: str) -> bool:
     return version in VERSIONS
 
 
+def usable(version: str | None) -> str:
+    """Return the version that renders in place of a recorded one: the newest one for a removed version.
+
+    A version of a newer operator stays, although this one does not know it.
+    """
+    if version is None or not (is_known(version) or _is_newer(version)):
+        return newest()
+    return version
+
+
+def _is_newer(version: str) -> bool:
+    return not version.isdecimal() or int(version) > int(newest())
+
+
 def rendering(version: str) -> Rendering:
     """Return the defaults of a version; those of the newest one if this operator does not know it."""
     return VERSIONS.get(version) or VERSIONS[newest()]

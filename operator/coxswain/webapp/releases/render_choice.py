@@ -2,7 +2,7 @@
 
 from coxswain.kernel.status.health import OPERATOR, Health, Level
 from coxswain.webapp.identity import RENDER_ANNOTATION
-from coxswain.webapp.releases.render import LATEST, is_known, newest
+from coxswain.webapp.releases.render import LATEST, is_known, newest, usable
 from coxswain.webapp.releases.revisions import Revision
 from coxswain.webapp.spec import WebApp
 
@@ -11,7 +11,7 @@ def render_of(webapp: WebApp, current: Revision | None) -> str:
     """Return the version that renders a WebApp, given the revision of its spec."""
     if current is None or webapp.asks_for_newest_render:
         return newest()
-    return current.note(RENDER_ANNOTATION) or newest()
+    return usable(current.note(RENDER_ANNOTATION))
 
 
 def unknown_render(webapp: WebApp) -> Health | None:

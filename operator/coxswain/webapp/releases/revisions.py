@@ -51,6 +51,11 @@ class Revision:
         return self.note(FAILED_ANNOTATION)
 
     @property
+    def is_target(self) -> bool:
+        """Whether a rollback may go back to it: it was Ready, and has not failed since."""
+        return self.ready_at is not None and self.failed is None
+
+    @property
     def config(self) -> str | None:
         """The hash of `config` and `files`; None without them."""
         found: str | None = self.observed.content.get("data", {}).get("config")
@@ -84,11 +89,11 @@ def recorded(webapp: WebApp, world: World) -> list[Revision]:
 def kept(webapp: WebApp, world: World) -> list[Revision]:
     """Return the revisions that stay: the current one, and `rollout.revisionHistoryLimit` older ones.
 
-    The latest revision that was Ready stays until the current one is Ready.
+    The target of a rollback stays until the current one is Ready.
     """
     limit = webapp.written.get("rollout", {}).get("revisionHistoryLimit", DEFAULT_LIMIT)
     name, found = revision_name(webapp), recorded(webapp, world)
     current = [each for each in found if each.name == name]
     older = [each for each in found if each.name != name]
-    ready = [] if any(each.was_ready for each in current) else [each for each in older if each.ready_at][:1]
+    ready = [] if any(each.was_ready for each in current) else [each for each in older if each.is_target][:1]
     return current + older[:limit] + [each for each in ready if each not in older[:limit]]

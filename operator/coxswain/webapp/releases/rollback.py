@@ -36,7 +36,7 @@ def rollback_target(webapp: WebApp, found: Sequence[Revision]) -> Revision | Non
     """
     if not _is_wanted(webapp, found):
         return None
-    return next((each for each in found[1:] if each.ready_at is not None and each.failed is None), None)
+    return next((each for each in found[1:] if each.is_target), None)
 
 
 def _is_wanted(webapp: WebApp, found: Sequence[Revision]) -> bool:
@@ -76,7 +76,7 @@ def without_target(webapp: WebApp, found: Sequence[Revision], ready: ConditionSt
     """Return the condition Ready of a WebApp whose rollout failed, if there is no revision to go back to."""
     if ready.status == "True" or not _is_wanted(webapp, found) or rollback_target(webapp, found) is not None:
         return ready
-    reason = "spec.rollout.onFailure is Rollback, but no earlier revision was Ready"
+    reason = "spec.rollout.onFailure is Rollback, but each earlier revision was never Ready or has failed since"
     return replace(ready, message=f"{reason}. {ready.message}")
 
 

@@ -11,11 +11,11 @@ from coxswain.webapp.spec import Change
 
 
 def last_change(entries: Sequence[Mapping[str, Any]]) -> Manifest:
-    """Return the manager and the time of the latest entry that owns fields of the spec, besides the replicas."""
+    """Return the manager and the time of the latest entry that owns fields of the spec: not those of no revision."""
     owning = [
         (str(entry.get("time") or ""), str(entry.get("manager") or ""))
         for entry in entries
-        if (entry.get("fieldsV1") or {}).get("f:spec", {}).keys() - {".", "f:replicas"}
+        if (entry.get("fieldsV1") or {}).get("f:spec", {}).keys() - {".", "f:replicas", "f:paused"}
     ]
     at, by = max(owning, default=("", ""))
     return {"changed": {"by": by, "at": at}}
