@@ -12,6 +12,7 @@ from unit.objects import webapp
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SCALER = "the HPA was unable to compute the replica count: "
 API = "unable to fetch metrics from resource metrics API: the server could not find the requested resource"
+SIDECAR = "failed to get cpu utilization: missing request for cpu in container proxy of Pod web-7d4b9-x2x"
 REQUEST = "failed to get cpu utilization: missing request for cpu in container app of Pod web-7d4b9-x2x"
 
 
@@ -54,3 +55,15 @@ def test_what_it_cannot_scale_at_all_comes_first() -> None:
 
 def test_without_a_failed_condition_nothing_is_told() -> None:
     assert failing(webapp(), {}, NOW).health == HEALTHY
+
+
+@pytest.mark.parametrize(
+    ("sidecars", "field"),
+    [
+        ([{"name": "proxy", "image": "p"}], "spec.sidecars[name=proxy].resources.requests.cpu"),
+        ([], "spec.resources.requests.cpu"),
+    ],
+)
+def test_the_request_of_a_sidecar_counts(sidecars: list[dict[str, str]], field: str) -> None:
+    found = failing(webapp(sidecars=sidecars), autoscaler("FailedGetResourceMetric", SIDECAR), NOW)
+    assert f"Set {field}, or use another metric" in found.health.message

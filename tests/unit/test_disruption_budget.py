@@ -50,7 +50,10 @@ def test_selectors(selector: dict[str, Any] | None, matches: bool) -> None:
         ({"replicas": 2}, True),
         ({"autoscaling": {"maxReplicas": 1}}, False),
         ({"autoscaling": {"maxReplicas": 2}}, True),
-        ({"disruption": {"maxUnavailable": 0}}, False),
+        ({"disruption": {"maxUnavailable": 0}}, True),
+        ({"disruption": {"minAvailable": 1}}, True),
+        ({"disruption": {"unhealthyPodEvictionPolicy": "IfHealthyBudget"}}, False),
+        ({"disruption": {"enabled": False, "minAvailable": 1}}, False),
         ({"disruption": {"enabled": True}}, True),
         ({"replicas": 2, "disruption": {"enabled": False}}, False),
     ],
@@ -119,6 +122,18 @@ def test_a_foreign_budget_of_its_name_stands_in_too_unless_it_is_adopted(adopt: 
     bench.roll_out()
     bench.run()
     assert bench.conditions()["Ready"] == ("False", "RollingOut")
+
+
+def test_a_budget_for_the_pods_is_adopted_too() -> None:
+    """It selects them already, so it stands in for the default one only unless it may be adopted."""
+    bench = Bench()
+    raw = stored(disruption_budget.pod_disruption_budget(webapp()))
+    raw["metadata"] |= {"annotations": {"coxswain.dev/adopt": "web"}, "labels": {"app": "x"}, "managedFields": []}
+    raw["metadata"].pop("ownerReferences")
+    raw["spec"]["selector"] = {"matchLabels": {"app.kubernetes.io/instance": "web"}}
+    bench.store.observe(observe(POD_DISRUPTION_BUDGET, raw))
+    bench.webapp(replicas=2)
+    assert sent(bench) == ["update PodDisruptionBudget"]
 
 
 def test_its_own_without_an_owner_reference_stays() -> None:

@@ -229,12 +229,30 @@ def test_a_url_that_does_not_work_yet_is_left_out() -> None:
         ([{"method": "GET"}], ""),
         ([{"path": {"type": "Exact", "value": "/a"}}, {"path": {"type": "PathPrefix", "value": "/"}}], ""),
         ([{"path": {"type": "RegularExpression", "value": "/[a-z]"}}, {"path": {"value": "/b"}}], "/b"),
-        ([{"path": {"type": "RegularExpression", "value": "/[a-z]"}}], ""),
+        ([{"path": {"type": "RegularExpression", "value": "/[a-z]"}}], None),
     ],
 )
-def test_the_path_of_a_url(rules: list[dict[str, Any]], path: str) -> None:
+def test_the_path_of_a_url(rules: list[dict[str, Any]], path: str | None) -> None:
     route = {"parentRefs": [{**GATEWAY, "port": 443}], "hostnames": ["a.b"], "rules": rules}
-    assert found(routes=[route])[0] == f"https://a.b{path}"
+    assert found(routes=[route])[0] == (INSIDE if path is None else f"https://a.b{path}")
+
+
+def test_the_service_of_somebody_else_has_no_url() -> None:
+    taken = Child("Service", "web", Health(Level.FOREIGN, "NameTaken"))
+    assert urls(webapp(ports=PORTS), observations([taken])) == []
+
+
+def test_an_ingress_refers_to_a_port_by_name_if_it_may() -> None:
+    def backend(name: str) -> Any:
+        service = {"ports": [{"name": name, "port": 80, "targetPort": "http"}]}
+        (made,) = [
+            each for each in desired(webapp(ports=PORTS, service=service, ingress=INGRESS)) if each["kind"] == "Ingress"
+        ]
+        return made["spec"]["rules"][0]["http"]["paths"][0]["backend"]["service"]["port"]
+
+    assert backend("public-endpoint") == {"name": "public-endpoint"}
+    assert backend("public-endpoint1") == {"number": 80}, "more than 15 characters"
+    assert backend("80") == {"number": 80}, "no letter"
 
 
 def test_urls_are_few_and_each_stands_once() -> None:

@@ -31,8 +31,9 @@ def _of_routes(webapp: WebApp, observations: Observations) -> Iterator[str]:
             continue
         scheme = "https" if _is_secure(route) else "http"
         paths = [rule.get("path", {"value": "/"}) for rule in route.get("rules", [])]
-        path = _path([each["value"] for each in paths if each.get("type") != "RegularExpression"])
-        yield from (f"{scheme}://{host}{path}" for host in route.get("hostnames", []) if _is_one(host))
+        path = _path([None if each.get("type") == "RegularExpression" else each["value"] for each in paths])
+        if path is not None:
+            yield from (f"{scheme}://{host}{path}" for host in route.get("hostnames", []) if _is_one(host))
 
 
 def _of_ingress(webapp: WebApp, observations: Observations) -> Iterator[str]:
@@ -42,14 +43,17 @@ def _of_ingress(webapp: WebApp, observations: Observations) -> Iterator[str]:
         return
     for each in wanted["hosts"]:
         host, paths = each["host"], each.get("paths", [])
-        if _is_one(host):
+        path = _path([None if each.get("pathType") == "ImplementationSpecific" else each["path"] for each in paths])
+        if _is_one(host) and path is not None:
             scheme = "https" if _has_certificate(wanted, host) else "http"
-            path = _path([path["path"] for path in paths if path.get("pathType") != "ImplementationSpecific"])
             yield f"{scheme}://{host}{path}"
 
 
 def _of_service(webapp: WebApp, observations: Observations) -> Iterator[str]:
     """Yield the URLs of the Service: those of its load balancer, and that inside the cluster."""
+    services = [report.child for report in observations.children if report.child.kind == SERVICE.kind]
+    if any(service.health.level is Level.FOREIGN for service in services):
+        return
     live = observations.live(SERVICE)
     yield from service_urls(webapp, None if live is None else live.content)
 
@@ -79,6 +83,11 @@ def _is_one(host: str) -> bool:
     return not host.startswith("*")
 
 
-def _path(paths: list[str]) -> str:
-    """Return the path of a URL: none if every path leads to the application, else the first one."""
-    return "" if not paths or "/" in paths else paths[0]
+def _path(paths: list[str | None]) -> str | None:
+    """Return the path of a URL: "" if every path leads to the application, else the first one.
+
+    None stands for a pattern. Without any other path no URL is known.
+    """
+    if not paths or "/" in paths:
+        return ""
+    return next((path for path in paths if path is not None), None)

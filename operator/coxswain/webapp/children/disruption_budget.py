@@ -9,8 +9,8 @@ from coxswain.kernel.objects.projection import Projection, Rules, whole
 from coxswain.kernel.status.health import HEALTHY, Health, Level
 from coxswain.kernel.workload import ChildType, Desired, Explanation, Removal, World
 from coxswain.webapp.budgets import selects
-from coxswain.webapp.children.deployment_adoption import selector_of
-from coxswain.webapp.identity import labels, metadata, selector
+from coxswain.webapp.children.deployment_adoption import pod_labels, selector_of
+from coxswain.webapp.identity import metadata, selector
 from coxswain.webapp.kinds import POD_DISRUPTION_BUDGET
 from coxswain.webapp.replicas import can_be_several
 from coxswain.webapp.spec import WebApp
@@ -40,10 +40,15 @@ def pod_disruption_budget(webapp: WebApp) -> Manifest:
 
 
 def _desired(webapp: WebApp, world: World) -> Desired | None:
-    """Return the budget if it is enabled, or by default if there can be several pods and no other budget for them."""
-    enabled = webapp.spec.get("disruption", {}).get("enabled")
+    """Return the budget if the spec enables it or sets its limit.
+
+    By default there is one if there can be several pods, and no other budget selects them.
+    """
+    wanted = webapp.spec.get("disruption", {})
+    enabled = wanted.get("enabled")
     if enabled is None:
-        enabled = can_be_several(webapp, world) and not _may_have_another(webapp, world)
+        by_default = can_be_several(webapp, world) and not _may_have_another(webapp, world)
+        enabled = "minAvailable" in wanted or "maxUnavailable" in wanted or by_default
     return Desired(pod_disruption_budget(webapp)) if enabled else None
 
 
@@ -61,9 +66,14 @@ def _may_have_another(webapp: WebApp, world: World) -> bool:
 
 def _others(webapp: WebApp, world: World) -> Sequence[str]:
     """Return the names of other budgets that select the pods of a WebApp."""
-    pod = labels(webapp)
-    budgets = [each for each in world.related(POD_DISRUPTION_BUDGET) if not each.is_child_of(webapp)]
+    pod = pod_labels(webapp, selector_of(webapp, world))
+    budgets = [each for each in world.related(POD_DISRUPTION_BUDGET) if not _is_ours(webapp, each)]
     return [each.name for each in budgets if selects(each.content.get("spec", {}).get("selector"), pod)]
+
+
+def _is_ours(webapp: WebApp, budget: Projection) -> bool:
+    """Tell whether a budget is the child, or will be after its adoption."""
+    return budget.is_child_of(webapp) or (budget.name == webapp.name and budget.is_adoptable_by(webapp))
 
 
 def _projected(raw: Mapping[str, Any]) -> Manifest:

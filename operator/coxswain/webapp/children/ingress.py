@@ -14,6 +14,7 @@ from coxswain.webapp.kinds import INGRESS, SERVICE
 from coxswain.webapp.spec import WebApp
 from coxswain.webapp.spec.routing import IngressHost, IngressPath
 
+_LONGEST_NAME = 15
 _EVERY_PATH: IngressPath = {"path": "/", "pathType": "Prefix"}
 
 
@@ -42,13 +43,23 @@ def _rule(webapp: WebApp, host: IngressHost) -> Manifest:
 
 
 def _path(webapp: WebApp, path: IngressPath) -> Manifest:
-    # The name of the port: its number may then change without a change of the Ingress.
-    port = {"name": tcp_port(webapp, path.get("port"))["name"]}
     return {
         "path": path["path"],
         "pathType": path.get("pathType", "Prefix"),
-        "backend": {"service": {"name": webapp.name, "port": port}},
+        "backend": {"service": {"name": webapp.name, "port": _port(tcp_port(webapp, path.get("port")))}},
     }
+
+
+def _port(port: Manifest) -> Manifest:
+    """Return the reference to a port of the Service, by its name if an Ingress may use it.
+
+    With the name, the number may change without a change of the Ingress. The name of a port of a Service may be any
+    label, but that in an Ingress has at most 15 characters, and a letter
+    (https://kubernetes.io/docs/reference/kubernetes-api/service-resources/ingress-v1/).
+    """
+    name = str(port["name"])
+    usable = len(name) <= _LONGEST_NAME and any(character.isalpha() for character in name) and "--" not in name
+    return {"name": name} if usable else {"number": port["port"]}
 
 
 def ingress_health(live: Mapping[str, Any]) -> Health:

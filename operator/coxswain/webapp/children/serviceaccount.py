@@ -34,4 +34,9 @@ def _desired(webapp: WebApp, _: World) -> Desired | None:
     return None if manifest is None else Desired(manifest)
 
 
-TYPE = ChildType(SERVICE_ACCOUNT, _desired, removal=Removal.WHEN_UNUSED)
+def _retained(webapp: WebApp, _: World) -> list[str]:
+    """Return the name that the pods use: with `create: false` it may be that of the WebApp."""
+    return [service_account_name(webapp)]
+
+
+TYPE = ChildType(SERVICE_ACCOUNT, _desired, removal=Removal.WHEN_UNUSED, retained=_retained)

@@ -23,7 +23,7 @@ GRACE = timedelta(minutes=2)
 """Metrics of a new pod are missing for up to two intervals of metrics-server, which are a minute each at most."""
 
 _POD = re.compile(r"\b[Pp]od \S+")
-_REQUEST = re.compile(r"missing request for ([\w.-]+)")
+_REQUEST = re.compile(r"missing request for ([\w.-]+)(?: in container (\S+))?")
 _APIS = {
     "FailedGetResourceMetric": "metrics.k8s.io",
     "FailedGetContainerResourceMetric": "metrics.k8s.io",
@@ -63,9 +63,15 @@ def failing(webapp: WebApp, autoscaler: Mapping[str, Any], now: datetime) -> Exp
 def _advice(webapp: WebApp, reason: str, message: str) -> str:
     missing = _REQUEST.search(message)
     if missing:
-        return f"Set spec.resources.requests.{missing[1]}, or use another metric"
+        return f"Set {_field_of(webapp, missing[2])}.requests.{missing[1]}, or use another metric"
     if reason == "ScalingDisabled":
         return f"To start it again: kubectl scale deployment {webapp.name} -n {webapp.namespace} --replicas=1"
     if reason in _APIS:
         return f"Check that the metrics API answers: kubectl get apiservices | grep {_APIS[reason]}"
     return f"See its conditions: kubectl describe hpa {webapp.name} -n {webapp.namespace}"
+
+
+def _field_of(webapp: WebApp, container: str | None) -> str:
+    """Return the field with the resources of a container. Requests of sidecars count, too."""
+    sidecars = [each["name"] for each in webapp.spec.get("sidecars", [])]
+    return f"spec.sidecars[name={container}].resources" if container in sidecars else "spec.resources"

@@ -208,9 +208,12 @@ def _budget(webapp: Object, objects: Objects) -> Iterator[Gap]:
 
 def has_budget(webapp: Object, objects: Objects) -> bool | None:
     """Tell whether a WebApp has a PodDisruptionBudget; None if that depends on what others made before."""
-    enabled: bool | None = (webapp["spec"].get("disruption") or {}).get("enabled")
+    wanted = webapp["spec"].get("disruption") or {}
+    enabled: bool | None = wanted.get("enabled")
     if enabled is not None:
         return enabled
+    if "minAvailable" in wanted or "maxUnavailable" in wanted:
+        return True
     if place(webapp) in objects["poddisruptionbudgets"]:
         present = objects["poddisruptionbudgets"][place(webapp)]
         if not is_child(present, webapp):
