@@ -130,7 +130,7 @@ golden: $(VENV)/.ready ## Write the golden files again. Review the change with g
 	UPDATE_GOLDEN=1 $(BIN)/pytest -q tests/unit/test_children.py -k golden
 
 .PHONY: semantics
-semantics: $(VENV)/.ready programs ## Test how the API server treats versions, watches and concurrent writes; test large objects and every field of a plan.
+semantics: $(VENV)/.ready programs ## Test how the API server treats versions, watches and concurrent writes; test large objects.
 	$(BIN)/pytest tests/integration --numprocesses $(JOBS) --dist loadfile -m "semantics or large"
 
 .PHONY: plan-walk

@@ -10,7 +10,8 @@ from bench.tables import counting, number, table
 
 CHILDREN = 4
 REVISION_WRITES = 2
-"""A new spec is recorded as a revision, which is marked when it is Ready. Results of before have no revisions."""
+"""A new spec is recorded as a revision, which is marked when it is Ready. Earlier results have no revisions."""
+REVISIONS = "controllerrevisions"
 STATUS_WRITES = 2
 QUIET_LIMIT = 1.5
 """B9: the maximum wait of a quiet WebApp, relative to the wait without a storm, for up to `STORM_LIMIT` writers."""
@@ -19,10 +20,12 @@ STORM_LIMIT = 16
 
 @dataclass(frozen=True)
 class Verdict:
-    """The figures for one aim; `met` is None if a figure is missing or no bound is set."""
+    """The figures for one aim; `met` is None if a figure is missing, no bound is set, or the aim is not judged."""
 
     found: str
     met: bool | None
+    unjudged: bool = False
+    """Whether the figures are from before revisions, so that their bound proves nothing."""
 
 
 Judge = Callable[[Results], Verdict]
@@ -77,7 +80,9 @@ def _writes(benchmark: str, children: int) -> Judge:
         reads = max(sum(count for name, count in each.items() if name.startswith("get ")) for each in per)
         rest = max(sum(count for name, count in each.items() if name.startswith(("patch", "create"))) for each in per)
         told = f"at most {number(rest - status)} child writes, {number(status)} status writes, {number(reads)} GETs"
-        return Verdict(told, rest - status <= children and status <= STATUS_WRITES and not reads)
+        met = rest - status <= children and status <= STATUS_WRITES and not reads
+        before = not any(REVISIONS in name for each in found for name in each.requests)
+        return Verdict(told, None, unjudged=True) if met and before else Verdict(told, met)
 
     return judge
 
@@ -163,9 +168,11 @@ AIMS: Sequence[tuple[str, str, Judge]] = (
 
 def verdicts(results: Results) -> str:
     """Return the table of aims."""
-    rows = []
+    rows, unjudged = [], []
     for benchmark, aim, judge in AIMS:
         verdict = judge(results)
-        met = {True: "yes", False: "**no**", None: ""}[verdict.met]
+        met = {True: "yes", False: "**no**", None: "not judged" if verdict.unjudged else ""}[verdict.met]
         rows.append([benchmark, aim, verdict.found, met])
-    return table(["", "target", "measured", "met"], rows).replace("---:|", "---|")
+        unjudged += [benchmark] if verdict.unjudged else []
+    note = f"\n\nNot judged: {' and '.join(unjudged)} were measured before revisions existed." if unjudged else ""
+    return table(["", "target", "measured", "met"], rows).replace("---:|", "---|") + note

@@ -59,8 +59,9 @@ each accepted write in etcd and receives it back as an event of etcd; the diagra
 {hub}
 ## Observations
 
-- Coxswain writes all children in one reconcile. It writes the Deployment last, so that the pods find their ConfigMap
-  and ServiceAccount. It does not write the Deployment while one of these is unavailable.
+- Coxswain creates all children in one reconcile. It writes the Deployment after the ServiceAccount and the ConfigMap,
+  so that the pods find both. It does not write the Deployment while one of these is unavailable. It writes the
+  ControllerRevision last, and marks it when the WebApp is Ready.
 - Coxswain creates no ReplicaSet, pod or EndpointSlice, and sends no request to create one. It has no permission to.
 - The desired state propagates from the WebApp down to the pod. The status propagates back up: pod, ReplicaSet,
   Deployment, WebApp. Each status has one writer.

@@ -31,6 +31,7 @@ MACHINE = Machine("2026-01-01", "v1.36.3", 2, "3.11.7", 0.5)
 
 def converged(peer: str, seconds: float, number: int = 1, *, size: int = 500, **more: Any) -> Measured:
     requests = {"patch deployments": size, "patch webapps/status": 2 * size, "create events": size}
+    requests["patch controllerrevisions"] = 2 * size
     return Measured("B1", peer, size, number, figures={"seconds": seconds}, requests=requests, **more)
 
 
@@ -110,6 +111,16 @@ def test_a_third_status_write_misses_the_aim() -> None:
     more = Measured("B1", COXSWAIN, 500, 2, requests={**one.requests, "patch webapps/status": 1001})
     assert "2 status writes, 0 GETs | yes" in verdicts(results(one))
     assert "status writes, 0 GETs | **no**" in verdicts(results(one, more))
+
+
+def test_writes_from_before_revisions_are_not_judged() -> None:
+    one = converged(COXSWAIN, 11)
+    before = Measured("B1", COXSWAIN, 500, 1, requests={"patch deployments": 500, "patch webapps/status": 1000})
+    assert "2 status writes, 0 GETs | not judged |" in verdicts(results(before))
+    assert "Not judged: B2 were measured before revisions existed." in verdicts(results(before))
+    assert "Not judged" not in verdicts(results(one))
+    late = Measured("B1", COXSWAIN, 500, 1, requests={"patch webapps/status": 1501})
+    assert "status writes, 0 GETs | **no** |" in verdicts(results(late))
 
 
 def test_the_page_names_what_is_void() -> None:

@@ -1,4 +1,4 @@
-"""The costs of large content and of many Events, counted rather than timed."""
+"""The cost of large content, counted instead of timed."""
 
 import hashlib
 import time

@@ -165,6 +165,20 @@ def test_the_page_says_how_a_test_was_seen_to_fail() -> None:
     assert "proofs at 911eee3 (2026-11-22)" in page
 
 
+@pytest.mark.parametrize(
+    ("outcome", "violations", "found"),
+    [
+        ("xfailed", ["O4: too late", "after 40 s O1: a"], "after 40 s O1: a"),
+        ("failed", ["O4: too late"], "O4: too late"),
+        ("xfailed", [], "an assertion of the test"),
+        ("failed", [], "not detected"),
+    ],
+)
+def test_a_proof_shows_the_violation_of_the_named_oracle(outcome: str, violations: list[str], found: str) -> None:
+    page = _page([], [dataclasses.replace(CAUGHT, outcome=outcome, violations=violations)])
+    assert f"| {found} | 911eee3" in page
+
+
 def test_results_of_tests_that_are_no_more_are_left_out() -> None:
     gone = dataclasses.replace(CAUGHT, test="t::gone")
     other = dataclasses.replace(CAUGHT, test="t::other", broken="reopens-watches-at-once")

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from fault_engine.proof import Break
+from fault_engine.proof import Break, violated
 from fault_engine.results import Result
 
 
@@ -99,7 +99,15 @@ def _proof(result: Result, breaks: Mapping[str, Break]) -> str:
     known = breaks.get(result.broken or "")
     what = known.what if known else result.broken
     caught = "yes" if result.outcome == "xfailed" else "**no**"
-    by = result.violations[0].replace("|", "\\|") if result.violations else "an assertion of the test"
-    short = by if len(by) <= 160 else f"{by[:160]}..."
+    found = _found(result).replace("|", "\\|")
+    short = found if len(found) <= 160 else f"{found[:160]}..."
     said = (result.fault, result.title, what, " or ".join(result.by), caught, short, _measured([result]))
     return f"| {' | '.join(map(str, said))} |"
+
+
+def _found(result: Result) -> str:
+    """Return the failure on the broken operator: the first violation by a named oracle, else the first violation."""
+    named = [each for each in result.violations if violated([each]) & set(result.by)]
+    for violation in [*named, *result.violations]:
+        return violation
+    return "an assertion of the test" if result.outcome == "xfailed" else "not detected"

@@ -16,7 +16,7 @@ class Result:
     """The result of one test."""
 
     fault: str
-    """F1 to F31."""
+    """F1 to F32, or `mix`."""
     title: str
     test: str
     oracles: tuple[str, ...]
