@@ -74,6 +74,12 @@ SERVICE = [
         refused(f"service.{name}", "needs service.type: LoadBalancer", service={name: value, **NODE_PORT}, ports=PORTS)
         for name, value in (("loadBalancerClass", "a"), ("loadBalancerSourceRanges", ["10.0.0.0/8"]))
     ),
+    refused(
+        "service.ports",
+        "each nodePort may stand only once for a protocol",
+        service={"type": "NodePort", "ports": [*NODE_PORTS, {**NODE_PORTS[0], "name": "b", "port": 81}]},
+        ports=PORTS,
+    ),
     *(
         refused("service.ports", "nodePort needs service.type", service={"ports": NODE_PORTS, **more}, ports=PORTS)
         for more in ({}, {"headless": True}, ALIAS)
