@@ -133,6 +133,31 @@ def test_counts_alone_are_written_within_two_seconds(bench: Bench) -> None:
     assert bench.report(replicas=3).written
 
 
+@pytest.mark.parametrize("count", ["replicas", "readyReplicas", "updatedReplicas"])
+def test_a_missing_count_of_0_is_written_with_the_delay_of_counts(bench: Bench, count: str) -> None:
+    """Another writer can remove a count."""
+    counts = {"replicas": 0, "readyReplicas": 0, "updatedReplicas": 0}
+    before = status(**counts)
+    del before[count]
+    bench.store.observe(observed_webapp(version=20, status=before))
+    assert bench.report(**counts) == Report(after=1.5)
+    bench.now = 1.5
+    assert bench.report(**counts) == Report(written=True)
+    assert bench.report(**counts) == Report()
+
+
+def test_a_missing_count_of_0_does_not_hasten_the_first_status(bench: Bench) -> None:
+    bench.store.observe(observed_webapp(version=20, status={}))
+    assert bench.report(replicas=0, uncounted=True) == Report(after=20.0)
+
+
+def test_a_missing_count_of_0_does_not_delay_progress(bench: Bench) -> None:
+    before = status(replicas=0)
+    del before["replicas"]
+    bench.store.observe(observed_webapp(version=20, status=before))
+    assert bench.report(replicas=0, readyReplicas=1) == Report(after=1.0)
+
+
 def test_more_ready_pods_than_asked_for_wait_for_the_old_ones_to_go(bench: Bench) -> None:
     bench.report(ready="True", readyReplicas=3)
     assert bench.report(ready="True", readyReplicas=4) == Report(after=20.0)
@@ -193,6 +218,41 @@ def test_after_a_conflict_without_a_newer_webapp_the_parents_are_relisted(bench:
     assert bench.report(ready="True").written
 
 
+def test_after_a_relist_without_a_newer_webapp_the_status_is_written_again(bench: Bench) -> None:
+    """A proxy can answer 409, too. Then no newer version follows."""
+    bench.writer.fail("status", refusal(409))
+    bench.report(ready="True")
+    bench.now = 30.0
+    bench.report(ready="True")
+    bench.now = 60.0
+    assert bench.report(ready="True") == Report(after=30.0)
+    assert (bench.writer.sent, bench.relisted) == (["status"] * 2, ["shop"]), "refused again: wait for the watch again"
+    bench.now = 90.0
+    bench.report(ready="True")
+    assert bench.relisted == ["shop"] * 2
+    del bench.writer.answers["status"]
+    bench.now = 120.0
+    assert bench.report(ready="True") == Report(written=True)
+
+
+def test_a_resync_retries_a_status_with_a_conflict(bench: Bench) -> None:
+    bench.writer.fail("status", refusal(409))
+    bench.report(ready="True")
+    del bench.writer.answers["status"]
+    bench.reporter.resynced()
+    assert bench.report(ready="True") == Report(written=True)
+
+
+def test_a_404_for_a_cached_webapp_is_raised_and_retried(bench: Bench) -> None:
+    bench.writer.fail("status", refusal(404))
+    for _ in range(3):
+        with pytest.raises(Refused):
+            bench.report(ready="True")
+    del bench.writer.answers["status"]
+    assert bench.report(ready="True") == Report(written=True)
+    assert bench.relisted == []
+
+
 def test_consecutive_conflicts_are_retried_with_backoff(bench: Bench) -> None:
     def overtaken() -> Any:
         bench.store.observe(observed_webapp(version=20 + len(bench.writer.sent), status=status()))
@@ -228,6 +288,17 @@ def test_the_status_of_a_changed_webapp_is_not_written(bench: Bench) -> None:
     bench.store.observe(observed_webapp(version=20, status=status()))
     report = asyncio.run(bench.reporter.report(bench.memory, webapp, status(ready="True"), Pace(REPLICAS)))
     assert (report, bench.writer.sent) == (Report(again=True), [])
+
+
+def test_a_webapp_changed_since_is_requeued_even_if_its_status_was_up_to_date(bench: Bench) -> None:
+    """A GET of the reconcile may store a newer version. The watch event of that version then enqueues nothing."""
+    webapp = bench.store.parent(WEB)
+    assert webapp is not None
+    bench.store.observe(observed_webapp(version=20, status={}))
+    report = asyncio.run(bench.reporter.report(bench.memory, webapp, status(), Pace(REPLICAS)))
+    assert (report, bench.writer.sent) == (Report(again=True), [])
+    assert bench.report() == Report(written=True)
+    assert bench.report() == Report(), "the latest version is not requeued"
 
 
 def test_a_status_without_effect_is_not_sent_again(bench: Bench) -> None:

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import cast
 
@@ -30,6 +30,20 @@ class Report:
     """Status fields unknown to the CRD, as this write revealed. Later writes omit them."""
 
 
+@dataclass(frozen=True)
+class StaleParent:
+    """A cached parent that is probably stale, because its last status write had a conflict."""
+
+    version: int
+    """The resourceVersion of the parent."""
+    since: float
+    """Time of the conflict, or of the relist after it."""
+    resyncs: int
+    """Number of resyncs before the conflict."""
+    relisted: bool = False
+    """Whether the parents were relisted since the conflict."""
+
+
 @dataclass
 class StatusMemory:
     """In-memory state of the status of one parent."""
@@ -38,8 +52,8 @@ class StatusMemory:
     """Time of the last write of `drift`. All times here are monotonic seconds."""
     waiting: dict[tuple[str, int], float] = field(default_factory=dict)
     """Deadlines of delayed changes, by kind of change."""
-    stale: tuple[int, float] | None = None
-    """The resourceVersion of the last status write with a conflict, and its time."""
+    stale: StaleParent | None = None
+    """Set after a status conflict, until the watch delivers a newer parent or the write is retried."""
     conflicts: tuple[int, float] = (0, 0.0)
     """Number of consecutive conflicts, and the time of the last one."""
     without_effect: tuple[int, Status] | None = None
@@ -67,9 +81,12 @@ class StatusWriter:
         self._clock = clock
         self._relist_parents = relist_parents
         self._undeclared: set[str] = set()
+        self._resyncs = 0
+        """Number of resyncs."""
 
     def resynced(self) -> None:
-        """Include the omitted fields again: the CRD may have been upgraded."""
+        """Retry writes with a conflict. Include the omitted fields again: the CRD may have been upgraded."""
+        self._resyncs += 1
         self._undeclared.clear()
 
     async def report(self, memory: StatusMemory, parent: Projection, status: Status, pace: Pace) -> Report:
@@ -79,14 +96,16 @@ class StatusWriter:
             RequestFailed: the write failed.
             HistoryReset: the response was older than the observed parent.
         """
+        # Also if the status is up to date: a GET of this reconcile may have stored a newer version, and then the watch
+        # event of that version enqueues nothing.
+        if not self._store.is_latest(parent):
+            return Report(again=True)
         previous = parent.content.get("status", {})
         status = _only_declared(status, self._undeclared)
         need = self._rules.urgency(previous, status, pace.replicas)
         if need is Urgency.NONE or memory.without_effect == (parent.version, status):
             memory.waiting, memory.conflicts = {}, (0, 0.0)
             return Report()
-        if not self._store.is_latest(parent):
-            return Report(again=True)
         wait = max(
             self._wait(memory, need, previous, status, pace),
             self._wait_for_watch(memory, parent),
@@ -126,7 +145,11 @@ class StatusWriter:
             intervals["unobserved", pace.unobserved] = settings.progress_interval
         if need is Urgency.PROGRESS:
             intervals["progress", 0] = settings.progress_interval
-        return intervals | self._count_intervals(self._rules.counts, previous, status, pace)
+        intervals |= self._count_intervals(self._rules.counts, previous, status, pace)
+        if need is Urgency.COUNTS and not intervals:
+            # Another writer removed a count of 0.
+            intervals["counts", 0] = settings.counts_interval
+        return intervals
 
     def _count_intervals(
         self, names: Sequence[str], previous: Status, status: Status, pace: Pace
@@ -139,16 +162,20 @@ class StatusWriter:
 
     def _wait_for_watch(self, memory: StatusMemory, parent: Projection) -> float:
         """Return the seconds to wait for the watch event of the change that caused a conflict."""
-        if memory.stale is None or memory.stale[0] != parent.version:
+        stale = memory.stale
+        if stale is None or (stale.version, stale.resyncs) != (parent.version, self._resyncs):
             memory.stale = None
             return 0
-        version, since = memory.stale
-        remaining = since + self._settings.stale_interval - self._clock()
+        remaining = stale.since + self._settings.stale_interval - self._clock()
         if remaining > 0:
             return remaining
+        if stale.relisted:
+            # The relist brought no newer version either, so the conflict probably had another cause: write again.
+            memory.stale = None
+            return 0
         # The watch is behind, probably for all parents of the namespace: relist them.
         self._relist_parents(parent.namespace)
-        memory.stale = (version, self._clock())
+        memory.stale = replace(stale, since=self._clock(), relisted=True)
         return self._settings.stale_interval
 
     def _conflict_backoff(self, memory: StatusMemory) -> float:
@@ -167,12 +194,7 @@ class StatusWriter:
                 return self._without(error.undeclared_status_fields)
             if error.error_class is not ErrorClass.CONFLICT:
                 raise
-            memory.conflicts = (memory.conflicts[0] + 1, self._clock())
-            if not self._store.is_latest(parent):
-                return Report(again=True)
-            log.debug("status conflict: the cached parent is stale; waiting for its watch event")
-            memory.stale = (parent.version, self._clock())
-            return Report(after=self._settings.stale_interval)
+            return self._conflicted(memory, parent, error)
         self._store.answer(answer, parent)
         if answer.version == parent.version:
             memory.without_effect = (parent.version, status)
@@ -181,6 +203,23 @@ class StatusWriter:
             memory.drift_written = self._clock()
         memory.waiting = {}
         return Report(written=True)
+
+    def _conflicted(self, memory: StatusMemory, parent: Projection, error: Refused) -> Report:
+        """Wait for a newer parent after a conflict, unless it is cached already.
+
+        Raises:
+            Refused: `error`, if it is a 404 and the parent is still cached.
+        """
+        is_latest = self._store.is_latest(parent)
+        if error.status == 404 and is_latest:
+            # Its DELETED event will follow, or the API server does not serve the status. No newer version follows.
+            raise error
+        memory.conflicts = (memory.conflicts[0] + 1, self._clock())
+        if not is_latest:
+            return Report(again=True)
+        log.debug("status conflict: the cached parent is stale; waiting for its watch event")
+        memory.stale = StaleParent(parent.version, self._clock(), self._resyncs)
+        return Report(after=self._settings.stale_interval)
 
     def _without(self, fields: Sequence[str]) -> Report:
         """Omit fields that the CRD lacks: the API server refuses an apply with an unknown field."""
