@@ -121,11 +121,15 @@ def test_autoscalers_are_unknown_until_a_relist_after_a_gap(bench: Bench) -> Non
     assert coverage.view("a").doubtful, "its watch is not running"
     assert coverage.watch_opened(scope)
     assert not coverage.watch_opened(scope)
+    assert coverage.view("a").doubtful, "an autoscaler may be younger than that relist"
+    coverage.listed(scope)
     assert not coverage.view("a").doubtful
     coverage.begin_watches(KINDS.watched)
     coverage.listed(scope)
     assert coverage.view("a").doubtful
     coverage.watch_started(scope)
+    assert coverage.view("a").doubtful, "the watch reports nothing from between that relist and its start"
+    coverage.listed(scope)
     assert not coverage.view("a").doubtful
 
 

@@ -31,7 +31,23 @@ def test_objects_of_a_page_are_processed_even_if_a_later_page_fails(monkeypatch:
 ODD: dict[str, Any] = {"metadata": {"name": "odd", "namespace": "shop", "uid": "u", "resourceVersion": "12"}, "spec": 7}
 
 
-@pytest.mark.parametrize("odd", [{**ODD, "metadata": {**ODD["metadata"], "managedFields": 7, "labels": 8}}, {}, 7])
+def nested(depth: int) -> dict[str, Any]:
+    """Return an object whose spec has this number of levels."""
+    spec: dict[str, Any] = {}
+    for _ in range(depth):
+        spec = {"a": spec}
+    return {**ODD, "spec": spec}
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        pytest.param({**ODD, "metadata": {**ODD["metadata"], "managedFields": 7, "labels": 8}}, id="other types"),
+        pytest.param(nested(2000), id="deeply nested"),
+        pytest.param({}, id="empty"),
+        pytest.param(7, id="no object"),
+    ],
+)
 def test_an_unreadable_object_is_skipped_and_reported(caplog: pytest.LogCaptureFixture, odd: Any) -> None:
     """K24: an unreadable object ended the process, although the log announced another report by the next relist."""
 

@@ -65,7 +65,7 @@ class Manager(Generic[P]):
         self._election = election or Unelected()
         self._projector = workload.projector.with_named(settings.watch_metadata)
         kinds = self._projector.kinds
-        self._parent_kind, self._decisive = kinds.parent, kinds.decisive
+        self._parent_kind, self._decisive, self._named = kinds.parent, kinds.decisive, kinds.named
         self._store = Store(kinds.parent, workload.status_rules.types, records=kinds.records)
         self._queue = WorkQueue(
             kinds.parent.kind.lower(),
@@ -96,7 +96,9 @@ class Manager(Generic[P]):
         )
         self._handover = Handover(self._election, self._store, self._workers, self._reconciler, self._enqueue)
         self._supervisor = Supervisor(client, kinds, watches, settings.watch, self._new_bridge)
-        self._watchdog = Watchdog(self._liveness, self._supervisor, settings.watch.silence_timeout)
+        self._watchdog = Watchdog(
+            self._liveness, self._supervisor, settings.watch.silence_timeout, lost=self._handle_lost_watches
+        )
 
     def _new_resync(self) -> Resync:
         return Resync(
@@ -277,6 +279,11 @@ class Manager(Generic[P]):
             self._resync.relist_soon(kind, namespace)
             self._enqueue_released()
 
+    def _handle_lost_watches(self, scopes: Iterable[Scope]) -> None:
+        for scope in scopes:
+            self._coverage.watch_lost(scope)
+        self._enqueue_released()
+
     def _handle_activity(self, bridge: EventBridge, kind: Kind, namespace: str | None, activity: Activity) -> None:
         if bridge is not self._bridge:
             return
@@ -289,9 +296,9 @@ class Manager(Generic[P]):
         elif activity is Activity.OPENED and self._coverage.watch_opened(scope):
             # The API server is back, so keys in backoff are retried now. The relist detects a restored etcd: watches
             # from a future resourceVersion stay silent. It also finds new and deleted autoscalers: they own the
-            # replicas.
+            # replicas. It ends the doubt about the objects that WebApps name: their restarts wait for that.
             self._queue.retry_now()
-            if kind in (self._parent_kind, *self._decisive):
+            if kind in (self._parent_kind, *self._decisive, *self._named):
                 self._resync.relist_soon(kind, namespace)
             self._enqueue_released()
 

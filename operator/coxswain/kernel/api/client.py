@@ -49,8 +49,8 @@ class Client:
         self._timeout = timeout
         self._page_size = page_size
         self._leads = leads
-        self._page_limits: dict[str, int] = {}
-        """The `limit` of the next LIST page, by collection path."""
+        self._page_limits: dict[tuple[str, bool], int] = {}
+        """The `limit` of the next LIST page, by collection path and whether only metadata is listed."""
 
     async def close(self) -> None:
         """Close the connections."""
@@ -71,23 +71,28 @@ class Client:
 
         Raises:
             Refused: with status 410 if the continue token has expired.
+            Unreachable: also if the first page times out. The next LIST then begins with a smaller page.
         """
         path = kind.path(namespace)
         selectors = {"labelSelector": kind.label_selector, "fieldSelector": kind.field_selector}
         query = [(name, selector) for name, selector in selectors.items() if selector]
-        limit, token = self._page_limits.get(path, min(_FIRST_PAGE, self._page_size)), ""
+        listing = path, kind.metadata_only
+        limit, token = self._page_limits.get(listing, min(_FIRST_PAGE, self._page_size)), ""
         while True:
             page_query = [("limit", str(limit)), *query, *([("continue", token)] if token else [])]
             try:
                 page, size = await self._send("GET", path, query=page_query, accept=kind.accept(watching=False))
             except RequestFailed as error:
-                if limit == 1 or not _is_page_too_large(error):
+                if limit == 1 or not (isinstance(error, TooLarge) or _timed_out(error)):
                     raise
-                limit = self._page_limits[path] = limit // 2
+                limit = self._page_limits[listing] = limit // 2
+                # The server may hang, whatever the limit. So the caller learns of the first timeout.
+                if not token and _timed_out(error):
+                    raise
                 continue
             items = page.get("items")
             if isinstance(items, list) and items:
-                limit = self._page_limits[path] = next_limit(limit, len(items), size, self._page_size)
+                limit = self._page_limits[listing] = next_limit(limit, len(items), size, self._page_size)
             yield page
             token = page["metadata"].get("continue", "")
             # Release the memory of this page before the next one is decoded.
@@ -231,8 +236,8 @@ def next_limit(limit: int, count: int, size: int, largest: int) -> int:
     return max(1, min(fitting, 4 * limit, largest))
 
 
-def _is_page_too_large(error: RequestFailed) -> bool:
-    return isinstance(error, TooLarge) or isinstance(error.__cause__, TimeoutError)
+def _timed_out(error: RequestFailed) -> bool:
+    return isinstance(error.__cause__, TimeoutError)
 
 
 def decode(response: HttpResponse) -> dict[str, Any]:
@@ -244,7 +249,8 @@ def decode(response: HttpResponse) -> dict[str, Any]:
     """
     try:
         body = json.loads(response.payload)
-    except ValueError:
+    # The parser has a limit of nesting.
+    except (ValueError, RecursionError):
         body = None
     if response.status >= 400:
         error_body = body if isinstance(body, dict) else {"message": response.payload[:500].decode(errors="replace")}

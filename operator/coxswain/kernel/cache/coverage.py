@@ -19,6 +19,8 @@ Scope = tuple[Kind, str | None]
 LASTING_SECONDS = 15.0
 """Seconds before a failure is reported in the status of WebApps: a starting API server answers 403 until it has loaded
 the roles."""
+MIXED_LASTING_SECONDS = 60.0
+"""Seconds before failures of changing sorts are reported, for a kind without a successful LIST."""
 
 
 def describe(scope: Scope) -> str:
@@ -46,7 +48,7 @@ class Visibility(NamedTuple):
     problem: str | None
     """Why it may lack some, as a sentence; None if it has all of them."""
     seconds: float
-    """For how many seconds it has had all of them, without a gap."""
+    """For how many seconds it has had all of them, without a gap. 0 while its watch may have missed events."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,9 @@ class _Failure:
     """HTTP status or exception type. A failure of another sort resets `since`."""
     text: str
     since: float
+    """Monotonic time of the first failure of this sort in a row."""
+    first: float
+    """Monotonic time of the first failure since the last success."""
 
 
 @dataclass
@@ -73,6 +78,8 @@ class _State:
     """Whether the last attempt to list or to open its watch failed."""
     in_doubt: bool = True
     """Whether its watch may have missed events since the last relist."""
+    gaps: int = 0
+    """Number of times when its watch may have missed events."""
     failure: _Failure | None = field(default=None)
     """The failure of the last LIST, if it failed."""
 
@@ -80,6 +87,11 @@ class _State:
     def is_doubtful(self) -> bool:
         """Whether the store may be incomplete for this scope."""
         return self.served and (not self.watched or self.refused or self.in_doubt)
+
+    def add_gap(self) -> None:
+        """Record that the watch may have missed events."""
+        self.in_doubt = True
+        self.gaps += 1
 
 
 class Coverage:
@@ -99,7 +111,8 @@ class Coverage:
     def begin_watches(self, kinds: Collection[Kind]) -> None:
         """Record a restart of all watches, for the served `kinds`."""
         for scope, state in self._states.items():
-            state.watched, state.in_doubt, state.served = False, True, scope[0] in kinds
+            state.watched, state.served = False, scope[0] in kinds
+            state.add_gap()
             if not state.served:
                 state.listed, state.refused, state.failure = False, False, None
                 metric(scope[0].collection, scope[1], False)
@@ -107,31 +120,54 @@ class Coverage:
     def start_over(self) -> None:
         """Record a history reset: no scope counts as listed."""
         for state in self._states.values():
-            state.listed, state.in_doubt = False, True
+            state.listed = False
+            state.add_gap()
 
     def watch_started(self, scope: Scope) -> None:
-        """Record the start of a watch after a new LIST."""
-        self._states[scope].watched = True
+        """Record the start of a watch after a new LIST. The watch reports nothing from before that LIST."""
+        state = self._states[scope]
+        state.watched = True
+        state.add_gap()
+
+    def watch_lost(self, scope: Scope) -> None:
+        """Record a silent watch: it counts as not watched until it starts again."""
+        state = self._states[scope]
+        state.watched = False
+        state.add_gap()
 
     def watch_refused(self, scope: Scope) -> None:
         """Record a failed attempt to open a watch."""
         state = self._states[scope]
-        state.refused = state.in_doubt = True
+        state.refused = True
+        state.add_gap()
 
     def watch_opened(self, scope: Scope) -> bool:
-        """Record an opened watch. Return whether the previous attempt failed."""
+        """Record an opened watch. Return whether the previous attempt failed: its events then come late."""
         state = self._states[scope]
         before, state.refused = state.refused, False
+        if before:
+            state.add_gap()
         return before
 
-    def listed(self, scope: Scope) -> None:
-        """Record a successful relist."""
+    def gaps(self, scope: Scope) -> int:
+        """Return the number of gaps of a watch so far, for `listed`."""
+        return self._states[scope].gaps
+
+    def listed(self, scope: Scope, gaps: int | None = None) -> None:
+        """Record a successful relist.
+
+        Args:
+            scope: the relisted scope.
+            gaps: the gaps at the start of the relist. A later gap leaves the scope in doubt. None if there was no gap
+                during the relist.
+        """
         state = self._states[scope]
         if not state.served:
             return
         if not state.listed or state.in_doubt or self._is_unavailable(state):
             state.complete_since = self._clock()
-        state.listed, state.in_doubt, state.failure, state.listed_at = True, False, None, time.time()
+        state.listed, state.failure, state.listed_at = True, None, time.time()
+        state.in_doubt = gaps not in (None, state.gaps)
         metric(scope[0].collection, scope[1], False)
 
     def failed(self, scope: Scope, error: Exception | None) -> None:
@@ -145,8 +181,9 @@ class Coverage:
             if error is not None
             else "the API server answers the LIST, but the watch does not open"
         )
-        same = state.failure is not None and state.failure.sort == sort
-        state.failure = _Failure(sort, text, state.failure.since if state.failure and same else self._clock())
+        now, before = self._clock(), state.failure
+        since = before.since if before is not None and before.sort == sort else now
+        state.failure = _Failure(sort, text, since, before.first if before is not None else now)
         metric(scope[0].collection, scope[1], True)
 
     def is_listed(self, scope: Scope) -> bool:
@@ -208,7 +245,10 @@ class Coverage:
         return found
 
     def visibility(self, kind: Kind, namespace: str) -> Visibility:
-        """Return whether the store has all objects of a kind in a namespace."""
+        """Return whether the store has all objects of a kind in a namespace.
+
+        While the scope is in doubt, `seconds` is 0: the watch may still deliver changes that were missed in a gap.
+        """
         state = self._states.get(self.scope(kind, namespace))
         if state is None or not state.served:
             return Visibility(f"The operator does not watch {kind.collection}", 0.0)
@@ -217,7 +257,7 @@ class Coverage:
             return Visibility(f"The operator cannot list {where}: {state.failure.text}", 0.0)
         if not state.listed:
             return Visibility(f"The operator has not listed {where} yet", 0.0)
-        return Visibility(None, self._clock() - state.complete_since)
+        return Visibility(None, 0.0 if state.is_doubtful else self._clock() - state.complete_since)
 
     @property
     def _needed(self) -> list[Kind]:
@@ -248,7 +288,12 @@ class Coverage:
         return kind in self._kinds.optional and self._is_unavailable(state)
 
     def _is_lasting(self, state: _State) -> bool:
-        return state.failure is not None and self._clock() - state.failure.since >= LASTING_SECONDS
+        if state.failure is None:
+            return False
+        # Only for an unlisted kind, because it holds up the WebApps. For a listed one, the 403 of an API server that
+        # has not loaded the roles must not count as lasting right after an outage of a minute.
+        mixed = not state.listed and self._clock() - state.failure.first >= MIXED_LASTING_SECONDS
+        return mixed or self._clock() - state.failure.since >= LASTING_SECONDS
 
 
 def _message(scope: Scope, failure: _Failure, unwritten: Kind | None = None) -> str:

@@ -163,7 +163,7 @@ class Resync:
         history_resets, clock = self._history_resets, asyncio.get_running_loop().time
         expired = 0
         while history_resets == self._history_resets and self.coverage.is_served(scope):
-            begun = clock()
+            begun, gaps = clock(), self.coverage.gaps(scope)
             try:
                 await self._relist(*scope)
             except HistoryReset as reset:
@@ -183,17 +183,17 @@ class Resync:
                 delay = min(delay * 2, _RETRY_LIMIT_SECONDS)
                 continue
             else:
-                self._relisted(scope, history_resets, clock() - begun)
+                self._relisted(scope, history_resets, gaps, clock() - begun)
             return
 
     def _failed(self, scope: Scope, error: Exception | None) -> None:
         self.coverage.failed(scope, error)
         self._covered()
 
-    def _relisted(self, scope: Scope, history_resets: int, seconds: float) -> None:
+    def _relisted(self, scope: Scope, history_resets: int, gaps: int, seconds: float) -> None:
         # A relist that began before a history reset says nothing about the new history.
         if history_resets == self._history_resets:
-            self.coverage.listed(scope)
+            self.coverage.listed(scope, gaps)
             resynced(scope[0].collection, seconds)
         if self.coverage.complete and not self.complete.is_set():
             log.info("caches synced: %d %s", len(self._store.parents()), self._projector.kinds.parent.plural)

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from coxswain.kernel.cache.coverage import Scope, describe
 from coxswain.kernel.watching.liveness import WatchLiveness
@@ -14,11 +14,22 @@ log = logging.getLogger(__name__)
 class Watchdog:
     """Acts on silent watches while Kopf runs, and describes them for the probes. Without Kopf, silence is expected."""
 
-    def __init__(self, liveness: WatchLiveness, supervisor: Supervisor, silence_timeout: float) -> None:
-        """Restart the watches of `supervisor` if one is silent for longer than `silence_timeout` seconds."""
+    def __init__(
+        self,
+        liveness: WatchLiveness,
+        supervisor: Supervisor,
+        silence_timeout: float,
+        *,
+        lost: Callable[[Collection[Scope]], None],
+    ) -> None:
+        """Restart the watches of `supervisor` if one is silent for longer than `silence_timeout` seconds.
+
+        `lost` is called with the silent watches before the restart is requested: the shutdown of Kopf may take long.
+        """
         self._liveness = liveness
         self._supervisor = supervisor
         self._silence_timeout = silence_timeout
+        self._lost = lost
 
     async def run(self) -> None:
         """Check the watches until cancelled."""
@@ -34,6 +45,7 @@ class Watchdog:
             silent = self._described(self._liveness.to_restart())
             if silent:
                 log.warning("%s; restarting all watches", ", ".join(sorted(silent.values())))
+                self._lost(silent.keys())
                 self._supervisor.restart()
 
     def silent(self) -> dict[Scope, str]:
