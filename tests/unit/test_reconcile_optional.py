@@ -42,7 +42,7 @@ def test_everything_else_is_written_and_the_status_says_what_to_do(bench: Bench)
         "HTTPRoute web: the cluster does not serve gateway.networking.k8s.io/v1. coxswain creates it as soon as the "
         "cluster does. Install the Gateway API CRDs, or remove spec.routes"
     )
-    assert [(told.reason, told.type) for told in bench.events.told[-1:]] == [("APIMissing", "Warning")]
+    assert ("APIMissing", "Warning") in [(told.reason, told.type) for told in bench.events.told]
     bench.run()
     assert bench.writer.sent == []
 

@@ -23,14 +23,15 @@ from coxswain.kernel.reconciling.child.actions import (
 )
 from coxswain.kernel.reconciling.child.adoption import foreign, is_watched
 from coxswain.kernel.reconciling.child.decide import Target, decide, obstacle_of, plan_for
-from coxswain.kernel.reconciling.child.execute import Executor, Progress
+from coxswain.kernel.reconciling.child.execute import Executor
 from coxswain.kernel.reconciling.child.failures import PATIENCE, concerns_all, failure
 from coxswain.kernel.reconciling.child.plan_health import listed, overridden, planned_health, stuck, unlike
-from coxswain.kernel.reconciling.child.result import Result
+from coxswain.kernel.reconciling.child.result import Correction, Result, with_writes
 from coxswain.kernel.reconciling.child.world import CacheView
 from coxswain.kernel.reconciling.memory.conflict_backoff import ConflictBackoff
 from coxswain.kernel.reconciling.memory.last_applied import LastApplied
 from coxswain.kernel.reconciling.memory.memory import ChildMemory
+from coxswain.kernel.reconciling.memory.writes import Progress
 from coxswain.kernel.status.health import MISSING, Child, Health, adopted_later, differs, retried
 from coxswain.kernel.workload import ChildType, Desired, P, Workload
 from coxswain.settings import StatusSettings
@@ -65,8 +66,8 @@ class Children(Generic[P]):
     ) -> tuple[Desired, Result]:
         """Bring one child to its desired state.
 
-        A failed request concerns this child alone: the result reports it. If `patient`, transient failures are not
-        reported yet; neither are the first three in a row of this child.
+        A failed request concerns this child alone: the result reports it, and the writes before it. If `patient`,
+        transient failures are not reported yet; neither are the first three in a row of this child.
 
         Returns:
             The last desired state and the result.
@@ -84,17 +85,19 @@ class Children(Generic[P]):
         if child.backoff is not None and child.backoff.ends(self._settings) > target.now:
             after = _sooner(child.backoff.ends(self._settings) - target.now, child, target.now)
             return target.desired, Result(_child(target, child.backoff.health), _ours(target), after=after)
+        progress = child.progress = Progress[Correction]()
         try:
-            result = await self._act(target, world)
+            result = await self._act(target, world, progress)
         except RequestFailed as error:
             if concerns_all(error):
                 if error.error_class is ErrorClass.CONFLICT:  # a storm of writers keeps the parent out of date as well
                     health = retried(there=target.live is not None)
                     child.backoff = ConflictBackoff.after(child.backoff, health, self._clock())
                 raise
-            return target.desired, self._failed(self._again(target, world), error, patient=patient)
-        child.failures, child.backoff = 0, None
-        return target.desired, result
+            result = self._failed(self._again(target, world), error, patient=patient)
+        else:
+            child.failures, child.backoff = 0, None
+        return target.desired, with_writes(result, progress)
 
     def compare(self, child_type: ChildType[P], desired: Desired, parent: P, world: CacheView) -> Result:
         """Compare a child with its desired state without a write: it is paused, or not everything can be listed."""
@@ -113,15 +116,16 @@ class Children(Generic[P]):
         health = differs(fields) if fields else planned_health(child_type.health(live.content), planned, ())
         return Result(_child(target, health), live, left=planned.left, after=after)
 
-    async def _act(self, target: Target[P], world: CacheView) -> Result:
-        progress, prepared = Progress(), frozenset[type[Action]]()
+    async def _act(self, target: Target[P], world: CacheView, progress: Progress[Correction]) -> Result:
+        prepared = frozenset[type[Action]]()
+        self._executor.confirm(target, progress)
         for _ in range(_ACTIONS):
             action = decide(target)
             if isinstance(action, Create) and progress.created:
                 # Someone has deleted it meanwhile, and its DELETED event has requeued the parent.
                 action = Wait(MISSING, Ends.CHILD_EVENT)
             if isinstance(action, Nothing | Wait):
-                return self._settled(target, action, progress)
+                return self._settled(target, action)
             if isinstance(action, Release | Keep | TakeOver | Apply):
                 target.memory.deletion = None  # a DELETE without an answer is no longer needed
             await self._executor.execute(action, target, world.memory, progress)
@@ -130,21 +134,12 @@ class Children(Generic[P]):
             target = replace(self._again(target, world), prepared=prepared)
         raise OutOfDate(f"{child_key(target.manifest)} changes as fast as it is written")
 
-    def _settled(self, target: Target[P], action: Nothing | Wait, progress: Progress) -> Result:
-        result = Result(
-            _child(target, MISSING),
-            _ours(target),
-            created=progress.created,
-            adopted=progress.adopted,
-            deleted_for=progress.deleted_for,
-            replaced=progress.replaced,
-            corrections=progress.corrections,
-            after=_sooner(None, target.memory, target.now),
-        )
+    def _settled(self, target: Target[P], action: Nothing | Wait) -> Result:
+        result = Result(_child(target, MISSING), _ours(target), after=_sooner(None, target.memory, target.now))
         if isinstance(action, Wait):
             return replace(result, child=_child(target, action.health), left=action.left)
         planned, memory = action.plan, target.memory
-        memory.deletion = None
+        memory.deletion = memory.planned = None
         memory.last_applied = LastApplied.of(target.manifest, unlike(planned), overridden(planned, action.live))
         health = planned_health(target.child_type.health(action.live.content), planned, planned.differences)
         if action.obstacle is not None and not health.stalled:

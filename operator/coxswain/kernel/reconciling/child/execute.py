@@ -1,11 +1,11 @@
 """Execute the actions of `decide`: one write each."""
 
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
-from coxswain.kernel.api.errors import ErrorClass, Refused
+from coxswain.kernel.api.errors import ErrorClass, NotSent, Refused, RequestFailed
 from coxswain.kernel.api.writer import Writer
 from coxswain.kernel.cache.store import Key, Store
 from coxswain.kernel.conflicts.immutable import Remedy
@@ -15,32 +15,20 @@ from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.reconciling.child.actions import Apply, Create, Keep, Read, Release, Replace, TakeOver
 from coxswain.kernel.reconciling.child.adoption import is_released
 from coxswain.kernel.reconciling.child.answers import Answers
-from coxswain.kernel.reconciling.child.decide import Target
+from coxswain.kernel.reconciling.child.decide import Target, plan_for
 from coxswain.kernel.reconciling.child.generation_guard import GenerationGuard
 from coxswain.kernel.reconciling.child.ownership import is_note
 from coxswain.kernel.reconciling.child.plan_health import listed
-from coxswain.kernel.reconciling.child.result import Correction, contested_places, corrected, effective
+from coxswain.kernel.reconciling.child.result import Correction, contested_places, corrected, effective, with_authors
 from coxswain.kernel.reconciling.memory.attempts import Attempt
 from coxswain.kernel.reconciling.memory.memory import Memory
 from coxswain.kernel.reconciling.memory.replacement import Deletion
 from coxswain.kernel.reconciling.memory.write_wars import WHOLE
+from coxswain.kernel.reconciling.memory.writes import PlannedApply, Progress
 from coxswain.kernel.status.health import rejected
 from coxswain.kernel.workload import P
 
 log = logging.getLogger(__name__)
-
-
-@dataclass
-class Progress:
-    """Writes of one reconcile for one child."""
-
-    created: bool = False
-    adopted: bool = False
-    deleted_for: str | None = None
-    replaced: bool = False
-    corrections: tuple[Correction, ...] = ()
-    planned: tuple[Correction, ...] | None = None
-    """Corrections of an apply in preparation: recorded first, since taking fields over hides their owners."""
 
 
 class Executor:
@@ -61,7 +49,7 @@ class Executor:
         action: Read | Create | Release | Keep | TakeOver | Apply | Replace,
         target: Target[P],
         memory: Memory,
-        progress: Progress,
+        progress: Progress[Correction],
     ) -> None:
         """Execute an action.
 
@@ -88,7 +76,7 @@ class Executor:
             if error.error_class is ErrorClass.TERMINAL and not isinstance(action, Replace):
                 target.memory.attempt = Attempt.of(action.plan.manifest, action.live, rejected(error.message))
             if error.status == 409 and not error.by_admission and not isinstance(action, Release):
-                await self._learn_from_conflict(target, action.live, progress, error)
+                await self._learn_from_conflict(target, action.live, error)
                 if not isinstance(action, Replace):
                     await self._guard.check(target.parent, memory)
             raise
@@ -101,7 +89,7 @@ class Executor:
                 raise
             target.memory.name_holder = None
 
-    async def _create(self, action: Create, target: Target[P], memory: Memory, progress: Progress) -> None:
+    async def _create(self, action: Create, target: Target[P], memory: Memory, progress: Progress[Correction]) -> None:
         if action.vanished:
             # The garbage collector may be faster than the watch of the parents.
             await self._guard.check(target.parent, memory)
@@ -125,27 +113,48 @@ class Executor:
             target.memory.wars.enforced(target.manifest, [WHOLE], self._clock())
         self._answers.learn(target, created, None)
 
-    async def _apply(self, action: Keep | TakeOver | Apply, target: Target[P], progress: Progress) -> None:
-        live, adopting = action.live, not target.is_ours
-        if progress.planned is None:
-            progress.planned = () if adopting else _corrections(target, action)
+    async def _apply(self, action: Keep | TakeOver | Apply, target: Target[P], progress: Progress[Correction]) -> None:
+        live, memory = action.live, target.memory
+        planned = memory.planned = _planned(target, action)
         if isinstance(action, Keep):
             self._answers.written(target, await self._writer.keep(live, action.path, action.value), live)
             return
         if isinstance(action, TakeOver):
             self._answers.written(target, await self._writer.take_over(live, action.plan.rivals), live)
             return
-        answer = await self._writer.update(action.plan.manifest, live, force=action.plan.force)
+        memory.planned = replace(planned, sent_for=live.version)
+        try:
+            answer = await self._writer.update(action.plan.manifest, live, force=action.plan.force)
+        except RequestFailed as error:
+            if isinstance(error, NotSent) or (isinstance(error, Refused) and error.status < 500):
+                memory.planned = planned
+            raise
         self._answers.written(target, answer, live)
-        differences = listed(action.plan.differences)
-        log.info("%s %s %s: %s", "adopted" if adopting else "applied", *kind_and_name(target.manifest), differences)
+        done, differences = "adopted" if planned.adopting else "applied", listed(action.plan.differences)
+        log.info("%s %s %s: %s", done, *kind_and_name(target.manifest), differences)
         after = self._answers.learn(target, answer, live)
-        corrections = effective(progress.planned, after.differences)
-        target.memory.wars.enforced(target.manifest, contested_places(corrections), self._clock())
-        progress.corrections += corrections
-        progress.planned, progress.adopted = None, progress.adopted or adopting
+        memory.planned = None
+        self._count(target, effective(planned.corrections, after.differences), progress)
+        progress.adopted = progress.adopted or planned.adopting
 
-    async def _replace(self, action: Replace, target: Target[P], progress: Progress) -> None:
+    def confirm(self, target: Target[P], progress: Progress[Correction]) -> None:
+        """Count the corrections of an apply whose answer was lost, if the live object shows them."""
+        planned, live = target.memory.planned, target.live
+        if planned is None or live is None or not planned.is_decided(live):
+            return
+        after = plan_for(target, live)
+        held = (each.difference for each in (*after.left, *after.halted))
+        open_places = {each.path for each in (*after.differences, *held)}
+        self._count(target, [each for each in planned.corrections if each.difference.path not in open_places], progress)
+        progress.adopted = progress.adopted or (planned.adopting and target.is_ours)
+        still_open = tuple(each for each in planned.corrections if each.difference.path in open_places)
+        target.memory.planned = replace(planned, corrections=still_open, sent_for=None)
+
+    def _count(self, target: Target[P], corrections: Sequence[Correction], progress: Progress[Correction]) -> None:
+        target.memory.wars.enforced(target.manifest, contested_places(corrections), self._clock())
+        progress.corrections += tuple(corrections)
+
+    async def _replace(self, action: Replace, target: Target[P], progress: Progress[Correction]) -> None:
         """Delete an object exactly as it was observed.
 
         The deletion is remembered before the request, since the answer may be lost although the object is deleted. An
@@ -173,9 +182,7 @@ class Executor:
         memory.wars.enforced(target.manifest, fields or [action.obstacle.path], self._clock())
         progress.deleted_for = action.obstacle.field
 
-    async def _learn_from_conflict(
-        self, target: Target[P], live: Projection, progress: Progress, error: Refused
-    ) -> None:
+    async def _learn_from_conflict(self, target: Target[P], live: Projection, error: Refused) -> None:
         """Read a child after a conflict.
 
         Raises:
@@ -191,8 +198,22 @@ class Executor:
                 self._store.forget(live.kind, Key(live.namespace, live.name), live.version + 1)
             raise
         self._answers.read(target, present)
-        if progress.planned and (present.generation != live.generation or not present.generation):
-            target.memory.wars.refused(target.manifest, contested_places(progress.planned), self._clock())
+        planned = target.memory.planned
+        if planned is not None and (present.generation != live.generation or not present.generation):
+            target.memory.wars.refused(target.manifest, contested_places(planned.corrections), self._clock())
+
+
+def _planned(target: Target[P], action: Keep | TakeOver | Apply) -> PlannedApply[Correction]:
+    """Return the apply in preparation. Its preparations change neither its corrections nor their authors."""
+    live, before = action.live, target.memory.planned
+    if before is not None and before.uid != live.uid:
+        before = None
+    if before is not None and target.prepared & {Keep, TakeOver}:
+        return before
+    corrections = _corrections(target, action) if target.is_ours else ()
+    if before is None:
+        return PlannedApply(live.uid, corrections, adopting=not target.is_ours)
+    return replace(before, corrections=with_authors(corrections, before.corrections), adopting=not target.is_ours)
 
 
 def _corrections(target: Target[P], action: Keep | TakeOver | Apply) -> tuple[Correction, ...]:

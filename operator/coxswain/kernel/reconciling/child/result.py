@@ -1,7 +1,7 @@
 """The result of a reconcile for one child."""
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from coxswain.kernel.api.errors import RequestFailed
 from coxswain.kernel.conflicts.diff import Difference
@@ -10,6 +10,7 @@ from coxswain.kernel.conflicts.write_plan import HeldField, foreign_manager
 from coxswain.kernel.objects.field_paths import Path, owns
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.reconciling.memory.last_applied import Had
+from coxswain.kernel.reconciling.memory.writes import Progress
 from coxswain.kernel.status.health import Child
 
 
@@ -89,6 +90,23 @@ def corrected(
     )
 
 
+def with_authors(found: Iterable[Correction], earlier: Iterable[Correction]) -> tuple[Correction, ...]:
+    """Return the corrections `found` now, with the authors that the preparations of an `earlier` apply may have hidden.
+
+    Another coxswain did not change the fields that a preparation has taken over.
+    """
+    before = {each.difference.path: each for each in earlier}
+    taken_over = {path for each in before.values() for path in each.difference.rivals}
+    corrections = []
+    for each in found:
+        known = before.get(each.difference.path)
+        if each.manager is None and known is not None and known.difference.wanted == each.difference.wanted:
+            corrections.append(known)
+        elif each.manager is not None or each.difference.path not in taken_over:
+            corrections.append(each)
+    return tuple(corrections)
+
+
 def effective(corrections: Iterable[Correction], after: Iterable[Difference]) -> tuple[Correction, ...]:
     """Return the effective corrections, given the differences after the apply.
 
@@ -128,3 +146,15 @@ class Result:
     def retry(self) -> bool:
         """Whether to retry a failed request."""
         return self.failed is not None and not self.child.health.stalled
+
+
+def with_writes(result: Result, progress: Progress[Correction]) -> Result:
+    """Return a result that reports the successful writes of a child, whatever came after them."""
+    return replace(
+        result,
+        created=progress.created,
+        adopted=progress.adopted,
+        deleted_for=progress.deleted_for,
+        replaced=progress.replaced,
+        corrections=progress.corrections,
+    )

@@ -5,6 +5,7 @@ A restart needs none of it: the cluster is the source of truth.
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
+from typing import Any
 
 from coxswain.kernel.api.events import RecentEvents
 from coxswain.kernel.cache.store import Key
@@ -16,6 +17,7 @@ from coxswain.kernel.reconciling.memory.drift_ledger import DriftLedger
 from coxswain.kernel.reconciling.memory.last_applied import LastApplied
 from coxswain.kernel.reconciling.memory.replacement import Deletion
 from coxswain.kernel.reconciling.memory.write_wars import WriteWars
+from coxswain.kernel.reconciling.memory.writes import PlannedApply, Progress
 from coxswain.kernel.status.status_writer import StatusMemory
 from coxswain.settings import ContestSettings
 
@@ -48,6 +50,10 @@ class ChildMemory:
     last_applied: LastApplied | None = None
     deletion: Deletion | None = None
     """A replacement in progress."""
+    planned: PlannedApply[Any] | None = None
+    """An apply without an answer yet."""
+    progress: Progress[Any] | None = None
+    """Writes without a report."""
     name_holder: NameHolder | None = None
 
 
@@ -115,6 +121,15 @@ class Memory:
     def child(self, child: str) -> ChildMemory:
         """Return the memory of a child, given as kind/name."""
         return self._children.setdefault(child, ChildMemory(WriteWars(self._settings)))
+
+    def unreported(self) -> dict[str, Progress[Any]]:
+        """Return the writes without a report, by kind/name."""
+        return {child: memory.progress for child, memory in self._children.items() if memory.progress is not None}
+
+    def reported(self) -> None:
+        """Forget the writes after their report."""
+        for memory in self._children.values():
+            memory.progress = None
 
     def retain(self, children: Collection[str]) -> None:
         """Forget all children but these, each given as kind/name."""

@@ -5,14 +5,16 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Generic
 
+from coxswain.kernel.api.errors import RequestFailed
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.manifests import kind_and_name
+from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.reconciling.child.child import Children
 from coxswain.kernel.reconciling.child.result import Result
 from coxswain.kernel.reconciling.child.world import CacheView
 from coxswain.kernel.reconciling.parent.explaining import Explained, Explainer
 from coxswain.kernel.reconciling.parent.removal import Remover
-from coxswain.kernel.reconciling.parent.untouched import untouched
+from coxswain.kernel.reconciling.parent.untouched import unread, untouched
 from coxswain.kernel.status.health import Child, Level, held_back, not_listed, not_served
 from coxswain.kernel.workload import ChildType, Desired, P, Workload
 
@@ -48,12 +50,13 @@ class ChildSet(Generic[P]):
 
     async def compare(self, parent: P, world: CacheView, unlisted: Mapping[str, str]) -> list[Explained]:
         """Compare all children without a write, since some kinds cannot be listed: an invisible child may exist."""
-        compared = [
-            self._children.compare(child_type, desired, parent, world)
-            for child_type in self._workload.children
-            for desired in child_type.all_desired(parent, world)
-        ]
-        return await self._explained(untouched(compared, unlisted), parent, world)
+        return await self._explained(untouched(self._compared(parent, world), unlisted), parent, world)
+
+    async def compare_unread(
+        self, parent: P, world: CacheView, record: Projection, error: RequestFailed
+    ) -> list[Explained]:
+        """Compare all children without a write, since the recorded state that is to run cannot be read."""
+        return await self._explained(unread(self._compared(parent, world), record, error), parent, world)
 
     async def reconcile(self, parent: P, world: CacheView, *, patient: bool) -> list[Explained]:
         """Bring all children to their desired state, and delete those that are no longer desired.
@@ -86,6 +89,13 @@ class ChildSet(Generic[P]):
         wanted |= _places(found.absent + records.absent)
         removed = await self._remover.remove_unwanted(parent, wanted, world, in_use=in_use, patient=patient)
         return explained + [Explained(result) for result in removed]
+
+    def _compared(self, parent: P, world: CacheView) -> list[Result]:
+        return [
+            self._children.compare(child_type, desired, parent, world)
+            for child_type in self._workload.children
+            for desired in child_type.all_desired(parent, world)
+        ]
 
     async def _reconcile_types(
         self, child_types: Sequence[ChildType[P]], parent: P, world: CacheView, *, patient: bool

@@ -36,10 +36,8 @@ def event_records(
     if parent.paused:
         return []
     records = [
-        _failure(results, previous) or _created(results, previous),
-        _adopted(results),
-        _replaced(results),
-        _drift(parent, workload, results, previous),
+        *_failures(results, previous),
+        *records_of_writes(parent, workload, results, previous),
         _conflicts(previous, present),
         _contested(previous, present),
         _undeclared(undeclared),
@@ -47,23 +45,31 @@ def event_records(
     return [record for record in records if record is not None]
 
 
-def _failure(results: Sequence[Result], previous: Status) -> EventRecord | None:
+def records_of_writes(
+    parent: P, workload: Workload[P], results: Sequence[Result], previous: Status
+) -> list[EventRecord]:
+    """Return the Events of the successful writes: they do not depend on the other children."""
+    records = [
+        _created(results, previous),
+        _adopted(results),
+        _replaced(results),
+        _drift(parent, workload, results, previous),
+    ]
+    return [record for record in records if record is not None]
+
+
+def _failures(results: Sequence[Result], previous: Status) -> list[EventRecord]:
+    """Return one Event for each newly failing child."""
     reported = {(child["kind"], child["name"], child["health"]) for child in previous.get("children", [])}
     reason = next((each["reason"] for each in previous.get("conditions", []) if each["type"] == READY), None)
     decides = worst([result.child for result in results])
-    for result in results:
-        child = result.child
-        new = (child.kind, child.name, child.health.level.text) not in reported
-        another = child is decides and child.health.reason != reason
-        if (
-            (new or another)
-            and child.health.level >= Level.DEGRADED
-            and child.health.reason not in _WITHOUT_FAILURE_EVENT
-        ):
-            return EventRecord(
-                child.health.reason, "Apply", f"{child.kind} {child.name}: {child.health.message}", "Warning"
-            )
-    return None
+    return [
+        EventRecord(child.health.reason, "Apply", f"{child.kind} {child.name}: {child.health.message}", "Warning")
+        for child in (result.child for result in results)
+        if child.health.level >= Level.DEGRADED and child.health.reason not in _WITHOUT_FAILURE_EVENT
+        if (child.kind, child.name, child.health.level.text) not in reported
+        or (child is decides and child.health.reason != reason)
+    ]
 
 
 def _created(results: Sequence[Result], previous: Status) -> EventRecord | None:

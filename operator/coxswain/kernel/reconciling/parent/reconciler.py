@@ -21,19 +21,20 @@ from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.reconciling.child.answers import Answers
 from coxswain.kernel.reconciling.child.child import Children
 from coxswain.kernel.reconciling.child.execute import Executor
-from coxswain.kernel.reconciling.child.failures import PATIENCE
+from coxswain.kernel.reconciling.child.failures import PATIENCE, concerns_all
 from coxswain.kernel.reconciling.child.generation_guard import GenerationGuard
-from coxswain.kernel.reconciling.child.result import Result
+from coxswain.kernel.reconciling.child.result import Result, with_writes
 from coxswain.kernel.reconciling.child.world import CacheView
-from coxswain.kernel.reconciling.memory.memory import Memories
+from coxswain.kernel.reconciling.memory.memory import Memories, Memory
 from coxswain.kernel.reconciling.parent.changes_by_others import conflicts, repairs
 from coxswain.kernel.reconciling.parent.child_set import ChildSet, sooner
-from coxswain.kernel.reconciling.parent.event_reasons import event_records
+from coxswain.kernel.reconciling.parent.event_reasons import event_records, records_of_writes
 from coxswain.kernel.reconciling.parent.explaining import Explained, Explainer
 from coxswain.kernel.reconciling.parent.overwritten import is_left_alone, status_written
 from coxswain.kernel.reconciling.parent.recalling import Recaller
 from coxswain.kernel.reconciling.parent.removal import Remover
 from coxswain.kernel.status.conflict_report import Repair
+from coxswain.kernel.status.health import HEALTHY, Child
 from coxswain.kernel.status.status_writer import Report, StatusWriter
 from coxswain.kernel.workload import ChildReport, Observations, P, Workload
 from coxswain.settings import Settings
@@ -143,7 +144,8 @@ class Reconciler(Generic[P]):
         """Reconcile a parent that has failed so many times in a row.
 
         Raises:
-            RequestFailed: the status could not be written, or the parent has changed.
+            RequestFailed: the status could not be written, the parent has changed, or its recorded state cannot be
+                read for now.
             HistoryReset: an answer was older than the object of the request.
         """
         begun = self._clock()
@@ -158,7 +160,14 @@ class Reconciler(Generic[P]):
         parent = self._workload.parse(observed)
         world = CacheView(self._store, parent, memory, self._doubtful, self._visibility, self._now())
         recalled = self._recaller.chosen(parent, world)
-        parent = await self._recaller.running(parent, world)
+        try:
+            parent = await self._recaller.running(parent, world)
+        except RequestFailed as error:
+            record = next((each for each in recalled if each is not None), None)
+            if record is None or concerns_all(error) or failures < PATIENCE:
+                raise
+            explained = await self._children.compare_unread(parent, world, record, error)
+            return await self._report(observed, parent, explained, world, begun=begun)
         unlisted = self._unlisted(key.namespace)
         if unlisted:
             # An invisible child would be created again.
@@ -166,8 +175,9 @@ class Reconciler(Generic[P]):
             return await self._report(observed, parent, explained, world, begun=begun)
         try:
             explained = await self._children.reconcile(parent, world, patient=failures < PATIENCE)
-        except Refused as error:
-            if error.namespace_terminating:
+        except RequestFailed as error:
+            await self._report_writes(observed, parent, memory)
+            if isinstance(error, Refused) and error.namespace_terminating:
                 log.info("the namespace is terminating: no writes until the next resync")
                 memory.namespace_terminating = True
                 return Outcome()
@@ -175,6 +185,17 @@ class Reconciler(Generic[P]):
         outcome = await self._report(observed, parent, explained, world, begun=begun)
         # A record of this reconcile may let another state run, and causes no event.
         return replace(outcome, again=outcome.again or self._recaller.chosen(parent, world) != recalled)
+
+    async def _report_writes(self, observed: Projection, parent: P, memory: Memory) -> None:
+        """Report the writes of a reconcile that has ended early: the next one finds nothing to correct."""
+        results = []
+        for place, progress in memory.unreported().items():
+            kind, _, name = place.partition("/")
+            results.append(with_writes(Result(Child(kind, name, HEALTHY)), progress))
+        memory.drift.add(repairs(results))
+        memory.reported()
+        for event in records_of_writes(parent, self._workload, results, observed.content.get("status", {})):
+            await self._recorder.record(observed, event, memory.events)
 
     async def _report(
         self, observed: Projection, parent: P, explained: Sequence[Explained], world: CacheView, *, begun: float
@@ -184,6 +205,7 @@ class Reconciler(Generic[P]):
         results = [each.result for each in explained]
         previous = observed.content.get("status", {})
         memory.drift.add(repairs(results))
+        memory.reported()
         records = [each for kind in self._records for each in world.related(kind) if each.is_child_of(parent)]
         observations = _observations(results, memory.drift.waiting(), records)
         wanted = self._workload.status(parent, observations, previous, now.strftime("%Y-%m-%dT%H:%M:%SZ"))

@@ -1,15 +1,36 @@
-"""Health of the children of a parent that is not written, because some kinds cannot be listed."""
+"""Health of the children of a parent that is not written, because something about it cannot be listed or read."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from coxswain.kernel.api.errors import RequestFailed
+from coxswain.kernel.objects.projection import Projection
+from coxswain.kernel.reconciling.child.failures import next_step
 from coxswain.kernel.reconciling.child.result import Result
-from coxswain.kernel.status.health import DIFFERS, Health, held_back, not_listed
+from coxswain.kernel.status.health import DIFFERS, OPERATOR, Child, Health, held_back, not_listed
 
 
 def untouched(compared: Sequence[Result], unlisted: Mapping[str, str]) -> list[Result]:
     """Return the children with their known health; `unlisted` maps kinds that cannot be listed to the cause."""
     return [replace(each, child=replace(each.child, health=_health(each, unlisted))) for each in compared]
+
+
+def unread(compared: Sequence[Result], record: Projection, error: RequestFailed) -> list[Result]:
+    """Return the children with their known health; the recorded state that is to run cannot be read."""
+    kind, name, advice = record.kind.kind, record.name, next_step(error, record.namespace)
+    problem = f"cannot be read: {error}. {OPERATOR} writes no child until it can, and retries with backoff"
+    failed = Child(kind, name, not_listed(f"{problem}. {advice}" if advice else problem))
+    others = [
+        _waiting(each, f"{kind} {name}") for each in compared if (each.child.kind, each.child.name) != (kind, name)
+    ]
+    return [*others, Result(failed, record, failed=error)]
+
+
+def _waiting(compared: Result, record: str) -> Result:
+    """Return a child that waits for a record. Its desired state is unknown, so a difference means nothing."""
+    if compared.live is not None and compared.child.health.reason != DIFFERS:
+        return compared
+    return replace(compared, child=replace(compared.child, health=held_back(record, there=compared.live is not None)))
 
 
 def _health(compared: Result, unlisted: Mapping[str, str]) -> Health:
