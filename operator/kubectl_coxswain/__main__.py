@@ -52,6 +52,14 @@ def main(arguments: Sequence[str] | None = None, run: Run = run_kubectl) -> int:
         # The reader, such as `head`, has closed the pipe. Nothing more can be written, also not at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except Exception:
+        if found.command != "plan":
+            raise
+        import traceback  # noqa: PLC0415 - only after a defect
+
+        # Python would end with 1, by which `plan` reports differences.
+        traceback.print_exc()
+        return WRONG_USAGE
     return code
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kubectl_coxswain.inputs import revision, seconds, webapp_name
 from kubectl_coxswain.kubectl import Kubectl, Run
 from kubectl_coxswain.problems import WRONG_USAGE
 
@@ -37,11 +38,11 @@ class Command:
 
 
 def _name(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="name of the WebApp")
+    parser.add_argument("name", metavar="NAME", type=webapp_name, help="name of the WebApp")
 
 
 def _names(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", nargs="?", help="name of the WebApp; all without it")
+    parser.add_argument("name", metavar="NAME", nargs="?", type=webapp_name, help="name of the WebApp; all without it")
     parser.add_argument("-A", "--all-namespaces", action="store_true", help="the WebApps of all namespaces")
 
 
@@ -53,19 +54,19 @@ def _status(parser: argparse.ArgumentParser) -> None:
     _names(parser)
     parser.add_argument("-w", "--watch", action="store_true", help="follow the rollout until it is finished or fails")
     parser.add_argument(
-        "--timeout", type=_seconds, default=3600.0, metavar="SECONDS", help="end of --watch (default: 3600)"
+        "--timeout", type=seconds, default=3600.0, metavar="DURATION", help="end of --watch (default: 1h)"
     )
-    parser.add_argument("--interval", type=_seconds, default=1.0, metavar="SECONDS", help=argparse.SUPPRESS)
+    parser.add_argument("--interval", type=seconds, default=1.0, metavar="SECONDS", help=argparse.SUPPRESS)
 
 
 def _history(parser: argparse.ArgumentParser) -> None:
     _name(parser)
-    parser.add_argument("--revision", type=_number, metavar="N", help="show the spec of this revision")
+    parser.add_argument("--revision", type=revision, metavar="N", help="show the spec of this revision")
 
 
 def _undo(parser: argparse.ArgumentParser) -> None:
     _name(parser)
-    parser.add_argument("--to", type=_number, metavar="N", help="revision to return to (default: the one before)")
+    parser.add_argument("--to", type=revision, metavar="N", help="revision to return to (default: the one before)")
     parser.add_argument("--force", action="store_true", help="change a WebApp that Argo CD or Flux manages")
     parser.add_argument("--dry-run", action="store_true", help="show the plan and change nothing")
     _yes(parser)
@@ -232,7 +233,7 @@ def kubectl_of(run: Run, found: argparse.Namespace) -> Kubectl:
         value = getattr(found, _attribute(option), None)
         values = value if isinstance(value, list) else [] if value is None else [value]
         options += [f"{option}={each}" for each in values]
-    return Kubectl(run, options, getattr(found, "namespace", None))
+    return Kubectl(run, options, getattr(found, "namespace", None) or None)
 
 
 def _add_common(parser: argparse.ArgumentParser, *, top: bool) -> None:
@@ -263,17 +264,3 @@ def _check(parser: argparse.ArgumentParser, found: argparse.Namespace) -> None:
         parser.exit(WRONG_USAGE, f"{PROGRAM}: error: give NAME or --all-namespaces, not both\n")
     if found.command == "status" and found.watch and found.output == "yaml":
         parser.exit(WRONG_USAGE, f"{PROGRAM}: error: --watch has no output in yaml; use json, a line for each change\n")
-
-
-def _seconds(text: str) -> float:
-    value = float(text.removesuffix("s"))
-    if value <= 0:
-        raise argparse.ArgumentTypeError("must be greater than 0")
-    return value
-
-
-def _number(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError("must be at least 1")
-    return value

@@ -16,10 +16,12 @@ def replaced_spec(webapp: Json, spec: Json, cause: str) -> list[dict[str, Any]]:
     has another resourceVersion by then.
     """
     metadata = webapp["metadata"]
-    annotations = {**(metadata.get("annotations") or {}), "kubernetes.io/change-cause": cause}
+    annotated: dict[str, Any] = {"path": "/metadata/annotations", "value": {"kubernetes.io/change-cause": cause}}
+    if metadata.get("annotations"):
+        annotated = {"path": "/metadata/annotations/kubernetes.io~1change-cause", "value": cause}
     return [
         {"op": "replace", "path": "/metadata/resourceVersion", "value": metadata["resourceVersion"]},
-        {"op": "add", "path": "/metadata/annotations", "value": annotations},
+        {"op": "add", **annotated},
         {"op": "replace", "path": "/spec", "value": spec},
     ]
 

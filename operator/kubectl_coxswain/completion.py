@@ -6,12 +6,18 @@ from collections.abc import Callable, Iterable, Sequence
 from kubectl_coxswain.arguments import COMMANDS, KUBECTL_OPTIONS, OUTPUTS, parser_of
 from kubectl_coxswain.kubectl import Kubectl, Run
 from kubectl_coxswain.names import WEBAPP
+from kubectl_coxswain.owned import CHILDREN
 from kubectl_coxswain.problems import Problem
 
 _WITHOUT_FILES = ":4"
 """Ends the completions of kubectl's plugins: the shell adds no file names (a directive of cobra)."""
 _WITH_FILES = ":0"
 _PASSED = ("-n", "--namespace", *KUBECTL_OPTIONS)
+_VALUED = (
+    *(*_PASSED, "-o", "--output", "-f", "--filename"),
+    *("--to", "--revision", "--timeout", "--interval", "--field-manager"),
+)
+"""Options with a value."""
 
 BASH = """\
 # bash completion for kubectl-coxswain. kubectl itself asks kubectl_complete-coxswain.
@@ -67,6 +73,8 @@ def candidates(words: Sequence[str], run: Run) -> tuple[list[str], bool]:
     }
     if option in values:
         return values[option](), False
+    if option in _VALUED:
+        return [], False
     if command not in COMMANDS:
         return list(COMMANDS), False
     given = len(_positional(before)) - 1
@@ -77,7 +85,7 @@ def _arguments(command: str, given: int, before: Sequence[str], run: Run) -> lis
     if command == "completion":
         return ["bash", "zsh"]
     if command == "adopt" and given >= 1:
-        return ["deployment", "service", "serviceaccount", "configmap", "ingress", "httproute", "networkpolicy"]
+        return [kind.kind.lower() for kind in CHILDREN]
     if command in ("plan", "version") or given >= 1:
         return []
     return _names(Kubectl(run, _options(before)), WEBAPP.plural)
@@ -112,7 +120,7 @@ def _positional(words: Iterable[str]) -> list[str]:
         if value:
             value = False
         elif word.startswith("-"):
-            value = "=" not in word and word in (*_PASSED, "-o", "--output", "-f", "--filename", "--to", "--timeout")
+            value = word in _VALUED
         else:
             found.append(word)
     return found

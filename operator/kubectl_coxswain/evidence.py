@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from coxswain.kernel.objects.kinds import Kind
-from coxswain.kernel.objects.quote import abridged, clean
+from coxswain.kernel.objects.quote import MARK, abridged, clean
 from kubectl_coxswain.kubectl import Json, Kubectl
 from kubectl_coxswain.names import EVENT
 from kubectl_coxswain.owned import RUNNING, read
@@ -17,6 +17,8 @@ from kubectl_coxswain.verdict import condition, holds, is_paused, verdict
 _EVENTS = 8
 _COMMAND = re.compile(r"kubectl (?:[^\s.;,]|[.;,](?=\S))+(?: (?:[^\s.;,()]|[.;,](?=\S))+)*")
 """A command in a message of the operator: to the end of its sentence or clause."""
+_FAILURE = "The failure: "
+"""Before the former failure in the message of a rollback."""
 _WELL = "all children match the spec and are healthy"
 
 
@@ -122,7 +124,8 @@ def next_commands(webapp: Json, judged: Verdict) -> list[str]:
     """Return the commands that help next: those in the operator's messages, and those of the plugin."""
     name, namespace = webapp["metadata"]["name"], webapp["metadata"]["namespace"]
     place = f"{name} -n {namespace}"
-    commands = [clean(each) for each in _COMMAND.findall(judged.message)]
+    advice = judged.message.partition(MARK)[0].partition(_FAILURE)[0]
+    commands = [clean(each) for each in _COMMAND.findall(advice)]
     status = webapp.get("status") or {}
     if judged.state == "Pending":
         return [
@@ -138,7 +141,7 @@ def next_commands(webapp: Json, judged: Verdict) -> list[str]:
     failing = judged.state in ("Degraded", "Stalled", "RolledBack") or judged.reason.endswith("BackOff")
     if failing and _earlier(status) and condition(webapp, "Ready").get("reason") not in ("NameTaken", "Immutable"):
         commands.append(f"kubectl coxswain undo {place}")
-    if "Check spec." in judged.message:
+    if "Check spec." in advice:
         commands.append(f"kubectl edit webapp {place}")
     if not commands:
         commands.append(f"kubectl coxswain status {place} --watch")

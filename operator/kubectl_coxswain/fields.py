@@ -106,7 +106,11 @@ def _change(place: str, before: Any, after: Any, managers: Sequence[str] = ()) -
 
 
 def displayed(place: str, value: Any) -> str:
-    """Return a value for people; probable secrets are hidden, by the operator's own rules."""
+    """Return a value for people; files and probable secrets are hidden, the latter by the operator's own rules."""
+    if place.startswith("spec.files[") and place.endswith("].content"):
+        return _text(value)
+    if place == "spec.files":
+        return shown(place, value)
     if not _is_container(value):
         return shown(place, value)
     text = json.dumps(value, ensure_ascii=False, separators=(", ", ": "))

@@ -15,6 +15,8 @@ MANAGER = "kubectl-coxswain"
 """The field manager of the changes that a user makes with the plugin."""
 
 _PAGE = 500
+_STDIN = "/dev/stdin"
+"""An argument of a process has at most 128 KiB in Linux, and a spec may be larger. `--patch-file` knows no `-`."""
 _IN_POD = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
 
@@ -34,7 +36,7 @@ class Run(Protocol):
         """Run kubectl with these arguments, without a shell.
 
         Raises:
-            Problem: there is no kubectl.
+            Problem: there is no kubectl, or it cannot be started.
         """
 
 
@@ -55,6 +57,8 @@ def run_kubectl(arguments: Sequence[str], stdin: str | None = None) -> Completed
         raise Problem(
             "kubectl is not in PATH", "install kubectl: https://kubernetes.io/docs/tasks/tools/#kubectl"
         ) from None
+    except OSError as error:
+        raise Problem(f"kubectl cannot be started: {error.strerror}", "check it: kubectl version --client") from None
     return Completed(done.returncode, done.stdout, done.stderr)
 
 
@@ -160,8 +164,9 @@ class Kubectl:
             Problem: the request failed; see its subclasses.
         """
         out = self.text(
-            *("patch", resource, name, f"--namespace={namespace}", f"--type={kind}", f"--patch={json.dumps(patch)}"),
+            *("patch", resource, name, f"--namespace={namespace}", f"--type={kind}", f"--patch-file={_STDIN}"),
             *(f"--field-manager={MANAGER}", "--output=json", *(("--dry-run=server",) if dry_run else ())),
+            stdin=json.dumps(patch),
         )
         return _parsed(out)
 

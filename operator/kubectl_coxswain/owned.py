@@ -97,7 +97,9 @@ def tree(webapp: Json, found: Found, *, everything: bool = False) -> Node:
     places = set(reported) | {place for place in live if everything}
     children = [_child(place, reported.get(place, {}), live.get(place), found, everything) for place in places]
     if everything:
-        children += [_revision(item) for item in found.get(CONTROLLER_REVISION, ()) if _belongs(item, webapp)]
+        revisions = [item for item in found.get(CONTROLLER_REVISION, ()) if _belongs(item, webapp)]
+        kept = _config_maps(webapp["metadata"]["name"], revisions)
+        children = [_kept(each, kept) for each in children] + [_revision(item) for item in revisions]
     children.sort(key=lambda node: (_ORDER.get(node.kind, len(_ORDER)), node.name))
     judged = verdict(webapp)
     metadata = webapp["metadata"]
@@ -170,6 +172,26 @@ def _revision(item: Json) -> Node:
         f"{text}: {cause}" if cause else text,
         str(metadata.get("creationTimestamp", "")),
     )
+
+
+def _config_maps(name: str, revisions: Iterable[Json]) -> dict[str, int]:
+    """Return the names of the ConfigMaps of revisions, each with the number of its newest revision."""
+    from coxswain.webapp.content import content_hash, data  # noqa: PLC0415 - `status` and `why` do without
+
+    ordered = sorted(revisions, key=_number)
+    specs = [(_number(each), (each.get("data") or {}).get("spec") or {}) for each in ordered]
+    return {f"{name}-{content_hash(spec)}": number for number, spec in specs if data(spec)}
+
+
+def _number(revision: Json) -> int:
+    return int(revision.get("revision", 0))
+
+
+def _kept(node: Node, kept: Mapping[str, int]) -> Node:
+    """Return the node of an old ConfigMap as kept if a revision needs it."""
+    if (node.kind, node.state) != (CONFIG_MAP.kind, "NotNeeded") or node.name not in kept:
+        return node
+    return node._replace(state="Kept", info=f"revision {kept[node.name]}")
 
 
 def _belongs(item: Json, webapp: Json) -> bool:

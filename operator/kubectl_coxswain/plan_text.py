@@ -25,19 +25,25 @@ _WORD = {
     "Paused": "paused",
     "Unknown": "not compared",
 }
+_RESTARTS: dict[bool | None, tuple[str, Level]] = {
+    True: ("yes", "busy"),
+    False: ("no", "good"),
+    None: ("unknown", "unknown"),
+}
 
 
 def write_plan(screen: Screen, report: PlanReport) -> None:
     """Write a plan: the verdict, the changed fields of the spec, and the children."""
     if not report.differs:
-        screen.line(Span(f"{screen.mark('good')}{report.name}: no differences", "good"))
+        unread = any(child.action == "Unknown" for child in report.children)
+        where = " in the objects that you may read" if unread else ""
+        screen.line(Span(f"{screen.mark('good')}{report.name}: no differences{where}", "good"))
         return
     what = {"Create": "is new", "Change": "changes", "None": "stays as it is, but its children change"}[report.action]
-    restarts, level = ("yes", "busy") if report.restart.restarts else ("no", "good")
-    marked: Level = "busy" if level == "busy" else "good"
+    restarts, level = _RESTARTS[report.restart.restarts]
     screen.line(Span(f"WebApp {report.name}", "head"), f" in namespace {report.namespace} {what}.")
-    lead = f"{screen.mark(marked)}Pods restart: {restarts}, because "
-    screen.paragraph(report.restart.because, "    ", first=Span(lead, marked))
+    lead = f"{screen.mark(level)}Pods restart: {restarts}, because "
+    screen.paragraph(report.restart.because, "    ", first=Span(lead, level))
     if report.spec:
         screen.blank()
         screen.line(Span("Spec:", "head"))

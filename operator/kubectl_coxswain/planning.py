@@ -4,8 +4,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from coxswain.webapp.identity import MANAGED_BY
+from coxswain.webapp.identity import MANAGED_BY, RENDER_ANNOTATION
 from coxswain.webapp.kinds import CONFIG_MAP, DEPLOYMENT, WEBAPP
+from coxswain.webapp.releases.render import is_known, usable
+from coxswain.webapp.releases.revisions import recorded
+from coxswain.webapp.releases.rollback import rollback_target
 from coxswain.webapp.spec import WebApp
 from coxswain.webapp.workload import WORKLOAD
 from kubectl_coxswain.child_plan import ChildPlan, child_plans, concerned, others, running, template_of
@@ -44,10 +47,11 @@ def plan_of(
         notes: notes about the proposed WebApp.
 
     Raises:
-        Problem: the cluster cannot be asked.
+        Problem: the cluster cannot be asked, or the operator is newer than the plugin.
     """
     metadata = proposed["metadata"]
     world = snapshot(kubectl, proposed, now)
+    before = None if live is None else as_operated(live, world)
     webapp = running(parsed(proposed), world)
     plans = child_plans(webapp, world)
     trials = [Trial()] * len(plans) if webapp.paused else trials_of(kubectl, plans, world)
@@ -62,19 +66,38 @@ def plan_of(
         changes,
         [
             *notes,
-            *_new_defaults(webapp, live, world),
+            *_new_defaults(webapp, before),
             *world.notes(concerned(proposed, plans)),
             *dict.fromkeys(trial.note for trial in trials if trial.note),
         ],
     )
 
 
-def _new_defaults(webapp: WebApp, live: Json | None, world: Snapshot) -> list[str]:
+def _new_defaults(webapp: WebApp, before: WebApp | None) -> list[str]:
     """Return a note if another version than now renders the WebApp (docs/upgrade.md)."""
-    before = None if live is None else running(parsed(live), world).render
-    if before in (None, webapp.render):
+    if before is None or before.render == webapp.render:
         return []
-    return [f"the defaults of the pods change: render version {webapp.render} instead of {before}"]
+    return [f"the defaults of the pods change: render version {webapp.render} instead of {before.render}"]
+
+
+def as_operated(live: Json, world: Snapshot) -> WebApp:
+    """Return the stored WebApp as the operator runs it.
+
+    Raises:
+        Problem: a newer operator renders it, so this plugin does not know its children.
+    """
+    webapp = parsed(live)
+    found = recorded(webapp, world)
+    used = (*found[:1], rollback_target(webapp, found))
+    versions = [each.note(RENDER_ANNOTATION) for each in used if each is not None]
+    unknown = next((version for version in versions if not is_known(usable(version))), None)
+    if unknown is None:
+        return running(webapp, world)
+    raise Problem(
+        f"the operator is newer than this plugin: it renders WebApp {webapp.name} by version {unknown}, "
+        "which the plugin does not know, so its children cannot be compared",
+        "install the plugin of the operator's version: kubectl coxswain version",
+    )
 
 
 def parsed(manifest: Json) -> WebApp:
@@ -131,7 +154,7 @@ def restart_of(webapp: WebApp, plans: Sequence[ChildPlan], trials: Sequence[Tria
     if webapp.paused:
         return Restart(False, "spec.paused is true, so nothing is written")
     if found is None or found.action == "Unknown":
-        return Restart(False, "unknown: the Deployment cannot be read")
+        return Restart(None, "the Deployment cannot be read")
     if found.action == "Blocked" or trial.refusal is not None:
         return Restart(False, f"{found.object} is not written: {found.message or str(trial.refusal)}")
     if found.action == "Create":

@@ -14,12 +14,18 @@ WRONG_USAGE = 2
 _MESSAGE = 2000
 """Maximum characters of a message of kubectl."""
 _INSTALL = "install the API: kubectl apply --server-side -k crds (see docs/install.md), or choose another --context"
-_SERVER = re.compile(r"Error from server(?: \((?P<reason>\w+)\))?: (?P<message>.*)", re.DOTALL)
+_SERVER = re.compile(
+    r'Error from server(?: \((?P<reason>\w+)\))?: (?:error when \w+ "STDIN": )?(?P<message>.*)', re.DOTALL
+)
 _DENIED = re.compile(
     r'cannot (?P<verb>[\w-]+) (?:resource|path) "(?P<resource>[^"]+)"'
     r'(?: in API group "(?P<group>[^"]*)")?(?: (?:in the namespace "(?P<namespace>[^"]*)"|at the cluster scope))?'
 )
-_UNREACHABLE = ("was refused", "unable to connect", "i/o timeout", "no such host", "deadline exceeded", "no route to")
+_BY_WEBHOOK = ("denied the request", "failed calling webhook")
+_UNREACHABLE = (
+    *("was refused", "unable to connect", "i/o timeout", "no such host", "deadline exceeded", "no route to"),
+    *("unexpected eof", "connection reset", "connection lost", "client.timeout exceeded"),
+)
 _UNCONFIGURED = ("does not exist", "no configuration has been provided", "no such file", "current-context")
 
 
@@ -51,6 +57,14 @@ class Denied(Problem):
     """Admission denies the request: a policy, a webhook or a quota."""
 
 
+class NotLoggedIn(Problem):
+    """The cluster does not accept the user's credentials, or there are none."""
+
+
+class Unavailable(Problem):
+    """The API server does not answer, or reports an error of its own: a later request may succeed."""
+
+
 class Conflict(Problem):
     """The object has changed since it was read, or another field manager owns a field."""
 
@@ -66,6 +80,8 @@ def problem_of(stderr: str) -> Problem:
     if found is None:
         return _of_client(text)
     message = abridged(found["message"], _MESSAGE)
+    if any(words in message for words in _BY_WEBHOOK):
+        return Denied(message, "change the manifest, or ask the owner of the webhook")
     known: dict[str, Callable[[], Problem]] = {
         "NotFound": lambda: _absent(message),
         "Forbidden": lambda: _forbidden(message),
@@ -74,19 +90,21 @@ def problem_of(stderr: str) -> Problem:
         "Invalid": lambda: _invalid(message),
         "BadRequest": lambda: _invalid(message),
     }
-    return known.get(found["reason"] or "", lambda: _of_client(text))()
+    return known.get(found["reason"] or "", lambda: Unavailable(message, "run the command again"))()
 
 
 def _of_client(text: str) -> Problem:
     """Return the problem of a message of kubectl itself. The first matching words decide."""
     lowered, last = text.lower(), abridged(_last(text).removeprefix("error: "), _MESSAGE)
-    unreachable = Problem(f"the cluster cannot be reached: {last}", "check: kubectl cluster-info, or give --context")
+    unreachable = Unavailable(
+        f"the cluster cannot be reached: {last}", "check: kubectl cluster-info, or give --context"
+    )
     contended = Conflict(
         abridged(text.removeprefix("error: "), _MESSAGE),
         "give --force-conflicts, or change these fields by their manager",
     )
     known: tuple[tuple[tuple[str, ...], Problem], ...] = (
-        (("must be logged in",), _not_logged_in()),
+        (("must be logged in", "getting credentials"), _not_logged_in()),
         ((" is invalid: ",), _invalid(last)),
         (("apply failed with",), contended),
         (('no matches for kind "', "doesn't have a resource type"), NotServed(last, _INSTALL)),
@@ -98,8 +116,8 @@ def _of_client(text: str) -> Problem:
     return next((problem for words, problem in known if any(word in lowered for word in words)), failed)
 
 
-def _not_logged_in() -> Problem:
-    return Problem("the cluster does not accept your credentials", "log in again, or choose another --context")
+def _not_logged_in() -> NotLoggedIn:
+    return NotLoggedIn("the cluster does not accept your credentials", "log in again, or choose another --context")
 
 
 def _invalid(message: str) -> Invalid:

@@ -10,6 +10,8 @@ from kubectl_coxswain.names import WEBAPP
 from kubectl_coxswain.problems import Forbidden, NotFound, Problem
 
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_TEXTS = ("annotations", "labels")
+"""The metadata that a file sets, besides name and namespace."""
 _NOBODY = "00000000-0000-0000-0000-000000000000"
 """The uid of a WebApp that does not exist."""
 
@@ -21,6 +23,8 @@ class Proposal:
     proposed: Json
     live: Json | None
     notes: tuple[str, ...] = ()
+    is_tried: bool = True
+    """Whether the API server has validated it by dry-run."""
 
 
 def proposal(kubectl: Kubectl, manifest: Json, options: tuple[str, ...] = ()) -> Proposal:
@@ -44,7 +48,7 @@ def proposal(kubectl: Kubectl, manifest: Json, options: tuple[str, ...] = ()) ->
     except Forbidden as error:
         note = f"the WebApp is merged without the API server, which could reject it or change it: {error.message}"
         schema, more = _schema(kubectl)
-        return Proposal(merged(manifest, live, schema), live, (note, *more))
+        return Proposal(merged(manifest, live, schema), live, (note, *more), is_tried=False)
 
 
 def merged(manifest: Json, live: Json | None, schema: Mapping[str, Any]) -> Json:
@@ -54,7 +58,9 @@ def merged(manifest: Json, live: Json | None, schema: Mapping[str, Any]) -> Json
         return {**manifest, "metadata": metadata, "spec": defaulted(manifest["spec"], schema)}
     last = json.loads((live["metadata"].get("annotations") or {}).get(_LAST_APPLIED) or "{}")
     spec = _three_way(live.get("spec", {}), last.get("spec", {}), manifest["spec"])
-    return {**live, "spec": defaulted(spec, schema)}
+    before, applied, wanted = live["metadata"], last.get("metadata") or {}, manifest["metadata"]
+    texts = {name: _three_way(before.get(name), applied.get(name), wanted.get(name) or {}) for name in _TEXTS}
+    return {**live, "metadata": {**before, **texts}, "spec": defaulted(spec, schema)}
 
 
 def _three_way(live: Any, last: Any, wanted: Any) -> Any:

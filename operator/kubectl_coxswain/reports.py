@@ -196,7 +196,8 @@ class HistoryReport(NamedTuple):
 class Restart(NamedTuple):
     """Whether pods restart."""
 
-    restarts: bool
+    restarts: bool | None
+    """None if nobody knows."""
     because: str
     fields: Sequence[str] = ()
     """The changing fields of the pod template."""
@@ -207,7 +208,7 @@ class ChildChange(NamedTuple):
 
     object: str
     action: str
-    """Create, Change, Replace, Remove, Adopt, Blocked or None."""
+    """Create, Change, Replace, Remove, Adopt, Blocked, Paused, Unknown or None."""
     message: str = ""
     fields: Sequence[FieldChange] = ()
 
@@ -226,8 +227,8 @@ class PlanReport(NamedTuple):
 
     @property
     def differs(self) -> bool:
-        """Whether anything changes."""
-        return self.action != "None" or any(child.action != "None" for child in self.children)
+        """Whether anything changes, as far as it can be compared."""
+        return self.action != "None" or any(child.action not in ("None", "Unknown") for child in self.children)
 
 
 class Done(NamedTuple):

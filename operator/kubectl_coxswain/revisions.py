@@ -28,6 +28,11 @@ class Revision:
         return clean(self.annotations.get(f"{GROUP}/{name}", ""))
 
     @property
+    def was_ready(self) -> bool:
+        """Whether it was Ready since the spec became this one. The time of an earlier rollout stays on it."""
+        return self.note("ready-revision") == str(self.number)
+
+    @property
     def cause(self) -> str:
         """The cause of the change, as the user has given it."""
         return clean(self.annotations.get("kubernetes.io/change-cause", ""))
@@ -66,7 +71,7 @@ def reports(revisions: Sequence[Revision], webapp: Json) -> list[RevisionReport]
             changed_at=each.note("changed-at"),
             changed_by=each.note("changed-by"),
             cause=each.cause,
-            ready_at=each.note("ready-at"),
+            ready_at=each.note("ready-at") if each.was_ready else "",
             failed=each.note("failed"),
             render=each.note("render"),
         )

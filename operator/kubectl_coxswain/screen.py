@@ -89,14 +89,25 @@ def wrapped(text: str, width: int, first: int | None = None) -> list[str]:
 class Screen:
     """Writes to a stream."""
 
-    def __init__(self, stream: TextIO, *, width: int | None = None, colour: bool = False, glyphs: bool = False) -> None:
-        """Write to `stream`. `width` is in columns; None writes lines of any length."""
+    def __init__(
+        self,
+        stream: TextIO,
+        *,
+        width: int | None = None,
+        height: int | None = None,
+        colour: bool = False,
+        glyphs: bool = False,
+    ) -> None:
+        """Write to `stream`. `width` is in columns and `height` in lines; None is without a limit."""
         self._stream = stream
         self.width = width
+        self.height = height
         self._colour = colour
         self.glyphs = glyphs
-        self.written = 0
-        """Number of lines written."""
+
+    def onto(self, stream: TextIO) -> "Screen":
+        """Return a screen of the same width and style that writes to another stream."""
+        return Screen(stream, width=self.width, height=self.height, colour=self._colour, glyphs=self.glyphs)
 
     @property
     def branches(self) -> Sequence[str]:
@@ -182,7 +193,6 @@ class Screen:
 
     def _write(self, line: str) -> None:
         self._stream.write(line + "\n")
-        self.written += 1
 
 
 def _text_and_style(cell: Cell) -> tuple[str, str]:
@@ -194,30 +204,40 @@ def screen_of(stream: TextIO, environment: Mapping[str, str], *, colour: bool = 
 
     Args:
         stream: the stream.
-        environment: NO_COLOR (https://no-color.org) and TERM=dumb switch colour off; COLUMNS overrides the width.
+        environment: NO_COLOR (https://no-color.org) and TERM=dumb switch colour off; COLUMNS and LINES override the
+            size.
         colour: whether the user allows colour.
     """
-    if not stream.isatty():
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
+    is_terminal = stream.isatty()
+    if hasattr(stream, "reconfigure"):
+        # In a terminal the replacement of a character must not be wider than the character.
+        stream.reconfigure(errors="replace" if is_terminal else "backslashreplace")
+    if not is_terminal:
         return Screen(stream)
-    columns = environment.get("COLUMNS", "")
-    width = int(columns) if columns.isdigit() and int(columns) > 0 else _terminal_width(stream)
+    columns, lines = _size(stream)
     dumb = environment.get("TERM", "") in ("", "dumb")
     utf_8 = (stream.encoding or "").lower().replace("-", "") == "utf8"
     return Screen(
         stream,
-        width=max(_NARROWEST, width),
+        width=max(_NARROWEST, _number(environment, "COLUMNS") or columns),
+        height=_number(environment, "LINES") or lines,
         colour=colour and not dumb and not environment.get("NO_COLOR"),
         glyphs=utf_8 and not dumb,
     )
 
 
-def _terminal_width(stream: TextIO) -> int:
+def _number(environment: Mapping[str, str], name: str) -> int:
+    text = environment.get(name, "")
+    return int(text) if text.isdecimal() else 0
+
+
+def _size(stream: TextIO) -> tuple[int, int]:
+    """Return the columns and lines of a terminal."""
     try:
-        return os.get_terminal_size(stream.fileno()).columns or 80
+        columns, lines = os.get_terminal_size(stream.fileno())
     except OSError:
-        return 80
+        return 80, 24
+    return columns or 80, lines or 24
 
 
 def confirmed(question: str) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 from kubectl_coxswain.reports import Verdict
 from kubectl_coxswain.screen import Level
 
-FINAL = ("Healthy", "Stalled", "RolledBack", "Paused", "Terminating")
+FINAL = ("Healthy", "Stalled", "Contested", "RolledBack", "Paused", "Terminating")
 """States that no rollout leaves without a change by a person."""
 
 _FAILURES = ("RolledBack", "Stalled", "Contested")

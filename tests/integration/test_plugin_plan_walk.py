@@ -156,7 +156,7 @@ class Lane:
         compared = restart_of(webapp, plans, [Trial()] * len(plans), world)
         if tried.restarts and not compared.restarts:
             self.missed.append(f"{what}: {tried} by dry run, {compared} without")
-        self.steps.append(Step(what, leaf, tried.restarts, self._hash))
+        self.steps.append(Step(what, leaf, bool(tried.restarts), self._hash))
         self.scene.send("patch", "webapp", f"/{self.name}", patch, "json-patch+json").raise_for_status()
 
     def follow(self) -> None:

@@ -47,6 +47,8 @@ class FakeKubectl:
         """Called before each run."""
         self.stderr: str | None = None
         """If set, every run fails with this text."""
+        self.patches: list[str] = []
+        """The standard input of each patch."""
         self.context_namespace = "shop"
 
     def __call__(self, arguments: Sequence[str], stdin: str | None = None) -> Completed:
@@ -141,15 +143,17 @@ class FakeKubectl:
         gone = dict.fromkeys(last.keys() - manifest["spec"].keys())
         return self._send("PATCH", path, {"spec": {**manifest["spec"], **gone}}, MERGE_PATCH)
 
-    def _patch(self, words: list[str], _: str | None) -> Completed:
-        options = _options(words[2:], "namespace", "type", "patch", "field-manager", "output", "dry-run")
+    def _patch(self, words: list[str], stdin: str | None) -> Completed:
+        options = _options(words[2:], "namespace", "type", "patch-file", "field-manager", "output", "dry-run")
+        assert options.patch_file == "/dev/stdin"
+        self.patches.append(stdin or "")
         plural = words[0].partition(".")[0]
         if ("patch", plural) in self.forbidden:
             return self._denied("patch", WEBAPP)
         path = WEBAPP.path(options.namespace, words[1])
         before = self.bench.api.snapshot()
         type_ = JSON_PATCH if options.type == "json" else MERGE_PATCH
-        answer = self._send("PATCH", path, json.loads(options.patch), type_, fieldManager=options.field_manager)
+        answer = self._send("PATCH", path, json.loads(stdin or ""), type_, fieldManager=options.field_manager)
         if options.dry_run:
             self.bench.api.restore(before)
         return _completed(answer, path)

@@ -4,7 +4,18 @@ import pytest
 
 from kubectl_coxswain.arguments import COMMANDS, parse
 from kubectl_coxswain.kubectl import Kubectl, run_kubectl
-from kubectl_coxswain.problems import Conflict, Denied, Forbidden, Invalid, NotFound, NotServed, Problem, problem_of
+from kubectl_coxswain.problems import (
+    Conflict,
+    Denied,
+    Forbidden,
+    Invalid,
+    NotFound,
+    NotLoggedIn,
+    NotServed,
+    Problem,
+    Unavailable,
+    problem_of,
+)
 from unit.plugin_bench import PluginBench
 from unit.plugin_states import healthy
 
@@ -21,11 +32,11 @@ LIST_FORBIDDEN = (
     'in API group "coxswain.dev" at the cluster scope'
 )
 MESSAGES = [
-    (REFUSED, Problem, "the cluster cannot be reached: The connection to the server 127.0.0.1:1 was refused"),
-    ("Unable to connect to the server: net/http: TLS handshake timeout", Problem, "the cluster cannot be reached"),
+    (REFUSED, Unavailable, "the cluster cannot be reached: The connection to the server 127.0.0.1:1 was refused"),
+    ("Unable to connect to the server: net/http: TLS handshake timeout", Unavailable, "the cluster cannot be reached"),
     ('error: context "nope" does not exist', Problem, 'context "nope" does not exist'),
     ("error: stat /nonexist: no such file or directory", Problem, "stat /nonexist: no such file or directory"),
-    ("error: You must be logged in to the server (Unauthorized)", Problem, "does not accept your credentials"),
+    ("error: You must be logged in to the server (Unauthorized)", NotLoggedIn, "does not accept your credentials"),
     ('Error from server (NotFound): webapps.coxswain.dev "web" not found', NotFound, 'webapps.coxswain.dev "web"'),
     ("Error from server (NotFound): the server could not find the requested resource", NotServed, "does not serve"),
     ('error: resource mapping not found: no matches for kind "WebApp" in version "x/v1"', NotServed, "no matches"),

@@ -83,9 +83,11 @@ def test_the_tree_has_old_replica_sets_configmaps_and_revisions(bench: PluginBen
 def test_history(bench: PluginBench) -> None:
     healthy(bench, revision=3, previousRevision=2)
     times = {"changed_at": CHANGED, "changed_by": "kubectl-client-side-apply", "render": "1"}
-    bench.add_revision(3, {"image": "registry.example/web:3"}, "new logo", ready_at=CHANGED, **times)
+    bench.add_revision(
+        3, {"image": "registry.example/web:3"}, "new logo", ready_at=CHANGED, ready_revision="3", **times
+    )
     bench.add_revision(1, {"image": "registry.example/web:1"}, failed="ImagePullBackOff", **times)
-    bench.add_revision(2, {"image": "registry.example/web:2"}, ready_at=CHANGED, **times)
+    bench.add_revision(2, {"image": "registry.example/web:2"}, ready_at=CHANGED, ready_revision="2", **times)
     assert bench.run("history", "web") == 0
     assert_golden("history", bench.out)
     assert bench.run("history", "web", "--revision", "2") == 0

@@ -8,12 +8,12 @@ from coxswain.webapp.identity import ADOPT_ANNOTATION
 from coxswain.webapp.spec import WebApp
 from coxswain.webapp.workload import WORKLOAD
 from kubectl_coxswain.arguments import PROGRAM
-from kubectl_coxswain.child_plan import ChildPlan, child_plans, is_foreign, others, running
+from kubectl_coxswain.child_plan import ChildPlan, child_plans, is_foreign, others
 from kubectl_coxswain.fields import LIMIT, child_change
 from kubectl_coxswain.find import webapp_of
 from kubectl_coxswain.kubectl import Json
 from kubectl_coxswain.plan_text import write_child
-from kubectl_coxswain.planning import parsed
+from kubectl_coxswain.planning import as_operated
 from kubectl_coxswain.problems import Conflict, Problem
 from kubectl_coxswain.reports import ChildChange, Done
 from kubectl_coxswain.session import Arguments, Session
@@ -35,7 +35,7 @@ def run(session: Session, arguments: Arguments) -> int:
     webapp = webapp_of(session.kubectl, arguments.name)
     name, namespace = webapp["metadata"]["name"], webapp["metadata"]["namespace"]
     world = snapshot(session.kubectl, webapp, session.now())
-    found = candidates(running(parsed(webapp), world), world, arguments.kinds)
+    found = candidates(as_operated(webapp, world), world, arguments.kinds)
     session.tell(world.notes({kind.kind for kind in WORKLOAD.projector.kinds.children}))
     if not found:
         raise Problem(

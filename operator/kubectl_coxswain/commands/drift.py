@@ -4,10 +4,10 @@ from datetime import datetime
 
 from coxswain.kernel.conflicts.write_plan import HeldField
 from coxswain.webapp.kinds import CONFIG_MAP
-from kubectl_coxswain.child_plan import ChildPlan, child_plans, concerned, is_foreign, others, running
+from kubectl_coxswain.child_plan import ChildPlan, child_plans, concerned, is_foreign, others
 from kubectl_coxswain.fields import child_change, displayed
 from kubectl_coxswain.kubectl import Json, Kubectl
-from kubectl_coxswain.planning import parsed
+from kubectl_coxswain.planning import as_operated
 from kubectl_coxswain.reports import ChildDrift, Correction, DriftReport, FieldChange
 from kubectl_coxswain.screen import Level, Span
 from kubectl_coxswain.session import Arguments, Session, each_webapp, none_found
@@ -39,7 +39,7 @@ def drift_of(kubectl: Kubectl, webapp: Json, now: datetime) -> DriftReport:
     """Return the drift of a WebApp. Raises Problem."""
     metadata = webapp["metadata"]
     world = snapshot(kubectl, webapp, now)
-    plans = child_plans(running(parsed(webapp), world), world)
+    plans = child_plans(as_operated(webapp, world), world)
     children = [_child(found) for found in plans]
     corrections = [
         Correction(*(each[name] for name in ("object", "field", "manager", "wanted", "found", "count")))

@@ -19,15 +19,27 @@ def run(session: Session, arguments: Arguments) -> int:
     """Plan the WebApps of some files."""
     options = _options(arguments)
     webapps, ignored = _documents(session, arguments)
-    reports = []
-    for manifest in webapps:
-        found = proposal(session.kubectl, manifest, options)
-        reports.append(plan_of(session.kubectl, found.proposed, found.live, session.now(), found.notes))
+    reports = [_planned(session, manifest, options) for manifest in webapps]
     session.show("Plan", reports, lambda: _write(session, reports))
     session.tell([note for report in reports for note in report.notes])
     if ignored:
         session.tell([f"{ignored} other objects of the files are not planned: only WebApps are"])
     return DIFFERENCES if any(report.differs for report in reports) else 0
+
+
+def _planned(session: Session, manifest: Json, options: tuple[str, ...]) -> PlanReport:
+    """Return the plan of one WebApp. Raises Problem."""
+    found = proposal(session.kubectl, manifest, options)
+    try:
+        return plan_of(session.kubectl, found.proposed, found.live, session.now(), found.notes)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        if found.is_tried:
+            raise
+        raise Problem(
+            f"WebApp {manifest['metadata']['name']} cannot be rendered: its spec is not valid "
+            f"({type(error).__name__}: {error}), and without the right to patch the API server does not check it",
+            "compare it with the schema: kubectl explain webapp.spec --recursive",
+        ) from error
 
 
 def _options(arguments: Arguments) -> tuple[str, ...]:
@@ -43,13 +55,28 @@ def _documents(session: Session, arguments: Arguments) -> tuple[list[Json], int]
     """Return the WebApps of the files, and the number of other objects."""
     objects: list[Json] = []
     for file in arguments.filename:
-        objects += session.kubectl.documents(file, session.stdin() if file == "-" else None)
+        found = session.kubectl.documents(file, session.stdin() if file == "-" else None)
+        _check(file, found)
+        objects += found
     webapps = [each for each in objects if _is_webapp(each)]
     if not webapps:
         raise Problem(
             f"{', '.join(arguments.filename)}: there is no WebApp", "give a file with a WebApp of coxswain.dev"
         )
     return list(_placed(webapps, session)), len(objects) - len(webapps)
+
+
+def _check(file: str, objects: list[Json]) -> None:
+    """Refuse WebApps that have no name or no spec, because no plan can be made of them."""
+    for manifest in filter(_is_webapp, objects):
+        name = (manifest.get("metadata") or {}).get("name")
+        if not name:
+            raise Problem(
+                f"{file}: a WebApp has no metadata.name, so it cannot be compared with an existing one",
+                "set metadata.name; generateName cannot be planned",
+            )
+        if not isinstance(manifest.get("spec"), dict):
+            raise Problem(f"{file}: WebApp {name} has no spec", "add the spec: kubectl explain webapp.spec")
 
 
 def _placed(webapps: list[Json], session: Session) -> Iterator[Json]:

@@ -3,16 +3,13 @@
 from collections.abc import Sequence
 
 from kubectl_coxswain.ages import age
-from kubectl_coxswain.find import webapp_of
-from kubectl_coxswain.kubectl import Json, Kubectl
-from kubectl_coxswain.names import DEPLOYMENT
+from kubectl_coxswain.kubectl import Json
 from kubectl_coxswain.owned import RUNNING, read, tree
-from kubectl_coxswain.problems import Forbidden, NotFound, Problem
 from kubectl_coxswain.reports import ConditionReport, Counts, StatusReport
 from kubectl_coxswain.screen import Cell, Level, Span
 from kubectl_coxswain.session import Arguments, Session, each_webapp, none_found
 from kubectl_coxswain.tree_text import write_tree
-from kubectl_coxswain.verdict import FINAL, verdict
+from kubectl_coxswain.verdict import verdict
 
 _EXPECTED = {"Ready": "True", "Available": "True"}
 """The status of a condition when all is well; by default False."""
@@ -21,11 +18,13 @@ _EXPECTED = {"Ready": "True", "Available": "True"}
 def run(session: Session, arguments: Arguments) -> int:
     """Show the status of one WebApp or of all."""
     if arguments.watch:
-        return _follow(session, arguments)
+        from kubectl_coxswain.following import follow  # noqa: PLC0415 - it uses this module
+
+        return follow(session, arguments)
     webapps = each_webapp(session, arguments)
     if arguments.name:
-        report = _with_tree(session, webapps[0])
-        session.show("Status", report, lambda: _write(session, report))
+        report = with_tree(session, webapps[0])
+        session.show("Status", report, lambda: write(session, report))
         session.tell(report.notes)
         return 0
     reports = [report_of(webapp) for webapp in webapps]
@@ -64,12 +63,14 @@ def _condition(found: Json) -> ConditionReport:
     return ConditionReport(*texts)
 
 
-def _with_tree(session: Session, webapp: Json) -> StatusReport:
+def with_tree(session: Session, webapp: Json) -> StatusReport:
+    """Return the report of a WebApp with its pods. Raises Problem."""
     found, notes = read(session.kubectl, webapp, RUNNING)
     return report_of(webapp)._replace(tree=tree(webapp, found), notes=notes)
 
 
-def _write(session: Session, report: StatusReport) -> None:
+def write(session: Session, report: StatusReport) -> None:
+    """Write the report of one WebApp as text."""
     screen, now, found = session.screen, session.now(), report.verdict
     head = f"{screen.mark(found.level)}{report.name} is {found.state}"
     screen.paragraph(found.message, first=Span(f"{head}: " if found.message else head, found.level))
@@ -78,7 +79,7 @@ def _write(session: Session, report: StatusReport) -> None:
         ("Name", report.name, "none"),
         ("Namespace", report.namespace, "none"),
         ("Image", report.image, "none"),
-        ("Replicas", _counts(report.replicas), "none"),
+        ("Replicas", counts_text(report.replicas), "none"),
         ("Revision", _revisions(report), "none"),
         ("URL", ", ".join(report.urls), "none"),
         ("Generation", _generation(report), "none"),
@@ -105,7 +106,8 @@ def _is_usual(found: ConditionReport) -> bool:
     return found.status == _EXPECTED.get(found.type, "False")
 
 
-def _counts(counts: Counts) -> str:
+def counts_text(counts: Counts) -> str:
+    """Return the numbers of pods as text."""
     return f"{counts.desired} desired, {counts.updated} updated, {counts.ready} ready"
 
 
@@ -140,77 +142,3 @@ def _write_table(session: Session, arguments: Arguments, reports: Sequence[Statu
             cells += [str(report.generation), revision, ", ".join(report.urls), report.verdict.message]
         rows.append(cells)
     session.screen.table((*place, "NAME", "STATE", "REASON", "READY", "IMAGE", "AGE", *more), rows)
-
-
-def _follow(session: Session, arguments: Arguments) -> int:
-    """Follow one WebApp until its rollout is finished or has failed, or until the timeout.
-
-    Raises:
-        Problem: the rollout has failed, or the time is over.
-    """
-    began, last, shown = session.now(), "", 0
-    while True:
-        webapp = webapp_of(session.kubectl, arguments.name)
-        version, final = webapp["metadata"]["resourceVersion"], verdict(webapp)
-        if version != last or session.screen.width is not None:
-            shown = _update(session, webapp, shown, changed=version != last)
-            last = version
-        if final.state in FINAL and not (final.state == "Healthy" and _rolls_out(session.kubectl, webapp)):
-            return _ended(session, arguments, final.state, final.message)
-        if (session.now() - began).total_seconds() >= arguments.timeout:
-            message = f"{arguments.name} is still {final.state} after {arguments.timeout:g} s: {final.message}"
-            raise Problem(message, f"kubectl coxswain why {arguments.name} -n {session.kubectl.namespace}")
-        session.sleep(arguments.interval)
-
-
-def _rolls_out(kubectl: Kubectl, webapp: Json) -> bool:
-    """Tell whether the Deployment is ahead of the status: after `kubectl rollout restart` the WebApp is unchanged."""
-    metadata = webapp["metadata"]
-    try:
-        deployment = kubectl.one(DEPLOYMENT, metadata["name"], metadata["namespace"])
-    except (Forbidden, NotFound):
-        return False
-    spec, status = deployment.get("spec") or {}, deployment.get("status") or {}
-    observed = status.get("observedGeneration", 0) >= deployment["metadata"].get("generation", 0)
-    wanted = spec.get("replicas", 1)
-    return not (observed and status.get("updatedReplicas", 0) >= wanted and status.get("replicas", 0) <= wanted)
-
-
-def _update(session: Session, webapp: Json, shown: int, *, changed: bool) -> int:
-    """Write the present state over the one before; in plain text a line for each change."""
-    report = report_of(webapp)
-    if session.structured or session.screen.width is None:
-        if changed and session.output == "json":
-            _write_json_line(session, report)
-        elif changed:
-            found = report.verdict
-            session.screen.line(f"{found.state} ({found.reason}), {_counts(report.replicas)}: {found.message}")
-        session.screen.flush()
-        return 0
-    report = _with_tree(session, webapp)
-    session.screen.back(shown)
-    before = session.screen.written
-    _write(session, report)
-    session.screen.flush()
-    return session.screen.written - before
-
-
-def _write_json_line(session: Session, report: StatusReport) -> None:
-    import json  # noqa: PLC0415
-
-    from kubectl_coxswain.reports import document  # noqa: PLC0415
-
-    session.screen.raw(json.dumps(document("Status", report), ensure_ascii=False) + "\n")
-
-
-def _ended(session: Session, arguments: Arguments, state: str, message: str) -> int:
-    if state == "Healthy":
-        return 0
-    name, namespace = arguments.name, session.kubectl.namespace
-    if state == "Paused":
-        raise Problem(
-            f"{name} is paused, so no rollout ends: {message}", f"kubectl coxswain resume {name} -n {namespace}"
-        )
-    if state == "Terminating":
-        raise NotFound(f"{name} is being deleted", "")
-    raise Problem(f"{name} is {state}: {message}", f"kubectl coxswain why {name} -n {namespace}")

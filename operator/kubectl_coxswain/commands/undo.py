@@ -1,7 +1,7 @@
 """`undo`: return the spec of a WebApp to an earlier revision."""
 
 from kubectl_coxswain.arguments import PROGRAM
-from kubectl_coxswain.changing import RESOURCE, replaced_spec
+from kubectl_coxswain.changing import RESOURCE, replaced_spec, warning_of
 from kubectl_coxswain.find import webapp_of
 from kubectl_coxswain.gitops import owner_of
 from kubectl_coxswain.kubectl import Json
@@ -27,6 +27,7 @@ def run(session: Session, arguments: Arguments) -> int:
     _refuse_gitops(webapp, target, forced=arguments.force or arguments.dry_run)
     patch = replaced_spec(webapp, spec, f"{PROGRAM} undo {metadata['name']} --to {target.number}")
     report = plan_of(session.kubectl, _tried(session, webapp, spec, patch), webapp, session.now())
+    report = report._replace(notes=[*report.notes, *_warnings(target), *warning_of(webapp)])
     if arguments.dry_run:
         session.show("Plan", report, lambda: write_plan(session.screen, report))
         session.tell(report.notes)
@@ -59,6 +60,11 @@ def _target(revisions: list[Revision], webapp: Json, wanted: int | None) -> Revi
             f"{PROGRAM} history {metadata['name']} -n {metadata['namespace']}",
         )
     return numbered(revisions, int(number), webapp)
+
+
+def _warnings(target: Revision) -> list[str]:
+    failed = target.note("failed")
+    return [f"the rollout of revision {target.number} has failed before: {failed}"] if failed else []
 
 
 def _refuse_gitops(webapp: Json, target: Revision, *, forced: bool) -> None:

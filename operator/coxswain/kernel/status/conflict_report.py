@@ -34,10 +34,11 @@ _SECRET_NAME = re.compile(
 )
 """Field names of probable secrets."""
 _SECRET_VALUE = re.compile(
-    r"://[^/\s:@]*:[^/\s@]+@|-----BEGIN |(^|[^a-z])(password|passwd|pwd|secret|token)\s*[=:]", re.IGNORECASE
+    r"://[^/\s:@]*:[^/\s@]+@|-----BEGIN |(^|[^a-z])(password|passwd|pwd|secret|token|api[-_]?key)[\"'\\]*\s*[=:]",
+    re.IGNORECASE,
 )
-"""A URL with a password in it; a key in PEM; `password=...` in a connection string."""
-_NAME = re.compile(r"\[name=([^\]]*)\]|\[([^\]=]*)\]|metadata\.(?:labels|annotations)\.(.*)")
+"""A URL with a password in it; a key in PEM; `password=...` in a connection string; `"password": ...` in JSON."""
+_NAME = re.compile(r"\[\w+=([^\]]*)\]|\[([^\]=]*)\]|metadata\.(?:labels|annotations)\.(.*)")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,120 @@
+"""`status --watch`: follows a rollout to its end."""
+
+import io
+from dataclasses import replace
+
+from kubectl_coxswain.canvas import Canvas
+from kubectl_coxswain.commands.status import counts_text, report_of, with_tree, write
+from kubectl_coxswain.find import webapp_of
+from kubectl_coxswain.kubectl import Json, Kubectl
+from kubectl_coxswain.names import DEPLOYMENT
+from kubectl_coxswain.problems import Forbidden, NotFound, Problem, Unavailable
+from kubectl_coxswain.screen import Screen
+from kubectl_coxswain.session import Arguments, Session
+from kubectl_coxswain.verdict import FINAL, verdict
+
+
+def follow(session: Session, arguments: Arguments) -> int:
+    """Follow one WebApp until its rollout is finished or has failed, or until the timeout.
+
+    Raises:
+        Problem: the rollout has failed, the time is over, or another try cannot succeed.
+    """
+    began, view = session.now(), View(session)
+    while True:
+        try:
+            webapp = webapp_of(session.kubectl, arguments.name)
+            view.show(webapp)
+            found = verdict(webapp)
+            if found.state in FINAL and not (found.state == "Healthy" and _rolls_out(session.kubectl, webapp)):
+                return _ended(session, arguments, found.state, found.message)
+            message = f"{arguments.name} is still {found.state} after {arguments.timeout:g} s: {found.message}"
+            late = Problem(message, f"kubectl coxswain why {arguments.name} -n {session.kubectl.namespace}")
+        except Unavailable as problem:
+            view.show_outage(problem)
+            late = problem
+        if (session.now() - began).total_seconds() >= arguments.timeout:
+            raise late
+        session.sleep(arguments.interval)
+
+
+class View:
+    """The state of the WebApp: drawn over the one before in a terminal, elsewhere a line for each change."""
+
+    def __init__(self, session: Session) -> None:
+        """Show it in this session."""
+        self._session = session
+        self._version = ""
+        self._outage = ""
+        self._drawn = ""
+        self._canvas = None if session.structured or session.screen.width is None else Canvas(session.screen)
+
+    def show(self, webapp: Json) -> None:
+        """Show the present state."""
+        self._outage = ""
+        if self._canvas is not None:
+            self._drawn = self._text(webapp)
+            self._canvas.draw(self._drawn)
+        elif webapp["metadata"]["resourceVersion"] != self._version:
+            self._version = webapp["metadata"]["resourceVersion"]
+            _write_change(self._session, webapp)
+
+    def show_outage(self, problem: Problem) -> None:
+        """Show that there was no answer, beside the last known state; elsewhere once."""
+        note = f"no answer at present, trying again: {problem.message}"
+        if self._canvas is not None:
+            text, screen = self._draft()
+            screen.paragraph(note, "      ", first="note: ")
+            self._canvas.draw(text.getvalue() + self._drawn)
+        elif note != self._outage:
+            self._outage = note
+            self._session.notes.paragraph(note, "      ", first="note: ")
+
+    def _text(self, webapp: Json) -> str:
+        text, screen = self._draft()
+        write(replace(self._session, screen=screen), with_tree(self._session, webapp))
+        return text.getvalue()
+
+    def _draft(self) -> tuple[io.StringIO, Screen]:
+        text = io.StringIO()
+        return text, self._session.screen.onto(text)
+
+
+def _write_change(session: Session, webapp: Json) -> None:
+    report = report_of(webapp)
+    if session.output == "json":
+        import json  # noqa: PLC0415
+
+        from kubectl_coxswain.reports import document  # noqa: PLC0415
+
+        session.screen.raw(json.dumps(document("Status", report), ensure_ascii=False) + "\n")
+    else:
+        found = report.verdict
+        session.screen.line(f"{found.state} ({found.reason}), {counts_text(report.replicas)}: {found.message}")
+    session.screen.flush()
+
+
+def _rolls_out(kubectl: Kubectl, webapp: Json) -> bool:
+    """Tell whether the Deployment is ahead of the status: after `kubectl rollout restart` the WebApp is unchanged."""
+    metadata = webapp["metadata"]
+    try:
+        deployment = kubectl.one(DEPLOYMENT, metadata["name"], metadata["namespace"])
+    except (Forbidden, NotFound):
+        return False
+    spec, status = deployment.get("spec") or {}, deployment.get("status") or {}
+    observed = status.get("observedGeneration", 0) >= deployment["metadata"].get("generation", 0)
+    wanted = spec.get("replicas", 1)
+    return not (observed and status.get("updatedReplicas", 0) >= wanted and status.get("replicas", 0) <= wanted)
+
+
+def _ended(session: Session, arguments: Arguments, state: str, message: str) -> int:
+    if state == "Healthy":
+        return 0
+    name, namespace = arguments.name, session.kubectl.namespace
+    if state == "Paused":
+        raise Problem(
+            f"{name} is paused, so no rollout ends: {message}", f"kubectl coxswain resume {name} -n {namespace}"
+        )
+    if state == "Terminating":
+        raise NotFound(f"{name} is being deleted", "")
+    raise Problem(f"{name} is {state}: {message}", f"kubectl coxswain why {name} -n {namespace}")

@@ -1,0 +1,131 @@
+"""Odd inputs: names, namespaces, numbers, manifests and terminals."""
+
+import io
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from kubectl_coxswain import __main__
+from kubectl_coxswain.arguments import parse
+from kubectl_coxswain.kubectl import Completed
+from kubectl_coxswain.screen import screen_of
+from unit.model_bench import SPEC
+from unit.plugin_bench import PluginBench
+from unit.plugin_states import healthy
+
+HEAD: dict[str, Any] = {"apiVersion": "coxswain.dev/v1", "kind": "WebApp"}
+
+
+@pytest.fixture
+def bench() -> PluginBench:
+    found = PluginBench()
+    healthy(found)
+    return found
+
+
+def usage_error(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    """Return the message of a wrong usage."""
+    with pytest.raises(SystemExit) as ended:
+        parse(words)
+    assert ended.value.code == 2
+    return capsys.readouterr().err.partition("error: ")[2]
+
+
+# Names
+
+
+@pytest.mark.parametrize("prefix", ["webapp/", "webapps/", "WebApp/", "webapps.coxswain.dev/", "webapp.coxswain.dev/"])
+def test_a_name_may_have_the_kind_before_it(bench: PluginBench, prefix: str) -> None:
+    assert bench.run("status", f"{prefix}web") == 0
+    assert bench.out.startswith("web is Healthy")
+
+
+@pytest.mark.parametrize("command", ["status", "tree", "undo", "pause"])
+@pytest.mark.parametrize("name", ["", "a b", "web?x", "web/status", "pod/web", "../x", "Web"])
+def test_an_invalid_name_is_a_wrong_usage(command: str, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "argument NAME: " in usage_error([command, name], capsys)
+
+
+def test_an_empty_namespace_is_that_of_the_context(bench: PluginBench) -> None:
+    assert bench.run("status", "web", "-n", "") == 0
+
+
+# Numbers
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90", 90), ("1.5", 1.5), ("5m", 300), ("90s", 90), ("1h30m", 5400), ("500ms", 0.5)]
+)
+def test_a_timeout_is_seconds_or_a_duration_as_of_kubectl(text: str, seconds: float) -> None:
+    assert parse(["status", "web", "-w", "--timeout", text]).timeout == seconds
+
+
+@pytest.mark.parametrize("text", ["nan", "inf", "-5", "0", "0s", "x", "", "5 m", "m"])
+def test_a_wrong_timeout_is_explained(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    message = usage_error(["status", "web", "-w", f"--timeout={text}"], capsys)
+    assert "argument --timeout: must be seconds or a duration such as 90, 90s or 5m, greater than 0" in message
+
+
+@pytest.mark.parametrize(
+    "words", [["undo", "web", "--to=v1"], ["history", "web", "--revision=0"], ["undo", "a", "--to="]]
+)
+def test_a_wrong_revision_is_explained(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    message = usage_error(words, capsys)
+    assert "must be the number of a revision, such as 3: see kubectl coxswain history" in message
+
+
+# Manifests
+
+
+@pytest.mark.parametrize(
+    ("manifest", "problem"),
+    [
+        ({"metadata": {"generateName": "web-"}, "spec": SPEC}, "a WebApp has no metadata.name"),
+        ({"metadata": {}, "spec": SPEC}, "a WebApp has no metadata.name"),
+        ({"spec": SPEC}, "a WebApp has no metadata.name"),
+        ({"metadata": {"name": "web"}}, "WebApp web has no spec"),
+        ({"metadata": {"name": "web"}, "spec": None}, "WebApp web has no spec"),
+    ],
+)
+def test_a_manifest_without_name_or_spec_is_a_problem(bench: PluginBench, manifest: Any, problem: str) -> None:
+    bench.run("plan", "-f", "-", stdin=json.dumps({**HEAD, **manifest}))
+    assert bench.err.startswith(f"error: -: {problem}")
+    assert "next: " in bench.err
+
+
+@pytest.mark.parametrize("spec", [{"replicas": 2}, {"image": 5}, {"image": "a:1", "files": "x"}])
+def test_an_invalid_spec_that_the_api_server_may_not_check_is_a_problem(bench: PluginBench, spec: Any) -> None:
+    bench.kubectl.forbidden.add(("patch", "webapps"))
+    bench.run("plan", "-f", "-", stdin=json.dumps({**HEAD, "metadata": {"name": "new"}, "spec": spec}))
+    assert bench.err.startswith("error: WebApp new cannot be rendered: its spec is not valid")
+
+
+def test_an_unexpected_error_of_plan_is_no_difference(capsys: pytest.CaptureFixture[str]) -> None:
+    def broken(arguments: Sequence[str], stdin: str | None = None) -> Completed:  # noqa: ARG001
+        raise KeyError("x")
+
+    assert __main__.main(["plan", "-f", "x.yaml"], broken) == 2
+    assert "KeyError: 'x'" in capsys.readouterr().err
+    with pytest.raises(KeyError):
+        __main__.main(["status", "web", "-n", "a"], broken)
+
+
+# Terminals
+
+
+class Terminal(io.TextIOWrapper):
+    """A terminal with an encoding."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "ascii"])
+def test_a_terminal_of_another_encoding_gets_replacements(encoding: str) -> None:
+    raw = io.BytesIO()
+    screen = screen_of(Terminal(raw, encoding=encoding), {"TERM": "xterm"})
+    screen.line("日本")
+    screen.flush()
+    assert raw.getvalue() == b"??\n"

@@ -1,0 +1,146 @@
+"""`status --watch`: what it draws fits the terminal, and a short outage does not end it."""
+
+import io
+import re
+
+import pytest
+
+from coxswain.webapp.kinds import WEBAPP
+from kubectl_coxswain.canvas import Canvas
+from kubectl_coxswain.problems import NotLoggedIn, Unavailable, problem_of
+from kubectl_coxswain.screen import Screen, cells, screen_of
+from unit.plugin_bench import PluginBench
+from unit.plugin_states import condition, healthy
+
+REFUSED = "The connection to the server 127.0.0.1:1 was refused - did you specify the right host or port?"
+FORBIDDEN = (
+    'Error from server (Forbidden): webapps.coxswain.dev "web" is forbidden: User "bob" cannot get resource '
+    '"webapps" in API group "coxswain.dev" in the namespace "shop"'
+)
+READY = [condition("Ready", "True", "Ready", "healthy")]
+ROLLING = [condition("Ready", "False", "RollingOut", "rolling out")]
+
+
+@pytest.fixture
+def bench() -> PluginBench:
+    found = PluginBench(replicas=2)
+    healthy(found)
+    found.status(conditions=ROLLING)
+    return found
+
+
+def outage(bench: PluginBench, stderr: str, *, rounds: int) -> None:
+    """Let kubectl fail after the first look, and let the rollout finish after some rounds."""
+    waited = []
+
+    def slept() -> None:
+        waited.append(1)
+        bench.kubectl.stderr = None if len(waited) > rounds else stderr
+        if len(waited) > rounds:
+            bench.status(conditions=READY)
+
+    bench.slept = slept
+
+
+# Outages
+
+
+@pytest.mark.parametrize("stderr", [REFUSED, "Error from server (InternalError): etcdserver: leader changed"])
+def test_an_outage_does_not_end_it(bench: PluginBench, stderr: str) -> None:
+    outage(bench, stderr, rounds=2)
+    assert bench.run("status", "web", "--watch") == 0
+    assert [line.partition(" ")[0] for line in bench.out.splitlines()] == ["Progressing", "Healthy"]
+    assert bench.err.count("note: no answer at present, trying again: ") == 1
+
+
+def test_an_outage_until_the_timeout_is_the_error(bench: PluginBench) -> None:
+    outage(bench, REFUSED, rounds=1000)
+    assert bench.run("status", "web", "--watch", "--timeout", "1m") == 1
+    assert "error: the cluster cannot be reached: " in bench.err
+
+
+@pytest.mark.parametrize(
+    "stderr",
+    [
+        'Error from server (NotFound): webapps.coxswain.dev "web" not found',
+        "error: You must be logged in to the server (Unauthorized)",
+        "Unable to connect to the server: getting credentials: exec: executable aws failed with exit code 255",
+        FORBIDDEN,
+    ],
+)
+def test_what_no_repetition_mends_ends_it(bench: PluginBench, stderr: str) -> None:
+    outage(bench, stderr, rounds=2)
+    assert bench.run("status", "web", "--watch") == 1
+    assert "error: " in bench.err
+
+
+@pytest.mark.parametrize("text", ["unexpected EOF", "read: connection reset by peer", "http2: client connection lost"])
+def test_a_lost_connection_is_an_outage(text: str) -> None:
+    assert type(problem_of(f"error: {text}")) is Unavailable
+
+
+def test_a_failed_login_is_none() -> None:
+    assert type(problem_of("Unable to connect to the server: getting credentials: exec: x")) is NotLoggedIn
+
+
+def test_a_contested_webapp_ends_it(bench: PluginBench) -> None:
+    contested = condition("Contested", "True", "FieldsContested", "spec.replicas by x")
+    bench.slept = lambda: bench.status(conditions=[*ROLLING, contested])
+    assert bench.run("status", "web", "--watch") == 1
+    assert bench.err.startswith("error: web is Contested: spec.replicas by x\n")
+
+
+# The drawing
+
+
+def rows(text: str, width: int) -> int:
+    """Return the rows that a terminal needs for some lines of ASCII."""
+    return sum(max(1, -(-cells(line) // width)) for line in text.splitlines())
+
+
+def test_the_cursor_goes_back_over_lines_that_the_terminal_breaks(bench: PluginBench) -> None:
+    image = f"registry.example.com/team/shop@sha256:{'a' * 64}"
+    bench.model.patch(WEBAPP.path("shop", "web"), {"spec": {"image": image}})
+    bench.status(observedGeneration=2)
+    outage(bench, REFUSED, rounds=1)
+    assert bench.run("status", "web", "--watch", width=60) == 0
+    drawn = re.split(r"\x1b\[(\d+)A\r\x1b\[J", bench.out)
+    texts, moves = drawn[::2], [int(move) for move in drawn[1::2]]
+    assert image in texts[0]
+    assert moves == [rows(text, 60) for text in texts[:-1]]
+    assert texts[1].startswith("note: no answer at present, trying again: the cluster cannot")
+    assert "web is Progressing" in texts[1], "the last known state stays"
+    assert bench.err == ""
+
+
+def drawn(*texts: str, width: int = 10, height: int | None = None, glyphs: bool = False) -> str:
+    stream = io.StringIO()
+    canvas = Canvas(Screen(stream, width=width, height=height, glyphs=glyphs))
+    for text in texts:
+        canvas.draw(text)
+    return stream.getvalue()
+
+
+def test_a_drawing_is_cut_to_the_height_of_the_terminal() -> None:
+    assert drawn("a\nb\nc\n", height=4) == "a\nb\nc\n"
+    assert drawn("a\nb\nc\nd\n", "x\n", height=4) == "a\nb\n...\n\x1b[3A\r\x1b[Jx\n"
+    assert drawn(f"a\n{'b' * 25}\nc\n", "x\n", height=4, glyphs=True) == "a\n…\n\x1b[2A\r\x1b[Jx\n"
+
+
+def test_colour_takes_no_room_and_wide_characters_take_two_columns() -> None:
+    assert "\x1b[1A" in drawn(f"\x1b[31m{'a' * 10}\x1b[0m\n", "x\n")
+    assert "\x1b[2A" in drawn("日本日本日本\n", "x\n", width=11)
+    assert "\x1b[3A" in drawn("日本日本日本\n", "x\n", width=5)
+
+
+class Terminal(io.TextIOWrapper):
+    """A terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_the_height_is_that_of_the_terminal() -> None:
+    assert screen_of(Terminal(io.BytesIO()), {"LINES": "30", "COLUMNS": "90"}).height == 30
+    assert screen_of(Terminal(io.BytesIO()), {}).height == 24
+    assert screen_of(io.TextIOWrapper(io.BytesIO()), {}).height is None
