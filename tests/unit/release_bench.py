@@ -1,7 +1,7 @@
 """A whole reconciler on the model API server, for rollouts of one WebApp: it can crash before any write."""
 
 import asyncio
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from coxswain.kernel.api.client import Client

@@ -4,10 +4,14 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
+import pytest
+
 from coxswain.kernel.api.client import Client
+from coxswain.kernel.api.errors import NotLeading, RequestFailed, ShuttingDown
 from coxswain.kernel.api.events import QUIET_SECONDS, RECENT_LIMIT, RecentEvents, Recorder
 from coxswain.kernel.objects.event_record import EventRecord
 from coxswain.kernel.objects.kinds import Kind
+from unit.metric_changes import Change
 from unit.objects import observed_webapp
 from unit.server import refusal
 
@@ -17,11 +21,11 @@ class Posts(Client):
 
     def __init__(self) -> None:
         self.posted: list[dict[str, Any]] = []
-        self.fails = False
+        self.error: RequestFailed | None = None
 
     async def create(self, kind: Kind, namespace: str, manifest: Mapping[str, Any]) -> dict[str, Any]:
-        if self.fails:
-            raise refusal(403)
+        if self.error is not None:
+            raise self.error
         assert (kind.plural, namespace) == ("events", "shop")
         self.posted.append(dict(manifest))
         return {}
@@ -66,12 +70,20 @@ def test_a_long_note_is_cut_to_what_the_api_takes() -> None:
     assert len(posts.posted[0]["note"].encode()) <= 1024
 
 
-def test_one_that_cannot_be_posted_is_lost() -> None:
-    posts = Posts()
-    posts.fails = True
+@pytest.mark.parametrize(
+    ("error", "dropped"), [(refusal(403), 1), (NotLeading("no leader"), 0), (ShuttingDown("ends"), 0)]
+)
+def test_one_that_cannot_be_posted_is_lost(
+    error: RequestFailed, dropped: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One that was not sent for a reason of this process is no failure."""
+    posts, drops = Posts(), Change()
+    posts.error = error
     asyncio.run(
         Recorder(posts, "coxswain.dev/operator", lambda: 0.0).record(
             observed_webapp(), EventRecord("Reason", "Apply", "a"), RecentEvents()
         )
     )
     assert posts.posted == []
+    assert drops.of("coxswain_events_dropped_total") == dropped
+    assert len(caplog.records) == dropped

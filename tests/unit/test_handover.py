@@ -15,6 +15,7 @@ from coxswain.kernel.manager import Manager
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.reconciling.parent.reconciler import Outcome
 from coxswain.kernel.reconciling.queue.workqueue import Lane
+from coxswain.settings import Settings
 from coxswain.webapp.kinds import WEBAPP
 from coxswain.webapp.spec import WebApp
 from unit.manager_bench import Empty, Scripted, during, raising
@@ -37,7 +38,7 @@ class Shared:
         self.changes: asyncio.Queue[changes.Change] = asyncio.Queue()
         self.led: set[Slot] = set()
         self.released: list[Slot] = []
-        self.heard_synced = False
+        self.heard_synced = self.is_ending = False
 
     @property
     def led_slots(self) -> int:
@@ -59,6 +60,9 @@ class Shared:
 
     def synced(self) -> None:
         self.heard_synced = True
+
+    def ending(self) -> None:
+        self.is_ending = True
 
     def acquire(self, *acquired: Slot) -> None:
         for slot in acquired:
@@ -135,7 +139,7 @@ def test_a_surplus_slot_is_released_after_its_last_reconcile(bench: Bench) -> No
         bench.election.acquire(MINE, OTHER)
         await asyncio.sleep(0.1)
         bench.election.change(Surplus(MINE))
-        await asyncio.sleep(10)
+        await asyncio.sleep(8)
         assert bench.election.released == []
         assert bench.reconciler.forgotten_namespaces == []
         loop._enqueue({slow, quick}, Lane.CHANGED)
@@ -150,6 +154,59 @@ def test_a_surplus_slot_is_released_after_its_last_reconcile(bench: Bench) -> No
         assert len(loop._queue) == 0
 
     bench.run(body)
+
+
+def test_a_drain_of_a_slot_has_a_limit(bench: Bench) -> None:
+    """A reconcile may wait for one request after another. The namespaces of its slot wait with it."""
+    slow, quick = of(MINE)[0], of(OTHER)[0]
+    cancelled = []
+
+    async def in_flight() -> Outcome:
+        try:
+            await asyncio.sleep(300)
+        except asyncio.CancelledError:
+            cancelled.append(bench.election.released.copy())
+            raise
+        return Outcome()
+
+    bench.reconciler.acts[slow] = bench.reconciler.acts[quick] = in_flight
+
+    async def body(loop: Manager[WebApp]) -> None:
+        bench.election.acquire(MINE, OTHER)
+        await asyncio.sleep(0.1)
+        bench.election.change(Surplus(MINE))
+        await asyncio.sleep(Settings().drain_timeout - 0.1)
+        assert (cancelled, bench.election.released) == ([], [])
+        await asyncio.sleep(0.2)
+        assert cancelled == [[]], "before the release, and in this slot only"
+        assert bench.election.released == [MINE]
+        # A cancelled reconcile ends no worker.
+        begun = bench.reconciler.asked.count(of(OTHER)[1])
+        for number in range(1, loop._workers.limit + 1):
+            loop._queue.add(of(OTHER)[1])
+            await asyncio.sleep(0.01)
+            assert bench.reconciler.asked.count(of(OTHER)[1]) == begun + number
+
+    bench.run(body)
+
+
+def test_a_process_that_ends_takes_no_more_slots_during_its_drain(bench: Bench) -> None:
+    heard = []
+
+    async def in_flight() -> Outcome:
+        await asyncio.sleep(1)
+        heard.append(bench.election.is_ending)
+        return Outcome()
+
+    bench.reconciler.acts[of(MINE)[0]] = in_flight
+
+    async def body(_: Manager[WebApp]) -> None:
+        bench.election.acquire(MINE)
+        await asyncio.sleep(0.1)
+        assert not bench.election.is_ending
+
+    bench.run(body)
+    assert heard == [True]
 
 
 def test_a_slot_without_reconciles_is_released_at_once(bench: Bench) -> None:

@@ -68,11 +68,26 @@ def test_a_replica_that_leaves_removes_its_entry_only() -> None:
     assert not seen.members.has_this(left)
 
 
+def test_a_restarted_process_replaces_its_old_entry_when_that_stands_still() -> None:
+    """Processes on one machine have the same name too, so an entry that still changes counts."""
+    seen = Seen()
+    assert seen.observe(pod_1=1, other_1=1) == {"pod_1": False, "other_1": False}
+    for number in range(1, 5):
+        seen.now += 1.2
+        assert set(seen.observe(pod_1=1, pod_2=number, other_1=1)) == {"pod_1", "pod_2", "other_1"}
+    seen.now += 0.2
+    assert set(seen.observe(pod_1=1, pod_2=5, other_1=1)) == {"pod_2", "other_1"}, "other_1 may be slow"
+    assert entries(seen.members.renewed(raw({"pod_1": 1, "pod_2": 5}))) == {"me": 1, "pod_2": 5}
+    assert set(seen.observe(pod_1=2, pod_2=5, other_1=1)) == {"pod_1", "pod_2", "other_1"}
+
+
 def test_this_replica_is_settled_at_once() -> None:
     assert Seen().observe(me=1, other=1) == {"me": True, "other": False}
 
 
-@pytest.mark.parametrize("value", ["", "no JSON", "[]", "1", "null", '{"a": "x", "b": null, "c": [1]}'])
+@pytest.mark.parametrize(
+    "value", ["", "no JSON", "[]", "1", "null", '{"a": "x", "b": null, "c": [1]}', "[" * 100_000], ids=range(7)
+)
 def test_a_malformed_annotation_has_no_replicas(value: str) -> None:
     seen = Seen()
     seen.members.observe({"metadata": {"annotations": {ANNOTATION: value}}})

@@ -22,6 +22,7 @@ from unit.bench import Bench
 from unit.manager_bench import Scripted, during
 from unit.metric_changes import QUEUE, Change, sample
 from unit.objects import observed_webapp
+from unit.server import refusal
 from unit.test_events import Posts
 
 
@@ -107,7 +108,7 @@ def test_events_that_cannot_be_posted() -> None:
 
     post("Posted")
     assert change.of("coxswain_events_dropped_total") == 0
-    posts.fails = True
+    posts.error = refusal(403)
     post("Failed")
     assert change.of("coxswain_events_dropped_total") == 1
 

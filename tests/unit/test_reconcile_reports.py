@@ -57,7 +57,7 @@ def drifted(bench: Bench, kind: Kind, path: Path, value: Any) -> None:
         live,
         version=bench.writer.version,
         content=with_value(live.content, path, value),
-        owned=minus_place(live.owned, path),
+        owned=minus_place(live.owned or {}, path),
         others=(ManagedFieldsEntry("kubectl-edit", plus({}, path, {})),),
     )
     bench.store.observe(changed)
@@ -74,7 +74,7 @@ def lose_answer(bench: Bench, request: str) -> list[Projection]:
             raise Unreachable("PATCH: the connection was reset")
         return answer
 
-    bench.writer._answer = reset  # type: ignore[method-assign]
+    bench.writer._answer = reset  # type: ignore[method-assign,assignment]
     return lost
 
 
@@ -225,7 +225,7 @@ def test_a_rollback_that_cannot_be_read_is_reported() -> None:
     async def read_whole(_: Projection) -> Any:
         raise error
 
-    bench.writer.read_whole = read_whole  # type: ignore[method-assign]
+    bench.writer.read_whole = read_whole  # type: ignore[method-assign,assignment]
     with pytest.raises(Refused):
         bench.run(failures=0)
     bench.now += 60

@@ -134,6 +134,24 @@ def test_one_replica_leads_all_slots_and_shares_them_with_a_second_one(http: Slo
     asyncio.run(body())
 
 
+def test_a_process_that_ends_takes_nothing(http: SlotHttp) -> None:
+    async def body() -> None:
+        async with candidate(http) as first:
+            first.ending()
+            await until(lambda: http.listed != [])
+            await asyncio.sleep(2 * SETTINGS.lease_duration)
+            assert first.led_slots == 0
+        async with candidate(http) as second:
+            await changes(second, COUNT)
+            second.ending()
+            http.all["coxswain-slot-2"].edit(holderIdentity="stranger")
+            assert await changes(second, 1) == [Dropped(Slot(2, COUNT))]
+            await asyncio.sleep(2 * SETTINGS.lease_duration)
+            assert second.led_slots == COUNT - 1, "it keeps the others for its drain"
+
+    asyncio.run(body())
+
+
 def test_the_shared_lease_keeps_other_numbers_of_slots_away(http: SlotHttp) -> None:
     async def body() -> None:
         async with candidate(http) as first:

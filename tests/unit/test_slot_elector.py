@@ -7,7 +7,7 @@ import pytest
 
 from coxswain.kernel.election.leadership import SlotLeadership
 from coxswain.kernel.election.slots import slots
-from unit.leases import Candidate
+from unit.leases import SETTINGS, Candidate
 from unit.slot_group import FIRST, REBALANCED, TAKEN_OVER, Group, virtually
 from unit.slot_leases import SHARED, Replica
 
@@ -146,6 +146,23 @@ def test_the_slots_of_a_killed_replica_wait_for_its_restart(restart: float) -> N
     virtually(body)
 
 
+@pytest.mark.parametrize("restart", [1.0, 3.0, 5.0])
+def test_a_pod_whose_container_restarts_does_not_count_twice(restart: float) -> None:
+    """With three replicas, the quota would be two slots."""
+
+    async def body(group: Group) -> None:
+        await group.started(3, 3)
+        await asyncio.sleep(50)
+        killed, other = group.all
+        await killed.kill()
+        await asyncio.sleep(restart)
+        killed.start()
+        await group.until(lambda: group.whole(3, 3), TAKEN_OVER)
+        assert other.surplus_slots == 0
+
+    virtually(body, "ab")
+
+
 def test_a_replica_that_ends_again_and_again_moves_no_slots() -> None:
     async def body(group: Group) -> None:
         first, second, third = group.all
@@ -184,7 +201,7 @@ def test_a_stranger_takes_one_slot_and_the_others_stay() -> None:
         victim = group.all[0]
         slot = min(victim.slots)
         group.servers.lease(slot.lease_name(SHARED)).edit(holderIdentity="stranger")
-        await group.until(lambda: slot not in victim.slots, 2.5)
+        await group.until(lambda: slot not in victim.slots, 2 * SETTINGS.retry_period)
         assert victim.lost_slots == 1
         assert victim.lost == [], "the process goes on"
         assert len(victim.slots) == 1

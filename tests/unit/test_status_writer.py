@@ -136,7 +136,7 @@ def test_counts_alone_are_written_within_two_seconds(bench: Bench) -> None:
 @pytest.mark.parametrize("count", ["replicas", "readyReplicas", "updatedReplicas"])
 def test_a_missing_count_of_0_is_written_with_the_delay_of_counts(bench: Bench, count: str) -> None:
     """Another writer can remove a count."""
-    counts = {"replicas": 0, "readyReplicas": 0, "updatedReplicas": 0}
+    counts: dict[str, Any] = {"replicas": 0, "readyReplicas": 0, "updatedReplicas": 0}
     before = status(**counts)
     del before[count]
     bench.store.observe(observed_webapp(version=20, status=before))

@@ -38,7 +38,7 @@ class Handover(Generic[P]):
         """The drains in progress."""
 
     async def run(self) -> None:
-        """Follow the changes until cancelled.
+        """Follow the changes until cancelled. Then the election acquires nothing more.
 
         Raises:
             LeadershipLost: this process led, and has lost the leadership.
@@ -54,6 +54,8 @@ class Handover(Generic[P]):
                     self._follow(changing.result())
                     changing = self._await_change()
         finally:
+            # Others must not wait for the drain of this process to get a slot that nobody serves.
+            self._election.ending()
             tasks = (changing, *self._drains.values())
             for each in tasks:
                 each.cancel()
@@ -76,7 +78,7 @@ class Handover(Generic[P]):
             self._forget(slot)
 
     async def _give_back(self, slot: Slot) -> None:
-        """Drain a slot and release it. Each in-flight reconcile ends by the timeouts of its requests."""
+        """Drain a slot and release it."""
         log.info("giving slot %d back: draining its in-flight reconciles", slot.number)
         await self._workers.drained(slot.covers)
         self._forget(slot)

@@ -93,6 +93,8 @@ class Manager(Generic[P]):
             serves=self._election.serves,
             doubtful=self._any_doubtful,
             history_reset=self._start_over,
+            parent=self._store.parent,
+            drain_timeout=settings.drain_timeout,
         )
         self._handover = Handover(self._election, self._store, self._workers, self._reconciler, self._enqueue)
         self._supervisor = Supervisor(client, kinds, watches, settings.watch, self._new_bridge)

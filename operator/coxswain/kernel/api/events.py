@@ -8,7 +8,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from coxswain.kernel.api.client import Client
-from coxswain.kernel.api.errors import RequestFailed
+from coxswain.kernel.api.errors import NotSent, RequestFailed
 from coxswain.kernel.objects.event_record import EventRecord
 from coxswain.kernel.objects.kinds import EVENT
 from coxswain.kernel.objects.projection import Projection
@@ -62,12 +62,15 @@ class Recorder:
     async def record(self, parent: Projection, event: EventRecord, recent: RecentEvents) -> None:
         """Post an Event unless the same one was posted within `QUIET_SECONDS`.
 
-        A failed post is only logged: Events are best-effort, the status holds the state.
+        A failed post is only logged: Events are best-effort, the status holds the state. One that was not sent, because
+        this process ends or does not lead, is not even logged.
         """
         if not recent.is_new(event, self._clock()):
             return
         try:
             await self._client.create(EVENT, parent.namespace, _event(parent, event, self._controller))
+        except NotSent:
+            return
         except RequestFailed as error:
             event_dropped()
             log.warning("posting an Event failed: %s", error)

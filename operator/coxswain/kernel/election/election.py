@@ -53,6 +53,9 @@ class Election(Protocol):
     def synced(self) -> None:
         """Hear that the cache is complete."""
 
+    def ending(self) -> None:
+        """Hear that this process ends: nothing serves what it would acquire from now on."""
+
 
 class WholeElection(ABC):
     """The part of an election without slots: this process leads all namespaces or none."""
@@ -96,6 +99,9 @@ class WholeElection(ABC):
 
     def synced(self) -> None:  # noqa: B027 - as above
         """Do nothing: a standby may take over before."""
+
+    def ending(self) -> None:  # noqa: B027 - as above
+        """Do nothing: a standby ends at once, and a leader keeps the Lease for its drain."""
 
 
 class Unelected(WholeElection):

@@ -39,7 +39,8 @@ class Right:
     gained: str = "this process leads"
     lost: str = "ending, to start again as a standby"
     shared: bool = False
-    """Whether several processes hold the Lease under one identity, so that each must read it before it writes."""
+    """Whether several processes hold the Lease under one identity, so that each must read it before it writes. The
+    renewal of one extends the right of all, because their conflicts may refuse those of one for a long time."""
 
 
 class LeadershipLost(Exception):
@@ -126,6 +127,8 @@ class Elector:
         self._chance = chance
         self._observed = observed or Observation(None, clock())
         self._right = right
+        self._sent = float("-inf")
+        """The time at which the last request was sent whose response had the known version."""
         self._leading = False
         self._reported: str | None = None
         self.heartbeat = clock()
@@ -174,27 +177,35 @@ class Elector:
                 lease = self._observed.lease
                 if lease is None or lease.holder != self._identity:
                     return
-                if await self._accepted(self._store.update(self._released(lease))):
+                if await self._conflict(self._store.update(self._released(lease))) is None:
                     log.info("released the Lease %s", self._store.name)
                     return
         except RequestFailed as error:
             log.warning("releasing the Lease %s failed, others wait for its expiry: %s", self._store.name, error)
 
     async def _attempt(self) -> Action:
-        """Read the Lease if necessary, and write it if possible. Return the last decision."""
+        """Read the Lease if necessary, and write it if possible. Return the last decision.
+
+        Raises:
+            RequestFailed: a request failed, or all writes had conflicts.
+            LeadershipLost: the leadership ended meanwhile.
+        """
         self._require_leadership()
         if self.holder != self._identity or self._right.shared:
             await self._read()
-        action, attempts = self._decide(), 0
+        action, attempts, conflict = self._decide(), 0, None
         while isinstance(action, Write | Create) and attempts < _ATTEMPTS:
             attempts += 1
             sent = self._clock()
-            accepted = await self._accepted(self._creation() if isinstance(action, Create) else self._renewal())
-            if accepted and isinstance(action, Write):
+            conflict = await self._conflict(self._creation() if isinstance(action, Create) else self._renewal())
+            if conflict is None and isinstance(action, Write):
                 self._leadership.extend(sent + self._settings.renew_deadline)
                 self._begin()
                 return action
             action = self._decide()
+        renewed_by_others = self._right.shared and self._leading
+        if conflict is not None and isinstance(action, Write | Create) and not renewed_by_others:
+            raise conflict
         return action
 
     def _decide(self) -> Action:
@@ -224,21 +235,32 @@ class Elector:
         namespace, _, name = self._store.name.partition("/")
         return leases.released(lease, namespace=namespace, name=name, now=self._now())
 
-    async def _accepted(self, writing: Awaitable[Lease]) -> bool:
-        """Send a write. If the known version is outdated, read the Lease and return False."""
+    async def _conflict(self, writing: Awaitable[Lease]) -> Refused | None:
+        """Send a write. If the known version is outdated, read the Lease and return the conflict."""
+        sent = self._clock()
         try:
             lease = await self._within_timeout(writing)
         except Refused as error:
             if error.error_class is not ErrorClass.CONFLICT:
                 raise
+            if self._right.shared:
+                await asyncio.sleep(_SPREAD * self._chance())
             await self._read()
-            return False
-        self._observed = leases.observe(self._observed, lease, self._clock())
-        return True
+            return error
+        self._observe(lease, sent)
+        return None
 
     async def _read(self) -> None:
+        sent, known = self._clock(), self._observed
         lease = await self._within_timeout(self._store.get())
-        self._observed = leases.observe(self._observed, lease, self._clock())
+        before = self._sent
+        self._observe(lease, sent)
+        if self._right.shared and self._leading and self._observed is not known and self.holder == self._identity:
+            # Another process has renewed the Lease since the previous request, so nobody acquires it sooner.
+            self._leadership.extend(before + self._settings.renew_deadline)
+
+    def _observe(self, lease: Lease | None, sent: float) -> None:
+        self._observed, self._sent = leases.observe(self._observed, lease, self._clock()), sent
 
     async def _within_timeout(self, request: Awaitable[_T]) -> _T:
         """Send a request. A leader does not wait beyond the end of its leadership.

@@ -1,7 +1,7 @@
 """The replicas of an election with several slots, as an annotation on the Lease that they share.
 
 Each replica increments a number of its own with each renewal. Others count it as gone when its number has not changed
-for the duration of a Lease, by their own clocks.
+for the duration of a Lease, by their own clocks, or for a shorter time if a new process of the same pod has an entry.
 """
 
 import json
@@ -67,8 +67,20 @@ class Members:
         return {
             identity: identity == self._identity or now - member.first >= self._settling
             for identity, member in self._known.items()
-            if identity == self._identity or now - member.changed < self._expiry
+            if identity == self._identity or now - member.changed < self._expiry_of(identity, member)
         }
+
+    def _expiry_of(self, identity: str, member: _Member) -> float:
+        """Return the seconds without a change until a replica counts as gone.
+
+        They are fewer if another process of its pod is alive: its container was restarted. Without the restart the pod
+        would count twice before the new process is settled, and others would give slots back for it. One entry does not
+        replace the other at once, because processes on one machine have the same name of the pod.
+        """
+        restarted = any(
+            _pod(other) == _pod(identity) and known.changed > member.changed for other, known in self._known.items()
+        )
+        return self._settling if restarted else self._expiry
 
     def renewed(self, manifest: Mapping[str, Any]) -> dict[str, Any]:
         """Return a manifest of the Lease with the next number of this replica, without the replicas that are gone."""
@@ -141,11 +153,15 @@ class SharedLease:
         return lease
 
 
+def _pod(identity: str) -> str:
+    return identity.rpartition("_")[0] or identity
+
+
 def _parsed(raw: Mapping[str, Any]) -> dict[str, int]:
     text = ((raw.get("metadata") or {}).get("annotations") or {}).get(ANNOTATION, "")
     try:
         found = json.loads(text or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):  # the latter by too many brackets
         return {}
     entries = list(found.items())[:_MAXIMUM] if isinstance(found, dict) else []
     return {identity: number for identity, number in entries if isinstance(number, int)}

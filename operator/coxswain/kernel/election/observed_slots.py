@@ -70,8 +70,12 @@ class ObservedSlots:
         observed = self._observed.get(slot)
         return "" if observed is None or observed.lease is None or self.is_free(slot) else observed.lease.holder
 
-    async def look(self, slots: Iterable[Slot]) -> None:
+    async def look(self, slots: Iterable[Slot], beat: Callable[[], None]) -> None:
         """Observe the Leases of some slots, and create missing ones without a holder.
+
+        Args:
+            slots: the slots.
+            beat: called after each created Lease. At the first start, there may be as many requests as slots.
 
         Raises:
             RequestFailed: a request failed. The earlier observations stay.
@@ -81,6 +85,7 @@ class ObservedSlots:
             lease = found.get(slot.lease_name(self._name))
             if lease is None:
                 lease = await within(self._settings.request_timeout, self._missing(slot))
+                beat()
             self._observed[slot] = leases.observe(self._observed.get(slot), lease, self._clock())
 
     async def _missing(self, slot: Slot) -> Lease | None:

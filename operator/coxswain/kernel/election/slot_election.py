@@ -56,7 +56,7 @@ class SlotElection:
         self._changes: asyncio.Queue[Change] = asyncio.Queue()
         self._led: set[Slot] = set()
         self._draining: set[Slot] = set()
-        self._synced = False
+        self._synced = self._ending = False
 
     @property
     def led_slots(self) -> int:
@@ -99,6 +99,12 @@ class SlotElection:
         self._synced = True
         if self._elector is not None:
             self._elector.synced = True
+
+    def ending(self) -> None:
+        """Take nothing more. The slots that this process leads are released at the end of the context."""
+        self._ending = True
+        if self._elector is not None:
+            self._elector.ending = True
 
     def role(self) -> list[str]:
         """Return the role of this process, and the holder of each slot, as lines."""
@@ -161,7 +167,7 @@ class SlotElection:
             listener=_Reports(self._report),
             clock=self._clock,
         )
-        elector.synced = self._synced
+        elector.synced, elector.ending = self._synced, self._ending
         try:
             await until_stopped(elector.run(), stop)
             await elector.end()

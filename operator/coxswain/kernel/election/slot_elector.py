@@ -99,6 +99,7 @@ class SlotElector:
         self._shared = SharedLease(shared, self._members)
         self._membership = self._new_membership()
         self._terms: dict[Slot, _Term] = {}
+        """Each change replaces the dictionary, because the main loop reads it too."""
         self._has_led = False
         self._handovers: set[asyncio.Task[None]] = set()
         self._begun = clock()
@@ -107,6 +108,8 @@ class SlotElector:
         self._failure: str | None = NO_ANSWER
         self.synced = False
         """Set it when the cache is complete: a replica takes part only then."""
+        self.ending = False
+        """Set it when the process ends: it takes nothing more, and others count it as gone."""
 
     @property
     def heartbeat(self) -> float:
@@ -139,18 +142,18 @@ class SlotElector:
         joining = asyncio.create_task(self._membership.run(), name="membership")
         try:
             while True:
-                self._beat = self._clock()
+                self._pulse()
                 if joining.done():
                     joining = self._joining_again(joining)
                 self._reap()
                 try:
-                    await self._observed.look([slot for slot in self._slots if not self._leads(slot)])
+                    await self._observed.look([slot for slot in self._slots if not self._leads(slot)], self._pulse)
                 except RequestFailed as error:
                     self._failed(error)
                 else:
                     self._failure = None
                     self._change()
-                self._beat = self._clock()
+                self._pulse()
                 await asyncio.wait([joining], timeout=pause(self._settings, self._chance))
         finally:
             await _cancelled(joining, *(term.task for term in self._terms.values()), *self._handovers)
@@ -178,11 +181,12 @@ class SlotElector:
 
     def _change(self) -> None:
         """Take and give back slots."""
-        self._members.announced |= self.synced or self._clock() >= self._begun + SYNC_SECONDS
+        synced = self.synced or self._clock() >= self._begun + SYNC_SECONDS
+        self._members.announced = not self.ending and (self._members.announced or synced)
         shared = self._leadership.shared.holds("")
         for slot, term in self._terms.items():
-            if not term.leading and not (shared and self._observed.is_free(slot)):
-                term.task.cancel()  # another replica was faster
+            if not term.leading and (self.ending or not (shared and self._observed.is_free(slot))):
+                term.task.cancel()  # another replica was faster, or is to take it
         # Others that waited for the same Lease join within one period.
         if not shared or not self._members.announced or self._clock() < self._joined + self._settings.retry_period:
             return
@@ -224,25 +228,29 @@ class SlotElector:
             right=_SLOT,
         )
         task = asyncio.create_task(elector.run(), name=f"slot {slot.number}")
-        term = self._terms[slot] = _Term(slot, elector, task)
+        term = _Term(slot, elector, task)
+        self._terms = {**self._terms, slot: term}
 
     async def _release(self, term: _Term) -> None:
         """Release the Lease of a slot without writes in progress."""
         await _cancelled(term.task)
         await term.elector.release()
-        del self._terms[term.slot]
+        self._remove(term)
 
     def _reap(self) -> None:
         """Remove the slots that are lost, or that another replica has acquired."""
         ended = [term for term in self._terms.values() if term.task.done() and not term.releasing]
         for term in ended:
-            del self._terms[term.slot]
+            self._remove(term)
             error = None if term.task.cancelled() else term.task.exception()
             if error is not None and not isinstance(error, LeadershipLost):
                 raise error
             if term.leading:
                 log.warning("%s", error)
                 self._listener.dropped(term.slot)
+
+    def _remove(self, term: _Term) -> None:
+        self._terms = {slot: each for slot, each in self._terms.items() if each is not term}
 
     def _leads(self, slot: Slot) -> bool:
         term = self._terms.get(slot)
@@ -277,6 +285,9 @@ class SlotElector:
 
     def _join(self) -> None:
         self._joined = self._clock()
+
+    def _pulse(self) -> None:
+        self._beat = self._clock()
 
     def _failed(self, error: RequestFailed) -> None:
         before, self._failure = self._failure, str(error)

@@ -5,10 +5,11 @@ import logging
 from collections.abc import Callable
 from typing import Generic
 
-from coxswain.kernel.api.errors import ErrorClass, NotSent, Refused, RequestFailed
+from coxswain.kernel.api.errors import ErrorClass, NotSent, OutOfDate, Refused, RequestFailed
 from coxswain.kernel.cache.coverage import Coverage
 from coxswain.kernel.cache.store import HistoryReset, Key
 from coxswain.kernel.cache.waiting import Waiting
+from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.reconciling.parent.reconciler import Outcome, Reconciler
 from coxswain.kernel.reconciling.queue.recovery_probe import RecoveryProbe
 from coxswain.kernel.reconciling.queue.workqueue import Lane, WorkQueue
@@ -34,6 +35,8 @@ class Workers(Generic[P]):
         serves: Callable[[str], bool],
         doubtful: Callable[[str], bool],
         history_reset: Callable[[HistoryReset], None],
+        parent: Callable[[Key], Projection | None],
+        drain_timeout: float,
     ) -> None:
         """Reconcile the keys of `queue`. `start` starts the workers.
 
@@ -46,6 +49,8 @@ class Workers(Generic[P]):
             serves: Whether this process may begin a reconcile in a namespace.
             doubtful: Whether the store may be incomplete for a decisive kind in a namespace.
             history_reset: Called when a reconcile detects a history reset.
+            parent: Returns the parent of a key from the store.
+            drain_timeout: Maximum seconds of the drain of some namespaces.
         """
         self._metrics = ControllerMetrics(queue.name)
         self._reconciler = reconciler
@@ -56,6 +61,8 @@ class Workers(Generic[P]):
         self._serves = serves
         self._doubtful = doubtful
         self._history_reset = history_reset
+        self._parent = parent
+        self._drain_timeout = drain_timeout
         self._recovery_probe = RecoveryProbe()
         self._history_resets = 0
         """Number of history resets."""
@@ -87,9 +94,15 @@ class Workers(Generic[P]):
         self._recovery_probe.clear()
 
     async def drained(self, covers: Callable[[str], bool]) -> None:
-        """Wait for the in-flight reconciles in some namespaces."""
+        """Wait for the in-flight reconciles in some namespaces, and cancel them when the drain timeout has passed.
+
+        A reconcile may send many requests, each with a timeout of its own, and nothing else is reconciled meanwhile.
+        """
         in_flight = [task for task, key in self.processing.items() if covers(key.namespace)]
         if in_flight:
+            _, late = await asyncio.wait(in_flight, timeout=self._drain_timeout)
+            for task in late:
+                task.cancel()
             await asyncio.wait(in_flight)
 
     def forget(self, covers: Callable[[str], bool]) -> None:
@@ -128,10 +141,12 @@ class Workers(Generic[P]):
             task = asyncio.create_task(self._process(key), name=f"reconcile {key}")
             self.processing[task] = key
             task.add_done_callback(self.processing.pop)
-            await asyncio.shield(task)
+            await asyncio.wait([task])
+            if not task.cancelled():
+                task.result()
 
     async def _process(self, key: Key) -> None:
-        history_resets = self._history_resets
+        history_resets, before = self._history_resets, self._identity(key)
         # Coverage may change during the reconcile, so the key must wait from its start.
         self._waiting.add(key)
         with about(str(key)):
@@ -140,7 +155,12 @@ class Workers(Generic[P]):
             except HistoryReset as reset:
                 self._history_reset(reset)
             except RequestFailed as error:
-                self._failed(key, error)
+                if isinstance(error, OutOfDate) and self._identity(key) not in (None, before):
+                    # The reconcile has read the new parent into the store, so its watch event will enqueue nothing.
+                    log.debug("%s; requeued at once", error)
+                    self._queue.add(key, Lane.CHANGED)
+                else:
+                    self._failed(key, error)
             except Exception:
                 # An internal error in one WebApp must not stop the others.
                 log.exception("internal error, requeued in %.1f s", self._queue.add_rate_limited(key))
@@ -168,6 +188,11 @@ class Workers(Generic[P]):
             self._waiting.add(key)
         else:
             self._waiting.discard(key)
+
+    def _identity(self, key: Key) -> tuple[str, int | None] | None:
+        """Return the uid and the generation of a parent in the store. They tell whether it differs."""
+        parent = self._parent(key)
+        return None if parent is None else (parent.uid, parent.content["metadata"].get("generation"))
 
     async def _reconcile(self, key: Key) -> Outcome:
         """Reconcile a key and record the result in the metrics."""

@@ -1,0 +1,74 @@
+"""What counts as the outcome of a revision, and which one a rollback runs, with how many pods."""
+
+from coxswain.webapp.kinds import DEPLOYMENT
+from unit.release_bench import ReleaseBench
+from unit.test_rollback import BAD, ONE, ROLLBACK, TWO, failed, released
+
+CLAIM = [{"name": "data", "persistentVolumeClaim": {"claimName": "db"}}]
+
+
+def test_an_older_failure_is_not_that_of_a_new_revision() -> None:
+    """The template of the pods stays, so the Deployment goes on to report it."""
+    bench = released()
+    bench.time_out()
+    bench.pass_time(60)
+    bench.change(service={"annotations": {"team": "a"}})
+    bench.settle()
+    assert (bench.running, bench.note(2, "failed")) == (ONE, None)
+    assert (bench.condition("Ready") or "")[:2] == ("False", "ProgressDeadlineExceeded")
+    assert bench.live("Service")[0]["metadata"]["annotations"]["team"] == "a"
+    bench.roll_out()
+    assert (bench.condition("Ready") or "")[0] == "True"
+    failed(bench, image=BAD)
+    assert (bench.running, bench.condition("RolledBack") is not None) == (ONE, True)
+    assert bench.live("Service")[0]["metadata"]["annotations"]["team"] == "a", "revision 2 was Ready"
+
+
+def test_a_revision_without_pods_was_never_ready() -> None:
+    bench = released()
+    bench.change(replicas=0)
+    bench.settle()
+    bench.release(image=BAD)
+    assert (bench.condition("Ready") or "")[0] == "True"
+    assert bench.note(2, "ready-at") is None
+    bench.change(replicas=3)
+    bench.settle()
+    bench.time_out()
+    assert bench.running == ONE
+    failed(bench, image=TWO)
+    assert (bench.images, bench.running) == ({1: ONE, 2: BAD, 3: TWO}, ONE)
+
+
+def test_the_target_of_a_rollback_is_kept_beyond_the_limit() -> None:
+    """A spec that was Ready once and has failed since is no target."""
+    bench = ReleaseBench(rollout={**ROLLBACK, "revisionHistoryLimit": 1})
+    bench.settle()
+    bench.roll_out()
+    bench.release(image=TWO)
+    failed(bench, image=ONE)
+    assert bench.running == TWO
+    bench.roll_out()
+    failed(bench, image=BAD)
+    assert bench.running == TWO
+
+
+def test_a_claim_that_comes_back_serves_one_pod() -> None:
+    """The schema refuses more replicas beside such a claim, but sees the written spec only."""
+    recreate, rolling = ({**ROLLBACK, "strategy": strategy} for strategy in ("Recreate", "RollingUpdate"))
+    bench = ReleaseBench(rollout=recreate, volumes=CLAIM)
+    bench.settle()
+    bench.roll_out()
+    failed(bench, image=BAD, replicas=3, volumes=None, rollout=rolling)
+    assert (bench.running, bench.deployment["spec"]["replicas"]) == (ONE, 1)
+
+
+def test_a_kept_count_does_not_share_a_claim() -> None:
+    bench = ReleaseBench(autoscaling={"maxReplicas": 5})
+    bench.settle()
+    bench.roll_out()
+    bench.patch(DEPLOYMENT.path("shop", "web"), {"spec": {"replicas": 5}})
+    bench.settle()
+    bench.change(autoscaling=None, rollout={"strategy": "Recreate"}, volumes=CLAIM)
+    bench.settle()
+    bench.settle()
+    assert bench.deployment["spec"]["replicas"] == 1
