@@ -71,7 +71,7 @@ def test_a_foreign_object_is_never_touched(
     assert (stalled["status"], stalled["reason"]) == ("True", "NameTaken")
     for condition in (ready, stalled):
         assert f"{KINDS[kind]} {name}" in condition["message"]
-        assert ("controlled by ConfigMap owner" if owner else "does not belong to this WebApp") in condition["message"]
+        assert ("controlled by ConfigMap owner" if owner else "object of somebody else") in condition["message"]
     if kind in NEEDED_BY_PODS:
         assert scene.find("deployment") is None, "no pod starts with a foreign object"
     # Neither another change of the WebApp nor its deletion changes the object.

@@ -3,7 +3,7 @@
 import pytest
 
 from coxswain.kernel.api.errors import Refused, Unreachable
-from coxswain.kernel.cache.coverage import LASTING_SECONDS, Coverage
+from coxswain.kernel.cache.coverage import LASTING_SECONDS, Coverage, _Failure, _message
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.webapp.kinds import DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER, POD, SERVICE, WEBAPP
 from rendered import CHILDREN, KINDS
@@ -161,3 +161,20 @@ def test_an_unlisted_kind_is_reported_and_nothing_is_written(monkeypatch: pytest
     why.clear()
     bench.run()
     assert "update Deployment" in bench.writer.sent
+
+
+@pytest.mark.parametrize(
+    ("text", "step"),
+    [
+        (
+            'services is forbidden: User "system:serviceaccount:ops:coxswain" cannot list resource "services"',
+            (
+                "may list and watch services: "
+                "kubectl auth can-i list services -n shop --as=system:serviceaccount:ops:coxswain"
+            ),
+        ),
+        ("internal error", "the API server answers: kubectl get services -n shop"),
+    ],
+)
+def test_the_message_of_an_unlisted_kind_has_a_command_to_run(text: str, step: str) -> None:
+    assert _message((SERVICE, "shop"), _Failure(403, text, 0.0, 0.0)).endswith(step)

@@ -147,7 +147,7 @@ REFUSED = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate",
 DENIED = 'admission webhook "x.example.com" denied the request: no'
 MOUNT = ReportedEvent("FailedMount", 'MountVolume.SetUp failed for volume "tls" : secret "tls" not found')
 PROBED = container(running(9999), started=False)
-NO_CLASS = _message((kinds.HTTP_ROUTE, "shop"), _Failure(403, "forbidden", 0.0, 0.0))
+NO_CLASS = _message((kinds.HTTP_ROUTE, "shop"), _Failure(403, RBAC, 0.0, 0.0))
 FOREIGN = foreign(webapp(), kinds.WEBAPP, dataclasses.replace(observed_child(label=None), controller=None))
 assert FOREIGN is not None
 UNKNOWN_RENDER = unknown_render(dataclasses.replace(webapp(), render="9"))

@@ -1,4 +1,4 @@
-"""The manager: stores the watch events, enqueues the affected WebApps, and runs the workers."""
+"""The manager: stores the watch events, enqueues the affected parents, and runs the workers."""
 
 import asyncio
 import logging
@@ -298,7 +298,7 @@ class Manager(Generic[P]):
         elif activity is Activity.OPENED and self._coverage.watch_opened(scope):
             # The API server is back, so keys in backoff are retried now. The relist detects a restored etcd: watches
             # from a future resourceVersion stay silent. It also finds new and deleted autoscalers: they own the
-            # replicas. It ends the doubt about the objects that WebApps name: their restarts wait for that.
+            # replicas. It ends the doubt about the objects that parents name: their restarts wait for that.
             self._queue.retry_now()
             if kind in (self._parent_kind, *self._decisive, *self._named):
                 self._resync.relist_soon(kind, namespace)

@@ -1,9 +1,10 @@
 """Coverage: records the kinds that are listed and watched in each namespace, and the errors of the others.
 
-The manager reconciles WebApps only in namespaces with sufficient coverage. Each namespace is independent: a deleted or
+The manager reconciles parents only in namespaces with sufficient coverage. Each namespace is independent: a deleted or
 forbidden namespace does not block the others.
 """
 
+import re
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,10 +18,14 @@ Scope = tuple[Kind, str | None]
 """A kind in one namespace, or with None in the whole cluster."""
 
 LASTING_SECONDS = 15.0
-"""Seconds before a failure is reported in the status of WebApps: a starting API server answers 403 until it has loaded
+"""Seconds before a failure is reported in the status of parents: a starting API server answers 403 until it has loaded
 the roles."""
 MIXED_LASTING_SECONDS = 60.0
 """Seconds before failures of changing sorts are reported, for a kind without a successful LIST."""
+
+
+_USER = re.compile(r'User "([^"]+)" cannot')
+"""The user in a refusal by RBAC."""
 
 
 def describe(scope: Scope) -> str:
@@ -30,16 +35,16 @@ def describe(scope: Scope) -> str:
 
 
 class View(NamedTuple):
-    """Summary of the coverage of one namespace, for the decisions about its WebApps."""
+    """Summary of the coverage of one namespace, for the decisions about its parents."""
 
     settled: bool
-    """Whether a worker may process its WebApps: reconcile them or report the failure in their status."""
+    """Whether a worker may process its parents: reconcile them or report the failure in their status."""
     unlisted: tuple[str, ...]
-    """Kinds that cannot be listed. WebApps are not reconciled without them; their status reports it."""
+    """Kinds that cannot be listed. parents are not reconciled without them; their status reports it."""
     doubtful: tuple[Kind, ...]
     """Decisive kinds for which the store may be incomplete."""
     unavailable: tuple[Kind, ...]
-    """Optional kinds that are not served or cannot be listed. WebApps are reconciled without them."""
+    """Optional kinds that are not served or cannot be listed. parents are reconciled without them."""
 
 
 class Visibility(NamedTuple):
@@ -261,7 +266,7 @@ class Coverage:
 
     @property
     def _needed(self) -> list[Kind]:
-        """The kinds of children without which no WebApp is reconciled."""
+        """The kinds of children without which no parent is reconciled."""
         return [kind for kind in self._kinds.children if kind not in self._kinds.optional]
 
     def _of(self, kind: Kind, namespace: str | None) -> _State:
@@ -290,7 +295,7 @@ class Coverage:
     def _is_lasting(self, state: _State) -> bool:
         if state.failure is None:
             return False
-        # Only for an unlisted kind, because it holds up the WebApps. For a listed one, the 403 of an API server that
+        # Only for an unlisted kind, because it holds up the parents. For a listed one, the 403 of an API server that
         # has not loaded the roles must not count as lasting right after an outage of a minute.
         mixed = not state.listed and self._clock() - state.failure.first >= MIXED_LASTING_SECONDS
         return mixed or self._clock() - state.failure.since >= LASTING_SECONDS
@@ -299,12 +304,13 @@ class Coverage:
 def _message(scope: Scope, failure: _Failure, unwritten: Kind | None = None) -> str:
     """Return a message for the status. `unwritten` is the only kind that is not written, or None if all are not."""
     kind, namespace = scope
-    nothing = "Nothing is written for this WebApp" if unwritten is None else f"No {unwritten} is written"
+    nothing = "No child is written" if unwritten is None else f"No {unwritten} is written"
     resource = f"{kind.plural}.{kind.group}" if kind.group else kind.plural
     where = f"in namespace {namespace}" if namespace else "in the cluster"
     scope_flag = f"-n {namespace}" if namespace else "--all-namespaces"
-    command = f"kubectl auth can-i list {resource} {scope_flag} --as=system:serviceaccount:NAMESPACE:NAME"
-    return (
-        f"{resource} can't be listed {where}: {failure.text}. {nothing} until they can; the operator retries every few "
-        f"seconds. Check that its ServiceAccount may list and watch {resource}: {command}"
-    )
+    problem = f"{resource} can't be listed {where}: {failure.text}"
+    action = f"{nothing} until they can; the operator retries every few seconds"
+    if denied := _USER.search(failure.text):
+        command = f"kubectl auth can-i list {resource} {scope_flag} --as={denied[1]}"
+        return f"{problem}. {action}. Check that it may list and watch {resource}: {command}"
+    return f"{problem}. {action}. Check that the API server answers: kubectl get {resource} {scope_flag}"

@@ -69,7 +69,7 @@ class Resync:
             projector: Decodes the objects.
             namespaces: Served namespaces; None is the whole cluster.
             interval: Seconds between two relists of a scope.
-            found: Called with the WebApps that changed in the store, after each page and at the end of a relist.
+            found: Called with the parents that changed in the store, after each page and at the end of a relist.
             resynced: Called once per interval.
             history_reset: Called when a LIST shows that the resourceVersion ran backwards.
             covered: Called after the success or failure of a LIST.

@@ -112,7 +112,7 @@ class Store:
         return known is not None and known.version == observed.version
 
     def objects_of(self, key: Key, *kinds: Kind) -> list[Projection]:
-        """Return the objects with a label or controller reference to the WebApp, sorted by kind, namespace and name."""
+        """Return the objects with a label or controller reference to the parent, sorted by kind, namespace and name."""
         places = [(kind, place) for kind, place in self._of_parent.get(key, ()) if kind in kinds]
         places.sort(key=lambda found: (found[0].kind, found[1]))
         return [found for kind, place in places if (found := self.get(kind, place)) is not None]
@@ -125,7 +125,7 @@ class Store:
         """Store an object from a watch, a LIST, a GET or the response to a write, if it is newer.
 
         Returns:
-            The WebApps to enqueue; empty if the store already held this version or a newer one.
+            The parents to enqueue; empty if the store already held this version or a newer one.
         """
         self._seen(observed.kind, observed.version)
         place = Key(observed.namespace, observed.name)
@@ -144,7 +144,7 @@ class Store:
         """Remove an object after a DELETED event with resourceVersion `version`, if that is newer.
 
         Returns:
-            The WebApps to enqueue.
+            The parents to enqueue.
         """
         self._seen(kind, version)
         known = self.get(kind, place)
@@ -163,7 +163,7 @@ class Store:
         """Store the response to a write. `sent_for` is the entry that the write was based on.
 
         Returns:
-            The WebApps to enqueue.
+            The parents to enqueue.
 
         Raises:
             HistoryReset: The response is older than `sent_for`.
@@ -187,7 +187,7 @@ class Store:
         """Store an object of a relist. `version` is the resourceVersion of the LIST.
 
         Returns:
-            The WebApps to enqueue.
+            The parents to enqueue.
 
         Raises:
             HistoryReset: The store held a newer object or its removal, also no newer than `version`.
@@ -212,7 +212,7 @@ class Store:
             listed: All objects of the LIST.
 
         Returns:
-            The WebApps to enqueue.
+            The parents to enqueue.
 
         Raises:
             HistoryReset: The LIST is older than the newest resourceVersion before the relist.
@@ -256,7 +256,7 @@ class Store:
         else:
             _move(self._of_parent, (kind, place), old, new)
         # Projections omit much that controllers write, such as a ReplicaSet's status or an autoscaler's metrics. A new
-        # version of a WebApp always counts: a status write may have been refused for the previous version.
+        # version of a parent always counts: a status write may have been refused for the previous version.
         if kind is not self._parent and _same(before, after):
             return old ^ new
         if kind.metadata_only:
@@ -284,7 +284,7 @@ def _in_scope(relist: Relist, places: Iterable[Key]) -> list[Key]:
 
 
 def _namesakes(*objects: Projection | None) -> set[Key]:
-    """Return the WebApps for which an object has the name of a child: it may block that child, whatever its labels."""
+    """Return the parents for which an object has the name of a child: it may block that child, whatever its labels."""
     return {Key(each.namespace, name) for each in objects if each is not None for name in each.namesakes}
 
 

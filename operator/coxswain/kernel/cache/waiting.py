@@ -1,4 +1,4 @@
-"""Holds WebApps back until the coverage of their namespace changes."""
+"""Holds parents back until the coverage of their namespace changes."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -23,15 +23,15 @@ class Waiting:
         self._keys.discard(key)
 
     def clear(self) -> None:
-        """Remove all keys after a history reset: the relist enqueues every existing WebApp."""
+        """Remove all keys after a history reset: the relist enqueues every existing parent."""
         self._keys.clear()
         self.released(lambda: ())
 
-    def released(self, webapps: Callable[[], Iterable[Key]]) -> set[Key]:
+    def released(self, parents: Callable[[], Iterable[Key]]) -> set[Key]:
         """Remove and return the keys of namespaces with changed coverage.
 
         If a kind can no longer be listed in a namespace, or an optional kind comes or goes, also return all of its
-        WebApps: their status must report it. `webapps` returns the keys of all WebApps.
+        parents: their status must report it. `parents` returns the keys of all parents.
         """
         found: set[Key] = set()
         for namespace, before in self._views.items():
@@ -40,6 +40,6 @@ class Waiting:
                 continue
             found |= {key for key in self._keys if namespace in (None, key.namespace)}
             if set(now.unlisted) - set(before.unlisted) or now.unavailable != before.unavailable:
-                found |= {key for key in webapps() if namespace in (None, key.namespace)}
+                found |= {key for key in parents() if namespace in (None, key.namespace)}
         self._keys -= found
         return found

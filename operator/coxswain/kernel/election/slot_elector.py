@@ -22,7 +22,7 @@ from coxswain.settings import ElectionSettings
 log = logging.getLogger(__name__)
 
 SYNC_SECONDS = 30.0
-"""Seconds until a replica without a complete cache takes part nevertheless. Its WebApps then report the reason."""
+"""Seconds until a replica without a complete cache takes part nevertheless. Its parents then report the reason."""
 _ATTEMPTS = 2
 """Maximum writes in a row at the end."""
 _SLOT = Right(gained="this process leads its namespaces", lost="leaving its namespaces to others")

@@ -111,9 +111,9 @@ def name_taken(owner: str | None, adopt: str = "", *, annotation: str = "") -> H
         adopt: the command that allows the adoption, if an adoption is possible.
         annotation: the annotation that allows an adoption, if it is set but has no effect.
     """
-    whose = f"controlled by {owner}" if owner else "that does not belong to this WebApp"
+    whose = f"controlled by {owner}" if owner else "of somebody else"
     message = f"the name is taken by an object {whose}. {OPERATOR} does not change it."
-    message += " Rename the WebApp, or delete that object"
+    message += " Choose another name, or delete that object"
     if adopt:
         message += f", or allow its adoption: {adopt}"
     elif annotation:

@@ -1,7 +1,7 @@
 """Backoff of a child after repeated conflicts (409): of its writes and of its deletion.
 
 The Deployment controller writes the status several times a second during a rollout. Each of its events requeues the
-WebApp. While the watch lags behind these writes, each attempt would be one more 409 with its two GETs.
+parent. While the watch lags behind these writes, each attempt would be one more 409 with its two GETs.
 """
 
 from dataclasses import dataclass

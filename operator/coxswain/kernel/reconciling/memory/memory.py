@@ -28,7 +28,7 @@ class NameHolder:
 
     observed: Projection
     generation: int
-    """Generation of the WebApp at that time: a change of the spec is a reason to read it again."""
+    """Generation of the parent at that time: a change of the spec is a reason to read it again."""
     until: float
     """Monotonic time after which it is read again."""
 
@@ -92,10 +92,10 @@ class Recalled:
 
 
 class Memory:
-    """Memory of one WebApp."""
+    """Memory of one parent."""
 
     def __init__(self, uid: str, settings: ContestSettings) -> None:
-        """Begin with nothing; `uid` is the one of the WebApp."""
+        """Begin with nothing; `uid` is the one of the parent."""
         self.uid = uid
         self._settings = settings
         self._children: dict[str, ChildMemory] = {}
@@ -160,7 +160,7 @@ class Memory:
 
 
 class Memories:
-    """The memory of each WebApp. Not thread-safe: the main loop owns it."""
+    """The memory of each parent. Not thread-safe: the main loop owns it."""
 
     def __init__(self, settings: ContestSettings) -> None:
         self._settings = settings
@@ -177,16 +177,16 @@ class Memories:
         return memory
 
     def forget(self, key: Key) -> None:
-        """Forget a WebApp that is gone."""
+        """Forget a parent that is gone."""
         self._of_key.pop(key, None)
 
     def forget_namespaces(self, covers: Callable[[str], bool]) -> None:
-        """Forget the WebApps of some namespaces."""
+        """Forget the parents of some namespaces."""
         for key in [key for key in self._of_key if covers(key.namespace)]:
             del self._of_key[key]
 
     def clear(self) -> None:
-        """Forget all WebApps: history ran backwards, so nothing remembered needs to be true."""
+        """Forget all parents: history ran backwards, so nothing remembered needs to be true."""
         self._of_key.clear()
 
     def resynced(self, now: float) -> None:

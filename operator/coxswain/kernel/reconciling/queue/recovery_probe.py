@@ -1,7 +1,7 @@
-"""Detects the recovery of the API server by requeueing one failing WebApp at a time.
+"""Detects the recovery of the API server by requeueing one failing parent at a time.
 
-After an outage of minutes, the backoff of each WebApp is about a minute. No other event reports the recovery, because
-the watches may have stayed open. Short retries of all WebApps would overload the API server again.
+After an outage of minutes, the backoff of each parent is about a minute. No other event reports the recovery, because
+the watches may have stayed open. Short retries of all parents would overload the API server again.
 """
 
 from collections.abc import Callable

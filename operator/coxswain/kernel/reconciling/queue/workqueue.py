@@ -1,7 +1,7 @@
 """A rate-limited workqueue of keys with three lanes, modelled on client-go's workqueue.
 
 The queue holds each key at most once, and one worker processes it at a time. A key that is added during its processing
-is processed again afterwards. Changed WebApps and those in progress alternate, so that rollouts complete during a wave
+is processed again afterwards. Changed parents and those in progress alternate, so that rollouts complete during a wave
 of changes. The backlog of a relist comes last.
 """
 
@@ -21,15 +21,15 @@ class Lane(IntEnum):
     """The reason why a key is queued, in order of priority."""
 
     CHANGED = 0
-    """The WebApp changed."""
+    """The parent changed."""
     IN_PROGRESS = 1
     """A child changed, or a delay has expired."""
     BACKLOG = 2
-    """A relist, a resync or the end of an outage requeued the WebApp without a known change."""
+    """A relist, a resync or the end of an outage requeued the parent without a known change."""
 
 
 class WorkQueue:
-    """Keys of WebApps to reconcile. Not thread-safe: one event loop owns it."""
+    """Keys of parents to reconcile. Not thread-safe: one event loop owns it."""
 
     def __init__(
         self,
