@@ -19,7 +19,7 @@ LEFT_OUT = {
     "service.loadBalancerClass": "immutable as well: tests/integration/test_service_types.py",
     "service.replace": "it selects the handling of the two above",
     "service.ports[].nodePort": "two Services cannot have the same: tests/integration/test_service_types.py",
-    "service.ipFamilyPolicy": "after a removal the operator sets the default: test_service_types.py",
+    "service.ipFamilyPolicy": "after a removal the operator sets the default: tests/integration/test_fields.py",
 }
 """Fields of the spec that are not walked, with the reason."""
 _LONGEST = 1100

@@ -286,7 +286,7 @@ FIELDS = [
     service("internalTrafficPolicy", "Local", "Cluster"),
     service("trafficDistribution", "PreferClose", "PreferSameNode"),
     service("loadBalancerSourceRanges", ["10.0.0.0/8", "192.0.2.0/24"], ["192.0.2.0/24"], type="LoadBalancer"),
-    service("ipFamilyPolicy", "PreferDualStack", "SingleStack"),
+    service("ipFamilyPolicy", "SingleStack", "PreferDualStack"),
     Field("service.publishNotReadyAddresses", True, False, {f"{SERVICE}/publishNotReadyAddresses": (True, None)}),
     Field(
         "serviceAccount.create",
