@@ -117,7 +117,9 @@ def test_sigterm_hands_over_at_once_and_the_standby_is_warm(pair: Pair, namespac
     from_start = pair.cluster.audit()
     scene.apply_ready()
     for each, value in ((leader, "1.0"), (standby, "0.0")):
-        assert f'leader_election_master_status{{name="coxswain"}} {value}' in each.process.metrics()[1]
+        metrics = each.process.metrics()[1].splitlines()
+        assert f'leader_election_master_status{{name="coxswain"}} {value}' in metrics
+        assert f"coxswain_led_slots {value}" in metrics
     assert not [what for what in standby.requests(from_start) if what.split()[0] in WRITES], "a standby writes nothing"
     transitions = pair.lease()["leaseTransitions"]
 

@@ -29,8 +29,3 @@ class Change:
     def of(self, name: str, /, **labels: str) -> float:
         """Return the change of one series."""
         return sample(name, **labels) - self._before.get((name, frozenset(labels.items())), 0.0)
-
-    def families(self) -> set[str]:
-        """Return the names of changed metrics, as in the documentation."""
-        moved = {name for (name, labels), value in self._read() if value != self._before.get((name, labels), 0.0)}
-        return {re.sub("_(bucket|count|sum)$", "", name) for name in moved if OURS.fullmatch(name)}
