@@ -27,9 +27,10 @@ class Bounds:
     """Until all resources are watched and listed, without a fault."""
     succession: float = 17.0
     """From the last fault of the election to the next leader, without the delays of the network."""
-    slots: float = 19.0
+    slots: float = 20.8
     """The same for each slot: 15 s until the expiry, counted from a look up to 1.8 s after the last renewal, and 1.8 s
-    until the next look. After a loss of the Lease that all replicas share: 15 s, 2 s for others to join, and a look."""
+    until the next look. After a loss of the Lease that all replicas share: 15 s, 2 s for others to join, and a look.
+    Another look if two replicas try to acquire the same slot: one of them takes another slot then."""
     balance: float = 31.0
     """From the last fault of the election until no replica leads more than its share of slots, without the drain: all
     slots have a leader after 19 s, and a hand-over to a replica that joined takes 12 s: two renewals of the shared

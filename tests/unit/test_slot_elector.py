@@ -7,7 +7,8 @@ import pytest
 
 from coxswain.kernel.election.leadership import SlotLeadership
 from coxswain.kernel.election.slots import slots
-from unit.leases import SETTINGS, Candidate
+from model_cluster.virtual import run
+from unit.leases import SETTINGS, Candidate, virtual_loop
 from unit.slot_group import FIRST, REBALANCED, TAKEN_OVER, Group, virtually
 from unit.slot_leases import SHARED, Replica
 
@@ -23,6 +24,17 @@ def test_replicas_that_start_together_share_without_a_move() -> None:
         assert [each.surplus_slots for each in group.all] == [0, 0, 0]
 
     virtually(body)
+
+
+@pytest.mark.parametrize("seed", range(0, 40, 4))
+def test_a_replica_that_lost_a_slot_takes_another_one_in_the_same_look(seed: int) -> None:
+    for number in range(seed, seed + 4):
+        group = Group("ab", 6, number)
+
+        async def start(group: Group = group) -> None:
+            await group.started(3, 3)
+
+        run(virtual_loop(), start())
 
 
 def test_each_replica_sends_five_requests_in_each_period() -> None:

@@ -184,16 +184,21 @@ class SlotElector:
         synced = self.synced or self._clock() >= self._begun + SYNC_SECONDS
         self._members.announced = not self.ending and (self._members.announced or synced)
         shared = self._leadership.shared.holds("")
-        for slot, term in self._terms.items():
-            if not term.leading and (self.ending or not (shared and self._observed.is_free(slot))):
-                term.task.cancel()  # another replica was faster, or is to take it
+        # Another replica was faster, or is to take it.
+        lost = {
+            slot
+            for slot, term in self._terms.items()
+            if not term.leading and (self.ending or not (shared and self._observed.is_free(slot)))
+        }
+        for slot in lost:
+            self._terms[slot].task.cancel()
         # Others that waited for the same Lease join within one period.
         if not shared or not self._members.announced or self._clock() < self._joined + self._settings.retry_period:
             return
         live = {**self._members.live(), self._identity: True}
         plan = balance(
             self._identity,
-            [slot for slot, term in self._terms.items() if not term.giving],
+            [slot for slot, term in self._terms.items() if not term.giving and slot not in lost],
             [slot for slot in self._slots if slot not in self._terms and self._observed.is_free(slot)],
             slots=len(self._slots),
             replicas=len(live),
