@@ -36,7 +36,7 @@ class HttpKubectl:
         if arguments[:2] == ["get", "--raw"]:
             return self._answer("get", arguments[2])
         if arguments[0] == "patch":
-            return self._patch(arguments)
+            return self._patch(arguments, stdin)
         assert arguments[0] == "apply"
         assert "--server-side" in arguments
         assert stdin is not None
@@ -44,12 +44,12 @@ class HttpKubectl:
         manager = next(word.partition("=")[2] for word in arguments if word.startswith("--field-manager="))
         return self._answer("patch", f"{_path(manifest)}?dryRun=All&force=true&fieldManager={manager}", stdin)
 
-    def _patch(self, arguments: Sequence[str]) -> Completed:
+    def _patch(self, arguments: Sequence[str], patch: str | None) -> Completed:
         """Try the patch of a WebApp."""
         options = dict(word.split("=", 1) for word in arguments if word.startswith("--"))
-        assert (options["--type"], options["--dry-run"]) == ("json", "server")
+        assert (options["--type"], options["--dry-run"], options["--patch-file"]) == ("json", "server", "/dev/stdin")
         path = f"/apis/coxswain.dev/v1/namespaces/{options['--namespace']}/webapps/{arguments[2]}?dryRun=All"
-        return self._answer("patch", path, options["--patch"], "application/json-patch+json")
+        return self._answer("patch", path, patch, "application/json-patch+json")
 
     def _answer(
         self, method: str, path: str, body: str | None = None, content_type: str = "application/apply-patch+yaml"

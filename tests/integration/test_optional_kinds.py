@@ -79,7 +79,7 @@ def test_the_kind_comes_and_goes_without_a_restart(without_gateway_api: Scene) -
     scene.apply(spec=ROUTED)
     missing(scene)
     assert scene.operator.probe("/readyz")[0] == 200
-    assert len(scene.awaited_events("APIMissing")) == 1
+    eventually(lambda: len(scene.awaited_events("APIMissing")) == 2, "an Event for each of both routes")
     for image in ("registry.example/web:2", "registry.example/web:3"):
         install(scene.cluster)
         accepted(scene)

@@ -50,7 +50,7 @@ def test_every_field_at_once_is_neither_drift_nor_a_loop(scene: Scene) -> None:
         {
             "create events": 2,  # Created; and Check, because the operator does not watch the objects of restartOn
             **{f"patch {kind}": 1 for kind in ("serviceaccounts", "configmaps", "services", "deployments")},
-            "patch controllerrevisions": 2,
+            "patch controllerrevisions": 1,  # without pods it has no outcome
         }
     )
     mark = scene.cluster.audit()
