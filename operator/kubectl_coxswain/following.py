@@ -4,13 +4,13 @@ import io
 from dataclasses import replace
 
 from kubectl_coxswain.canvas import Canvas
-from kubectl_coxswain.commands.status import counts_text, report_of, with_tree, write
 from kubectl_coxswain.find import webapp_of
 from kubectl_coxswain.kubectl import Json, Kubectl
 from kubectl_coxswain.names import DEPLOYMENT
 from kubectl_coxswain.problems import Forbidden, NotFound, Problem, Unavailable
 from kubectl_coxswain.screen import Screen
 from kubectl_coxswain.session import Arguments, Session
+from kubectl_coxswain.status_text import counts_text, report_of, with_tree, write_status
 from kubectl_coxswain.verdict import FINAL, verdict
 
 
@@ -72,7 +72,7 @@ class View:
 
     def _text(self, webapp: Json) -> str:
         text, screen = self._draft()
-        write(replace(self._session, screen=screen), with_tree(self._session, webapp))
+        write_status(replace(self._session, screen=screen), with_tree(self._session, webapp))
         return text.getvalue()
 
     def _draft(self) -> tuple[io.StringIO, Screen]:

@@ -10,8 +10,8 @@ from kubectl_coxswain.names import WEBAPP
 from kubectl_coxswain.problems import Forbidden, NotFound, Problem
 
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-_TEXTS = ("annotations", "labels")
-"""The metadata that a file sets, besides name and namespace."""
+_METADATA = ("annotations", "labels")
+"""The merged fields of the metadata."""
 _NOBODY = "00000000-0000-0000-0000-000000000000"
 """The uid of a WebApp that does not exist."""
 
@@ -59,8 +59,8 @@ def merged(manifest: Json, live: Json | None, schema: Mapping[str, Any]) -> Json
     last = json.loads((live["metadata"].get("annotations") or {}).get(_LAST_APPLIED) or "{}")
     spec = _three_way(live.get("spec", {}), last.get("spec", {}), manifest["spec"])
     before, applied, wanted = live["metadata"], last.get("metadata") or {}, manifest["metadata"]
-    texts = {name: _three_way(before.get(name), applied.get(name), wanted.get(name) or {}) for name in _TEXTS}
-    return {**live, "metadata": {**before, **texts}, "spec": defaulted(spec, schema)}
+    merge = {name: _three_way(before.get(name), applied.get(name), wanted.get(name) or {}) for name in _METADATA}
+    return {**live, "metadata": {**before, **merge}, "spec": defaulted(spec, schema)}
 
 
 def _three_way(live: Any, last: Any, wanted: Any) -> Any:

@@ -232,7 +232,7 @@ class PlanReport(NamedTuple):
 
 
 class Done(NamedTuple):
-    """`adopt`, `pause`, `resume`, `restart` and `undo`: what was done."""
+    """`adopt`, `pause`, `resume`, `restart` and `undo`: the change."""
 
     namespace: str
     name: str

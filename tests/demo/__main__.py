@@ -45,7 +45,7 @@ TRIALS = (
     Trial("kubectl rollout restart deployment hello", "new pods; the operator keeps the annotation set by kubectl"),
     Trial(
         """kubectl patch webapp shop --type=merge -p '{"spec":{"config":{"LOG_LEVEL":"debug"}}}'""",
-        "a new ConfigMap and a rollout; the old ConfigMap is deleted when no pod uses it",
+        "a new ConfigMap and a rollout; the old one stays while a kept revision needs it",
     ),
     Trial(
         """kubectl patch webapp hello --type=merge -p '{"spec":{"runAsUser":0}}'""",

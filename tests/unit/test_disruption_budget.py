@@ -1,16 +1,20 @@
 """The conditions for a disruption budget, and the warning about one that blocks drains."""
 
 import dataclasses
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from coxswain.kernel.cache.store import Key
+from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Projection
+from coxswain.kernel.status.health import Health, Level
 from coxswain.webapp.budgets import selects
 from coxswain.webapp.children import disruption_budget
-from coxswain.webapp.kinds import POD_DISRUPTION_BUDGET
+from coxswain.webapp.children.deployment import deployment
+from coxswain.webapp.kinds import DEPLOYMENT, POD_DISRUPTION_BUDGET
 from rendered import Empty, observe
 from unit.bench import Bench
 from unit.objects import observed_autoscaler, stored, webapp
@@ -206,3 +210,31 @@ def test_a_warning_is_an_event_once() -> None:
     for _ in range(3):
         bench.run()
     assert [told.reason for told in bench.events.told if told.type == "Warning"] == ["DisruptionBlocked"]
+
+
+class Adopting(Empty):
+    """A chart's Deployment that is about to be adopted, and a budget."""
+
+    def __init__(self, deployment: Projection, budget: Projection) -> None:
+        self._deployment, self._budget = deployment, budget
+
+    def live(self, kind: Kind, name: str) -> Projection | None:  # noqa: ARG002
+        return self._deployment if kind == DEPLOYMENT else None
+
+    def related(self, kind: Kind) -> Sequence[Projection]:
+        return (self._budget,) if kind == POD_DISRUPTION_BUDGET else ()
+
+
+@pytest.mark.parametrize(("instance", "told"), [("release-1", True), ("web", False)])
+def test_the_pods_of_an_adopted_deployment_have_the_labels_of_its_selector(instance: str, told: bool) -> None:
+    raw = stored(deployment(webapp()))
+    raw["metadata"] |= {"annotations": {"coxswain.dev/adopt": "web"}, "managedFields": []}
+    raw["metadata"].pop("ownerReferences")
+    raw["spec"]["selector"] = {"matchLabels": {"app.kubernetes.io/instance": "release-1"}}
+    other = budget({"matchLabels": {"app.kubernetes.io/instance": instance}})
+    world = Adopting(observe(DEPLOYMENT, raw), other)
+    ours = observe(POD_DISRUPTION_BUDGET, stored(disruption_budget.pod_disruption_budget(webapp())))
+    explain = disruption_budget.TYPE.explain
+    assert explain is not None
+    found = explain(webapp(), ours, Health(Level.HEALTHY), world, datetime.now(UTC))
+    assert (found.health.reason == "DisruptionBlocked") is told

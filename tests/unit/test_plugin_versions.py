@@ -3,11 +3,13 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from coxswain.webapp.kinds import WEBAPP
+from coxswain.webapp.kinds import CONTROLLER_REVISION, WEBAPP
 from coxswain.webapp.releases import render
+from model_cluster.api_server import APPLY
 from unit.model_bench import SPEC
 from unit.plugin_bench import PluginBench
 
@@ -24,6 +26,22 @@ class Recorded(PluginBench):
 
     def forget_revisions(self) -> None:
         """Keep them."""
+
+    def recorded(self) -> list[Any]:
+        """Return the revisions, the oldest first."""
+        items = self.model.request("GET", CONTROLLER_REVISION.path("shop"), None, "").body["items"]
+        return sorted(items, key=lambda item: item["revision"])
+
+    def note(self, revision: Any, **notes: str) -> None:
+        """Annotate a revision as the operator."""
+        metadata = {name: revision["metadata"][name] for name in ("name", "namespace", "labels", "ownerReferences")}
+        own = {f"coxswain.dev/{name.replace('_', '-')}": value for name, value in notes.items()}
+        metadata["annotations"] = {**revision["metadata"].get("annotations", {}), **own}
+        path = CONTROLLER_REVISION.path("shop", metadata["name"])
+        options = {"fieldManager": "coxswain", "force": "true"}
+        head = {"apiVersion": CONTROLLER_REVISION.api_version, "kind": CONTROLLER_REVISION.kind}
+        answer = self.model.request("PATCH", path, {**head, **revision, "metadata": metadata}, APPLY, **options)
+        assert answer.status == 200, answer.body
 
 
 @pytest.fixture
@@ -55,6 +73,17 @@ def test_a_newer_operator_is_a_problem(newer: Callable[[], Recorded], words: tup
 def test_it_is_one_also_where_the_webapp_asks_for_the_newest_version(newer: Callable[[], Recorded]) -> None:
     bench = newer()
     bench.model.patch(WEBAPP.path("shop", "web"), {"metadata": {"annotations": {"coxswain.dev/render": "latest"}}})
+    assert bench.run("drift", "web") == 1
+    assert bench.err == NEWER
+
+
+def test_it_is_one_if_the_target_of_a_rollback_is_of_a_newer_operator() -> None:
+    bench = Recorded()
+    bench.model.patch(WEBAPP.path("shop", "web"), {"spec": {"rollout": {"onFailure": "Rollback"}}})
+    bench.model.reconcile()
+    before, present = bench.recorded()
+    bench.note(before, ready_at="2026-01-01T00:00:00Z", render="2")
+    bench.note(present, failed="ImagePullBackOff: Deployment web")
     assert bench.run("drift", "web") == 1
     assert bench.err == NEWER
 

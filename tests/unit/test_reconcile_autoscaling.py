@@ -94,6 +94,10 @@ def test_switched_off_the_count_stays_and_is_taken_back_after_the_autoscaler(
     bench.store.forget(HORIZONTAL_POD_AUTOSCALER, WEB, bench.writer.version)
     assert bench.applied() == ["update Deployment"]
     assert bench.says() == (6, "kept=6,spec=1")
+    assert bench.events.told[-1].note.endswith(
+        "keeps 6 replicas until spec.replicas (1) changes. To apply 1 now: "
+        "kubectl annotate deployment web -n shop coxswain.dev/replicas-"
+    )
     assert bench.reasons() == ["ReplicasKept"]
     assert bench.applied() == []
 

@@ -123,6 +123,17 @@ def test_a_rollback_to_an_unknown_version_runs_all_of_the_revision(
     assert (bench.running, sleep(bench)) == (TWO, 5)
 
 
+def test_a_rollback_may_ask_for_the_newest_version(bench: ReleaseBench, monkeypatch: pytest.MonkeyPatch) -> None:
+    operator_of(bench, monkeypatch, v1=V1, v2=V2)
+    bench.change(image=BAD)
+    bench.settle()
+    bench.time_out()
+    assert (bench.running, sleep(bench)) == (ONE, 5), "as the revision was rolled out"
+    bench.annotate(**{"coxswain.dev/render": "latest"})
+    bench.settle()
+    assert (bench.running, sleep(bench)) == (ONE, 9)
+
+
 def test_the_annotation_releases_what_is_left_alone(bench: ReleaseBench, monkeypatch: pytest.MonkeyPatch) -> None:
     operator_of(bench, monkeypatch, v1=V1, v2=V2)
     bench.release(image=TWO)

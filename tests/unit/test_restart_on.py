@@ -4,15 +4,20 @@ import json
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from math import inf
 from typing import Any
 
 import pytest
 
+from coxswain.kernel.cache.coverage import Visibility
 from coxswain.kernel.cache.store import Key, Store
 from coxswain.kernel.objects.kinds import Kind, UnknownKind
 from coxswain.kernel.objects.projection import Projection
+from coxswain.kernel.reconciling.child.world import CacheView
+from coxswain.kernel.reconciling.memory.memory import Memory
 from coxswain.kernel.status.health import Health, Level
 from coxswain.kernel.workload import Reference
+from coxswain.settings import Settings
 from coxswain.webapp.children.deployment import TYPE, deployment
 from coxswain.webapp.kinds import CONFIG_MAP, DEPLOYMENT, NAMED_CONFIG_MAP, SECRET, WEBAPP
 from coxswain.webapp.restarts import Restart, explained, restart_of, slot
@@ -285,3 +290,13 @@ def test_kinds_are_watched_on_demand_and_by_metadata_only() -> None:
         for watching, asked in ((True, "PartialObjectMetadata"), (False, "PartialObjectMetadataList")):
             accepted = kind.accept(watching=watching)
             assert accepted == f"application/json;as={asked};g=meta.k8s.io;v=v1", "no alternative with data"
+
+
+@pytest.mark.parametrize(("seconds", "since"), [(90.0, THEN - timedelta(seconds=90)), (inf, None)])
+def test_a_reference_tells_since_when_the_cache_is_complete(seconds: float, since: datetime | None) -> None:
+    store = Store(WEBAPP)
+    store.observe(observed_webapp("web", **SHOP))
+    store.observe(DB)
+    memory = Memory("uid", Settings().contest)
+    view = CacheView(store, app(), memory, lambda *_: False, lambda *_: Visibility(None, seconds), THEN)
+    assert view.reference(SECRET, "db") == Reference(DB, 1, None, since)

@@ -209,3 +209,12 @@ def test_the_last_change_is_that_of_the_spec_without_the_replicas() -> None:
     ]
     assert last_change(entries) == {"changed": {"by": "kubectl-edit", "at": "2026-01-02T00:00:00Z"}}
     assert last_change([]) == {"changed": {"by": "", "at": ""}}
+
+
+@pytest.mark.parametrize("field", ["paused", "replicas"])
+def test_a_change_that_makes_no_revision_is_no_change_of_the_spec(field: str) -> None:
+    def entry(manager: str, minute: int, field: str) -> dict[str, Any]:
+        return {"manager": manager, "time": f"2026-01-01T00:0{minute}:00Z", "fieldsV1": {"f:spec": {f"f:{field}": {}}}}
+
+    found = last_change([entry("kubectl", 1, "image"), entry("kubectl-coxswain", 2, field)])
+    assert found == {"changed": {"by": "kubectl", "at": "2026-01-01T00:01:00Z"}}

@@ -62,6 +62,16 @@ def test_a_claim_that_comes_back_serves_one_pod() -> None:
     assert (bench.running, bench.deployment["spec"]["replicas"]) == (ONE, 1)
 
 
+def test_a_shared_claim_serves_several_pods() -> None:
+    shared = [{"name": "data", "persistentVolumeClaim": {"claimName": "db", "shared": True}}]
+    bench = ReleaseBench(replicas=3, volumes=shared)
+    bench.settle()
+    bench.roll_out()
+    bench.patch(DEPLOYMENT.path("shop", "web"), {"spec": {"replicas": 5}})
+    bench.settle()
+    assert bench.deployment["spec"]["replicas"] == 3
+
+
 def test_a_kept_count_does_not_share_a_claim() -> None:
     bench = ReleaseBench(autoscaling={"maxReplicas": 5})
     bench.settle()

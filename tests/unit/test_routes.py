@@ -237,6 +237,18 @@ def test_the_path_of_a_url(rules: list[dict[str, Any]], path: str | None) -> Non
     assert found(routes=[route])[0] == (INSIDE if path is None else f"https://a.b{path}")
 
 
+@pytest.mark.parametrize(
+    ("paths", "url"),
+    [
+        ([{"path": "/shop"}], "http://a.b/shop"),
+        ([{"path": "/v[0-9]", "pathType": "ImplementationSpecific"}, {"path": "/b"}], "http://a.b/b"),
+        ([{"path": "/v[0-9]", "pathType": "ImplementationSpecific"}], INSIDE),
+    ],
+)
+def test_the_path_of_a_url_of_an_ingress(paths: list[dict[str, str]], url: str) -> None:
+    assert found(ingress={"hosts": [{"host": "a.b", "paths": paths}]})[0] == url
+
+
 def test_the_service_of_somebody_else_has_no_url() -> None:
     taken = Child("Service", "web", Health(Level.FOREIGN, "NameTaken"))
     assert urls(webapp(ports=PORTS), observations([taken])) == []

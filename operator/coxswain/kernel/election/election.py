@@ -54,7 +54,7 @@ class Election(Protocol):
         """Hear that the cache is complete."""
 
     def ending(self) -> None:
-        """Hear that this process ends: nothing serves what it would acquire from now on."""
+        """Hear that this process ends: it must acquire nothing more, because its workers have stopped."""
 
 
 class WholeElection(ABC):

@@ -149,7 +149,7 @@ class Result:
 
 
 def with_writes(result: Result, progress: Progress[Correction]) -> Result:
-    """Return a result that reports the successful writes of a child, whatever came after them."""
+    """Return a result with the successful writes of a child: a later request may have failed."""
     return replace(
         result,
         created=progress.created,
