@@ -184,11 +184,11 @@ class SlotElector:
         synced = self.synced or self._clock() >= self._begun + SYNC_SECONDS
         self._members.announced = not self.ending and (self._members.announced or synced)
         shared = self._leadership.shared.holds("")
-        # Another replica was faster, or is to take it.
+        # Another replica was faster.
         lost = {
             slot
             for slot, term in self._terms.items()
-            if not term.leading and (self.ending or not (shared and self._observed.is_free(slot)))
+            if not term.leading and not (shared and self._observed.is_free(slot))
         }
         for slot in lost:
             self._terms[slot].task.cancel()
