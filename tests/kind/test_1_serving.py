@@ -43,6 +43,24 @@ def test_a_rolling_update_fails_no_request(
     assert load.report.versions == {"v1", "v2"}
 
 
+def test_a_renamed_port_fails_no_request(namespace: Namespace, client: Client, timings: Timings) -> None:
+    """Meanwhile the Service leads to the number, which the old and the new pods have."""
+    namespace.apply_ready(spec(V1, replicas=2))
+    old, address = namespace.pods(), namespace.address()
+    ports = [{"name": "front", "containerPort": 8080}]
+    service = {"ports": [{"name": "http", "port": 80, "targetPort": "front"}]}
+    with client.load(address) as load:
+        with timings.of("a port of 2 pods renamed: to Ready") as row:
+            namespace.apply_ready(spec(V2, replicas=2, ports=ports, service=service))
+        namespace.gone(*old)
+        assert load.versions_now() == {"v2"}
+    row.load = load.report.unharmed()
+    eventually(
+        lambda: namespace.get("service", "web")["spec"]["ports"][0]["targetPort"] == "front",
+        "the new name is the target",
+    )
+
+
 def test_without_the_defaults_requests_fail(namespace: Namespace, client: Client, timings: Timings) -> None:
     """Counter-check of the other tests' zeros: the same client, and a WebApp without the defaults."""
     opted_out = {"terminationGracePeriodSeconds": 0, "rollout": {"strategy": "Recreate"}}

@@ -30,7 +30,7 @@ def test_an_autoscaler_takes_the_replicas_and_they_come_back(
             namespace.wait("jsonpath={.status.readyReplicas}=3", "webapp/web")
         eventually(
             lambda: namespace.get("deployment", "web")["metadata"]["annotations"].get("coxswain.dev/replicas"),
-            "the hand-over is recorded",
+            "the transfer is recorded",
             pause=0.3,
         )
         namespace.kubectl("delete", "hpa", "web")

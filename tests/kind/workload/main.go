@@ -6,6 +6,8 @@
 //	workload get [--connect-to HOST:PORT] URL
 //	                                        one request; prints the answer
 //	workload resolve NAME                   DNS: prints the canonical name, and then each address
+//	workload write [--text TEXT] FILE       writes a line; exit code 1 and the error if it cannot
+//	workload read FILE                      prints the file
 //	workload stop                           SIGTERM to process 1 of the same container
 package main
 
@@ -67,10 +69,17 @@ func run(arguments []string) error {
 	case "resolve":
 		_ = flags.Parse(arguments[1:])
 		return lookUp(ctx, flags.Arg(0))
+	case "write":
+		text := flags.String("text", "written", "the line")
+		_ = flags.Parse(arguments[1:])
+		return writeFile(flags.Arg(0), *text)
+	case "read":
+		_ = flags.Parse(arguments[1:])
+		return readFile(flags.Arg(0), os.Stdout)
 	case "stop":
 		return syscall.Kill(1, syscall.SIGTERM)
 	}
-	return exitError{2, "usage: workload serve|load|get|resolve|stop"}
+	return exitError{2, "usage: workload serve|load|get|resolve|write|read|stop"}
 }
 
 func lookUp(ctx context.Context, name string) error {
