@@ -45,7 +45,7 @@ if holds("Stalled") then
   return verdict("Degraded", condition("Stalled").message)
 end
 
--- Write war: another manager keeps overwriting a field. The operator has paused its enforcement. A person must act.
+-- Write war: another manager keeps overwriting a field. The operator has suspended its enforcement. A person must act.
 if holds("Contested") then
   return verdict("Degraded", condition("Contested").message)
 end

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cluster import ControlPlane
+from cluster import ControlPlane, KubectlError
 from cluster.operator_process import OperatorProcess
 from integration.scene import eventually
 
@@ -79,6 +79,17 @@ def test_a_scheduled_task_gets_its_children_and_a_status(tasks: Tasks) -> None:
         ("ConfigMap", "Healthy"),
         ("CronJob", "Healthy"),
     ]
+
+
+def test_a_name_too_long_for_a_cron_job_is_refused(tasks: Tasks) -> None:
+    def create(length: int) -> str:
+        spec = {"schedule": "* * * * *", "image": "a"}
+        task = {"apiVersion": "example.coxswain.dev/v1", "kind": "ScheduledTask", "metadata": {"name": "a" * length}}
+        return tasks.kubectl("create", "--dry-run=server", "--filename=-", input=json.dumps({**task, "spec": spec}))
+
+    assert "created" in create(52)
+    with pytest.raises(KubectlError, match=r"metadata\.name: Invalid value: must be at most 52 characters"):
+        create(53)
 
 
 def test_drift_is_corrected_and_recorded(tasks: Tasks) -> None:

@@ -12,6 +12,7 @@ from cluster.operator_process import OperatorProcess
 from coxswain.settings import StatusSettings
 from integration import gateways
 from integration.scene import OPERATOR, SPEC, Quiet, Scene, eventually, show
+from integration.test_metrics import scraped, total
 from rendered import CHILDREN
 
 MANY = 100
@@ -71,6 +72,11 @@ def test_creation_of_a_full_webapp_costs_one_write_for_each_child(scene: Scene) 
     assert statuses <= most, "reports of other controllers, and the progress of two pods, are written at once"
     assert events <= 1
 
+    reconciles = reconciled(scene)
+    scene.kubectl("annotate", "deployment,service,ingress,httproute", "web", "example.com/note=a")
+    eventually(lambda: reconciled(scene) > reconciles, "a reconcile after a change without effect")
+    assert scene.settled(mark) == Counter()
+
 
 def test_a_changed_image_costs_one_child_write_and_two_for_the_revision(scene: Scene) -> None:
     scene.apply_ready()
@@ -109,6 +115,11 @@ def test_a_drifted_pod_costs_one_child_write(scene: Scene) -> None:
     interrupted = scene.condition("Available") != available
     assert statuses <= 2 + interrupted + waits(statuses_mark, scene.namespace), "the short rollout is reported"
     assert requests == Counter({"patch deployments": 1, "create events": 1})
+
+
+def reconciled(scene: Scene) -> float:
+    """Return the number of finished reconciles of WebApps."""
+    return total(scraped(scene), "controller_runtime_reconcile_time_seconds_count", controller="webapp")
 
 
 def waits(mark: AuditLog, namespace: str) -> int:

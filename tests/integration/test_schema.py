@@ -26,6 +26,8 @@ from integration.schema.pods import AFFINITY, VOLUMES
 from integration.schema.pods import NETWORK as POD_NETWORK
 from integration.schema.policies import ACCEPTED, CONFLICTS, ruled
 from integration.schema.surroundings import IDENTITY, METADATA, ROLLOUT, SCHEDULING, SERVICE
+from unit.test_network_reach import CASES as NETWORKS
+from unit.test_network_reach import HTTP
 from yaml_files import webapp_crd
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -105,6 +107,13 @@ def test_bad_input_is_refused_and_the_field_is_named(api: HTTPClient, case: Refu
 @pytest.mark.parametrize("manifest", [pytest.param(good, id=name) for name, good in {**GOOD, **GUARDED}.items()])
 def test_good_input_at_the_limits_is_accepted(api: HTTPClient, manifest: Json) -> None:
     assert dry_run(api, manifest)["metadata"]["name"] == manifest["metadata"]["name"]
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_networks_judged_by_a_unit_test_are_accepted(api: HTTPClient, name: str) -> None:
+    """The tool of test_network_reach.py judges any NetworkPolicy, also one of an impossible WebApp."""
+    network = NETWORKS[name].network
+    assert dry_run(api, webapp(ports=HTTP, network=network))["spec"]["network"].keys() == network.keys()
 
 
 @pytest.mark.parametrize("kind", ACCEPTED)
@@ -245,6 +254,18 @@ def test_every_field_of_the_spec_stands_in_the_tables_of_the_documentation() -> 
 
 def test_every_field_is_described() -> None:
     assert [path for path, schema in NAMED if path != "metadata" and len(schema.get("description", "")) < 5] == []
+
+
+def test_every_optional_number_and_boolean_names_its_default() -> None:
+    """`kubectl explain` shows the descriptions. A target of autoscaling is one of two required fields."""
+    silent = [
+        f"{path}.{name}"
+        for path, schema in SPEC
+        for name, child in schema.get("properties", {}).items()
+        if child.get("type") in ("integer", "boolean") and name not in schema.get("required", [])
+        if "Default: " not in child["description"] and not path.endswith(".target")
+    ]
+    assert silent == []
 
 
 def test_every_string_list_and_map_has_a_maximum() -> None:

@@ -56,13 +56,17 @@ def ports(*numbers: int | str, protocol: str = "TCP") -> list[dict[str, Any]]:
 
 CIDR = {"cidr": "10.0.0.0/8", "except": ["10.1.0.0/16"]}
 CIDR6 = {"cidr": "2001:db8::/32", "except": ["2001:db8:1::/48"]}
+EVERYONE = {"sameNamespace": True, "namespaces": ["data"], "cidrs": [{"cidr": "0.0.0.0/0"}, {"cidr": "::/0"}]}
+"""All peers by name. The CRD refuses a rule without peers and ports (tests/integration/test_schema.py)."""
 
 CASES = {
     "nothing but DNS": Case({"defaultDeny": True}, {}, all_of(DNS), NONE),
     "nobody may connect": Case({"ingress": []}, {}, all_of(), NONE),
     "it may connect to DNS": Case({"egress": []}, all_of(), all_of(DNS), DNS),
-    "a rule without peers": Case({"ingress": [{}]}, all_of(), all_of()),
-    "defaultDeny closes the other direction": Case({"defaultDeny": True, "ingress": [{}]}, all_of(), all_of(DNS), DNS),
+    "everyone": Case({"ingress": [{"from": EVERYONE}]}, all_of(), all_of()),
+    "defaultDeny closes the other direction": Case(
+        {"defaultDeny": True, "ingress": [{"from": EVERYONE}]}, all_of(), all_of(DNS), DNS
+    ),
     "the namespace": Case({"ingress": [{"from": {"sameNamespace": True}}]}, some("shop/cart", "shop/chart"), all_of()),
     "another namespace, at a named port": Case(
         {"ingress": [{"from": {"namespaces": ["data"]}, "ports": ports("http")}]},
@@ -117,7 +121,7 @@ CASES = {
     "to addresses": Case(
         {"egress": [{"to": {"cidrs": [CIDR, CIDR6]}}]}, all_of(), {**all_of(DNS), **some(NEAR, NEAR6)}, DNS
     ),
-    "everywhere": Case({"egress": [{}]}, all_of(), all_of()),
+    "everywhere": Case({"egress": [{"to": EVERYONE}]}, all_of(), all_of()),
 }
 
 

@@ -143,6 +143,25 @@ GOOD: dict[str, Json] = {
         livenessProbe={"exec": {"command": ["true"]}},
         service={"ports": [{"name": "web", "port": 80, "targetPort": "http"}]},
     ),
+    "the former annotation beside its equal": webapp(
+        ports=PORTS,
+        ingress={"className": "nginx", "hosts": [{"host": "a.b"}]},
+        annotations={"kubernetes.io/ingress.class": "nginx"},
+    ),
+    "the former annotation, overridden for the Ingress": webapp(
+        ports=PORTS,
+        ingress={
+            "className": "nginx",
+            "hosts": [{"host": "a.b"}],
+            "annotations": {"kubernetes.io/ingress.class": "nginx"},
+        },
+        annotations={"kubernetes.io/ingress.class": "other"},
+    ),
+    "the former annotation alone": webapp(
+        ports=PORTS,
+        ingress={"hosts": [{"host": "a.b"}]},
+        annotations={"kubernetes.io/ingress.class": "nginx"},
+    ),
     "an alias": webapp(service={"type": "ExternalName", "externalName": "a" * 253}),
     "most of a Service": webapp(
         ports=PORTS,

@@ -15,8 +15,8 @@ def metric(field: str, says: str, **source: Any) -> Refused:
     return autoscaled(f".metrics[0]{field}", says, metrics=[source])
 
 
-def targeted(source: str, says: str, **target: Any) -> Refused:
-    return metric(f".{source}.target", says, **{source: {**SOURCES[source], "target": target}})
+def targeted(source: str, field: str, says: str, **target: Any) -> Refused:
+    return metric(f".{source}.target{field}", says, **{source: {**SOURCES[source], "target": target}})
 
 
 def behaved(direction: str, field: str, says: str, **rules: Any) -> Refused:
@@ -40,15 +40,23 @@ SOURCES: dict[str, Json] = {
     "object": {"metric": {"name": "a"}, "describedObject": INGRESS},
     "external": {"metric": {"name": "a"}},
 }
+TARGETS = {
+    "resource": ("averageUtilization", "averageValue"),
+    "containerResource": ("averageUtilization", "averageValue"),
+    "object": ("averageValue", "value"),
+    "external": ("averageValue", "value"),
+}
+"""The targets of each source that has two kinds of them."""
+_NOT_ONE_TARGET = [
+    targeted(source, "", f"give exactly one of {first} and {second}", **dict.fromkeys(given, 1))
+    for source, (first, second) in TARGETS.items()
+    for given in ((), (first, second))
+]
 ZERO = [
-    targeted(source, "must be greater than 0", **{value: "0"})
-    for source, value in (
-        ("resource", "averageValue"),
-        ("containerResource", "averageValue"),
-        ("pods", "averageValue"),
-        ("object", "value"),
-        ("external", "averageValue"),
-    )
+    targeted(source, f".{value}", "must be greater than 0", **{value: "0"})
+    for source, values in {**TARGETS, "pods": ("averageValue",)}.items()
+    for value in values
+    if value != "averageUtilization"
 ]
 _SOURCE_OF_A_RESOURCE = {"name": "disk", "container": "app", "target": {"averageUtilization": 1}}
 
@@ -59,7 +67,16 @@ AUTOSCALING = [
     autoscaled(".minReplicas", "must not be greater than maxReplicas", minReplicas=4),
     autoscaled(".minReplicas", "greater than or equal to 1", minReplicas=0),
     autoscaled(".cpu", "greater than or equal to 1", cpu=0),
-    metric("", "must have at most 1 item", resource={}, pods={}),
+    *(
+        metric(
+            "",
+            "give exactly one of resource, containerResource, pods, object and external",
+            **{source: {**SOURCES[source], "target": {"averageValue": 1}} for source in given},
+        )
+        for given in ((), ("resource", "pods"), ("object", "external", "containerResource"))
+    ),
+    *(metric(f".{source}.target", "Required value", **{source: given}) for source, given in SOURCES.items()),
+    targeted("pods", ".averageValue", "Required value"),
     metric(
         ".resource.name",
         "supported values",
@@ -67,7 +84,7 @@ AUTOSCALING = [
     ),
     metric(".containerResource.name", "supported values", containerResource=_SOURCE_OF_A_RESOURCE),
     *ZERO,
-    targeted("resource", "must have at most 1 item", averageUtilization=1, averageValue=1),
+    *_NOT_ONE_TARGET,
     behaved("scaleUp", ".selectPolicy", "supported values", selectPolicy="None"),
     behaved("scaleDown", ".selectPolicy", "supported values", selectPolicy="None"),
     *(
@@ -98,9 +115,12 @@ DISRUPTION = [
     ),
 ]
 
+_NO_PEERS: tuple[Json, ...] = ({}, {"sameNamespace": False}, {"namespaces": [], "webapps": [], "cidrs": []})
+
 NETWORK = [
     allowing("", "a port given as a name must be", ports=[{"port": "web"}]),
-    allowing("[0]", "at least 1 properties"),
+    allowing("[0]", "give from, ports or both"),
+    allowing("[0]", "give to, ports or both", "egress"),
     allowing("[0].ports", "at least 1 items", ports=[]),
     allowing("[0].ports[0].protocol", "supported values", ports=[{"port": 1, "protocol": "HTTP"}]),
     allowing("[0].ports[0].protocol", "supported values", "egress", ports=[{"port": 1, "protocol": "HTTP"}]),
@@ -109,9 +129,10 @@ NETWORK = [
         case
         for side in ("from", "to")
         for case in (
-            peer(side, "", "at least 1 properties"),
-            peer(side, "", "must name a peer", sameNamespace=False),
-            peer(side, "", "must name a peer", namespaces=[], webapps=[], cidrs=[]),
+            *(
+                peer(side, "", "give at least one of sameNamespace: true, namespaces, webapps and cidrs", **peers)
+                for peers in _NO_PEERS
+            ),
             peer(side, ".namespaces", "duplicate entries for key", namespaces=["a", "a"]),
             peer(side, ".webapps[0].name", "should match", webapps=[{"name": "A"}]),
             *(

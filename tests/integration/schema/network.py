@@ -93,6 +93,8 @@ ROUTES = [
     ),
 ]
 
+LEGACY_CLASS = {"kubernetes.io/ingress.class": "other"}
+
 INGRESS = [
     exposed("", "spec.ingress needs a TCP port", spec={"ports": []}),
     exposed("", "spec.ingress needs a TCP port", spec={"ports": UDP}),
@@ -110,6 +112,18 @@ INGRESS = [
         hosts=[{"host": "a.b", "paths": [{"path": "/", "pathType": "PathPrefix"}]}],
     ),
     exposed("className", "should match", className="Nginx"),
+    exposed(
+        "className",
+        "must equal the annotation kubernetes.io/ingress.class in ingress.annotations",
+        className="nginx",
+        annotations=LEGACY_CLASS,
+    ),
+    exposed(
+        "className",
+        "must equal the annotation kubernetes.io/ingress.class in spec.annotations",
+        className="nginx",
+        spec={"annotations": LEGACY_CLASS},
+    ),
     exposed("tls[0].hosts", "duplicate entries for", tls=[{"hosts": ["a.b", "a.b"]}]),
     exposed("tls[0].secretName", "should match", tls=[{"secretName": "A"}]),
     exposed("annotations", "are reserved", annotations={"coxswain.dev/a": "b"}),
