@@ -10,6 +10,7 @@ from typing import Any
 from coxswain.kernel.conflicts.diff import Difference, managers
 from coxswain.kernel.conflicts.immutable import Obstacle, Remedy
 from coxswain.kernel.conflicts.write_plan import HeldField, Plan, differs, plan
+from coxswain.kernel.objects.commands import Commands
 from coxswain.kernel.objects.field_paths import owns
 from coxswain.kernel.objects.manifests import Manifest
 from coxswain.kernel.objects.projection import Projection
@@ -95,7 +96,7 @@ def plan_child(child_type: ChildType[WebApp], desired: Desired, webapp: WebApp, 
     kind, name = child_type.kind, desired.manifest["metadata"]["name"]
     found = ChildPlan(child_type, name, "None", manifest=desired.manifest)
     if kind in world.unserved:
-        return _blocked(found, not_served(kind.api_version, child_type.optional or ""))
+        return _blocked(found, not_served(kind.api_version, child_type.optional or "", Commands.of(webapp, WEBAPP)))
     live = world.live(kind, name)
     if kind in world.unreadable:
         return replace(found, action="Unknown", message=world.unreadable[kind])
@@ -137,7 +138,8 @@ def _written(found: ChildPlan, desired: Desired, webapp: WebApp, live: Projectio
         prepared=not planned.rivals and not to_release(webapp, live),
     )
     if planned.halted:
-        return _blocked(found, halted(shown(planned.halted), webapp.policies.unknown()))
+        commands = Commands.of(webapp, WEBAPP)
+        return _blocked(found, halted(shown(planned.halted), commands, webapp.policies.unknown()))
     obstacle = child_type.obstacle(child_type.comparable(desired.manifest), live.content, not is_ours)
     if obstacle is not None and desired.replaceable:
         obstacle = replace(obstacle, remedy=Remedy.REPLACE, others_mutable=False)

@@ -12,7 +12,7 @@ from kubectl_coxswain.owned import RUNNING, read
 from kubectl_coxswain.pods import unready
 from kubectl_coxswain.problems import Forbidden
 from kubectl_coxswain.reports import Evidence, Verdict, WhyReport
-from kubectl_coxswain.verdict import condition, holds, is_paused, verdict
+from kubectl_coxswain.verdict import condition, holds, is_paused, is_reconciled, verdict
 
 _EVENTS = 8
 _COMMAND = re.compile(r"kubectl (?:[^\s.;,]|[.;,](?=\S))+(?: (?:[^\s.;,()]|[.;,](?=\S))+)*")
@@ -38,8 +38,16 @@ def gather(kubectl: Kubectl, webapp: Json) -> WhyReport:
         judged.message,
         evidence,
         next_commands(webapp, judged),
-        [*notes, *note],
+        [*_of_earlier(webapp), *notes, *note],
     )
+
+
+def _of_earlier(webapp: Json) -> list[str]:
+    """Return a note if the conditions and the children in the status are not those of the present spec."""
+    observed = (webapp.get("status") or {}).get("observedGeneration", 0)
+    if is_reconciled(webapp) or not observed:
+        return []
+    return [f"the conditions and the health of the children are those of generation {observed}"]
 
 
 def _conditions(webapp: Json, judged: Verdict) -> Iterable[Evidence]:

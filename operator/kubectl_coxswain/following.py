@@ -6,11 +6,13 @@ from dataclasses import replace
 from kubectl_coxswain.canvas import Canvas
 from kubectl_coxswain.find import webapp_of
 from kubectl_coxswain.kubectl import Json, Kubectl
-from kubectl_coxswain.names import DEPLOYMENT
+from kubectl_coxswain.names import DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER
+from kubectl_coxswain.owned import read
 from kubectl_coxswain.problems import Forbidden, NotFound, Problem, Unavailable
+from kubectl_coxswain.replicas import Scales, counts_text
 from kubectl_coxswain.screen import Screen
 from kubectl_coxswain.session import Arguments, Session
-from kubectl_coxswain.status_text import counts_text, report_of, with_tree, write_status
+from kubectl_coxswain.status_text import report_of, with_tree, write_status
 from kubectl_coxswain.verdict import FINAL, verdict
 
 
@@ -56,8 +58,8 @@ class View:
             self._drawn = self._text(webapp)
             self._canvas.draw(self._drawn)
         elif webapp["metadata"]["resourceVersion"] != self._version:
-            self._version = webapp["metadata"]["resourceVersion"]
             _write_change(self._session, webapp)
+            self._version = webapp["metadata"]["resourceVersion"]
 
     def show_outage(self, problem: Problem) -> None:
         """Show that there was no answer, beside the last known state; elsewhere once."""
@@ -81,7 +83,8 @@ class View:
 
 
 def _write_change(session: Session, webapp: Json) -> None:
-    report = report_of(webapp)
+    objects, _ = read(session.kubectl, webapp, (DEPLOYMENT,), unlabelled=(HORIZONTAL_POD_AUTOSCALER,))
+    report = report_of(webapp, Scales(objects))
     if session.output == "json":
         import json  # noqa: PLC0415
 

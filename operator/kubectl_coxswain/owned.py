@@ -25,7 +25,7 @@ from kubectl_coxswain.pods import info, pod_state
 from kubectl_coxswain.problems import Forbidden, NotServed
 from kubectl_coxswain.reports import Node
 from kubectl_coxswain.screen import Level
-from kubectl_coxswain.verdict import verdict
+from kubectl_coxswain.verdict import is_reconciled, not_yet_reconciled, verdict
 
 RUNNING = (REPLICA_SET, POD)
 CHILDREN = (
@@ -41,6 +41,9 @@ CHILDREN = (
 )
 ALL = (*CHILDREN, *RUNNING, CONTROLLER_REVISION)
 
+NOT_REPORTED = "NotReported"
+"""State of an object that exists, while the status does not describe the present spec."""
+
 _REVISION = "deployment.kubernetes.io/revision"
 _LEVELS: Mapping[str, Level] = {
     "Healthy": "good",
@@ -49,27 +52,59 @@ _LEVELS: Mapping[str, Level] = {
     "Missing": "busy",
     "Degraded": "bad",
     "Foreign": "bad",
+    NOT_REPORTED: "unknown",
 }
 _ORDER = {kind.kind: number for number, kind in enumerate((*CHILDREN, *RUNNING, CONTROLLER_REVISION))}
 
 Found = Mapping[Kind, Sequence[Json]]
 
 
-def read(kubectl: Kubectl, webapp: Json, kinds: Iterable[Kind]) -> tuple[dict[Kind, list[Json]], list[str]]:
-    """Return the labelled objects of a WebApp by kind, and a note for each kind that may not be listed."""
-    namespace, name = webapp["metadata"]["namespace"], webapp["metadata"]["name"]
+def read(
+    kubectl: Kubectl, webapp: Json, kinds: Iterable[Kind], unlabelled: Iterable[Kind] = ()
+) -> tuple[dict[Kind, list[Json]], list[str]]:
+    """Return the objects of a WebApp by kind, and a note for each kind that may not be listed.
+
+    Args:
+        kubectl: the cluster.
+        webapp: the WebApp.
+        kinds: the kinds of objects with the label of the WebApp.
+        unlabelled: kinds of which all objects of the namespace are read, whoever made them.
+
+    Raises:
+        Problem: a list fails for another reason than a missing right.
+    """
+    metadata = webapp["metadata"]
+    selectors = dict.fromkeys(kinds, f"{WEBAPP_LABEL}={metadata['name']}") | dict.fromkeys(unlabelled, "")
+    return read_all(kubectl, metadata["namespace"], selectors)
+
+
+def read_all(
+    kubectl: Kubectl, namespace: str | None, selectors: Mapping[Kind, str], *, everywhere: bool = False
+) -> tuple[dict[Kind, list[Json]], list[str]]:
+    """Return objects of several kinds by their label selectors, and a note for each kind that may not be listed.
+
+    Args:
+        kubectl: the cluster.
+        namespace: the namespace; None for that of the context.
+        selectors: the label selector of each kind; empty for all of its objects.
+        everywhere: whether to list the objects of all namespaces.
+
+    Raises:
+        Problem: a list fails for another reason than a missing right.
+    """
     found: dict[Kind, list[Json]] = {}
     notes: list[str] = []
 
     def listed(kind: Kind) -> list[Json] | str:
+        query = {"labelSelector": selectors[kind]} if selectors[kind] else {}
         try:
-            return kubectl.all_of(kind, namespace, labelSelector=f"{WEBAPP_LABEL}={name}")
+            return kubectl.all_of(kind, namespace, everywhere=everywhere, **query)
         except NotServed:
             return []
         except Forbidden as error:
             return f"{kind.plural} are missing here: {error.message}"
 
-    wanted = tuple(kinds)
+    wanted = tuple(selectors)
     for kind, answer in zip(wanted, each_in_parallel(listed, wanted), strict=True):
         if isinstance(answer, str):
             notes.append(answer)
@@ -85,6 +120,8 @@ def tree(webapp: Json, found: Found, *, everything: bool = False) -> Node:
         webapp: the WebApp.
         found: its objects by kind, as far as they are read.
         everything: whether old ReplicaSets, old ConfigMaps and revisions belong to it.
+
+    Without a status, the read children are shown in its place.
     """
     reported = {(each["kind"], each["name"]): each for each in (webapp.get("status") or {}).get("children", [])}
     reported = {place: each for place, each in reported.items() if place[0] != CONTROLLER_REVISION.kind}
@@ -92,19 +129,24 @@ def tree(webapp: Json, found: Found, *, everything: bool = False) -> Node:
         (kind.kind, item["metadata"]["name"]): item
         for kind in CHILDREN
         for item in found.get(kind, ())
-        if _owner(item) in ("", webapp["metadata"]["uid"])
+        if owner(item) in ("", webapp["metadata"]["uid"])
     }
-    places = set(reported) | {place for place in live if everything}
-    children = [_child(place, reported.get(place, {}), live.get(place), found, everything) for place in places]
+    places = set(reported) | {place for place in live if everything or not reported}
+    unreported = "NotNeeded" if is_reconciled(webapp) else NOT_REPORTED
+    children = [
+        _child(place, reported.get(place, {"health": unreported}), live.get(place), found, everything)
+        for place in places
+    ]
     if everything:
         revisions = [item for item in found.get(CONTROLLER_REVISION, ()) if _belongs(item, webapp)]
-        kept = _config_maps(webapp["metadata"]["name"], revisions)
+        kept = _needed(webapp["metadata"]["name"], revisions)
         children = [_kept(each, kept) for each in children] + [_revision(item) for item in revisions]
     children.sort(key=lambda node: (_ORDER.get(node.kind, len(_ORDER)), node.name))
     judged = verdict(webapp)
     metadata = webapp["metadata"]
     created = str(metadata.get("creationTimestamp", ""))
-    return Node("WebApp", metadata["name"], judged.state, judged.level, judged.reason, created, tuple(children))
+    info = not_yet_reconciled(webapp) if judged.state == "Pending" else judged.reason
+    return Node("WebApp", metadata["name"], judged.state, judged.level, info, created, tuple(children))
 
 
 def _child(
@@ -119,7 +161,7 @@ def _child(
     return Node(
         kind,
         name,
-        health or ("NotNeeded" if live else ""),
+        health,
         _LEVELS.get(health, "none"),
         str(reported.get("message", "")),
         str(live["metadata"].get("creationTimestamp", "")) if live else "",
@@ -134,7 +176,7 @@ def _replica_sets(uid: str | None, name: str, found: Found, *, everything: bool)
     for each in sorted(ours, key=_revision_of, reverse=True):
         status = each.get("status") or {}
         wanted, ready = (each.get("spec") or {}).get("replicas", 0), status.get("readyReplicas", 0)
-        pods = [_pod(pod) for pod in found.get(POD, ()) if _owner(pod) == each["metadata"]["uid"]]
+        pods = [_pod(pod) for pod in found.get(POD, ()) if owner(pod) == each["metadata"]["uid"]]
         if not (wanted or status.get("replicas") or pods or everything):
             continue
         level: Level = "none" if not wanted else "good" if ready >= wanted else "busy"
@@ -150,7 +192,7 @@ def _replica_sets(uid: str | None, name: str, found: Found, *, everything: bool)
 def _is_of(replica_set: Json, uid: str | None, name: str) -> bool:
     references = replica_set["metadata"].get("ownerReferences", [])
     if uid is not None:
-        return _owner(replica_set) == uid
+        return owner(replica_set) == uid
     return any(each.get("kind") == DEPLOYMENT.kind and each.get("name") == name for each in references)
 
 
@@ -174,31 +216,40 @@ def _revision(item: Json) -> Node:
     )
 
 
-def _config_maps(name: str, revisions: Iterable[Json]) -> dict[str, int]:
-    """Return the names of the ConfigMaps of revisions, each with the number of its newest revision."""
+def _needed(name: str, revisions: Iterable[Json]) -> dict[tuple[str, str], int]:
+    """Return the ConfigMaps and ServiceAccounts that revisions need, each with the number of its newest revision."""
     from coxswain.webapp.content import content_hash, data  # noqa: PLC0415 - `status` and `why` do without
 
     ordered = sorted(revisions, key=_number)
     specs = [(_number(each), (each.get("data") or {}).get("spec") or {}) for each in ordered]
-    return {f"{name}-{content_hash(spec)}": number for number, spec in specs if data(spec)}
+    needed = {(CONFIG_MAP.kind, f"{name}-{content_hash(spec)}"): number for number, spec in specs if data(spec)}
+    users = [number for number, spec in specs if _uses_account(name, spec)]
+    return {**needed, (SERVICE_ACCOUNT.kind, name): users[-1]} if users else needed
+
+
+def _uses_account(name: str, spec: Json) -> bool:
+    """Tell whether the pods of a spec use the ServiceAccount with the name of the WebApp."""
+    account = spec.get("serviceAccount") or {}
+    return bool(account.get("create", True) or account.get("name") == name)
 
 
 def _number(revision: Json) -> int:
     return int(revision.get("revision", 0))
 
 
-def _kept(node: Node, kept: Mapping[str, int]) -> Node:
-    """Return the node of an old ConfigMap as kept if a revision needs it."""
-    if (node.kind, node.state) != (CONFIG_MAP.kind, "NotNeeded") or node.name not in kept:
+def _kept(node: Node, kept: Mapping[tuple[str, str], int]) -> Node:
+    """Return the node of an old ConfigMap or ServiceAccount as kept if a revision needs it."""
+    place = (node.kind, node.name)
+    if node.state not in ("NotNeeded", NOT_REPORTED) or place not in kept:
         return node
-    return node._replace(state="Kept", info=f"revision {kept[node.name]}")
+    return node._replace(state="Kept", level="none", info=f"revision {kept[place]}")
 
 
 def _belongs(item: Json, webapp: Json) -> bool:
-    return bool(_owner(item) == webapp["metadata"]["uid"])
+    return bool(owner(item) == webapp["metadata"]["uid"])
 
 
-def _owner(item: Json) -> str:
+def owner(item: Json) -> str:
     """Return the uid of the controller; empty without one."""
     references = item["metadata"].get("ownerReferences") or []
     return next((str(each.get("uid", "")) for each in references if each.get("controller")), "")

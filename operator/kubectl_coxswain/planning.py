@@ -18,6 +18,7 @@ from kubectl_coxswain.parallel import each_in_parallel
 from kubectl_coxswain.problems import Conflict, Denied, Forbidden, Invalid, NotFound, Problem
 from kubectl_coxswain.reports import ChildChange, FieldChange, PlanReport, Restart
 from kubectl_coxswain.snapshot import Snapshot, snapshot
+from kubectl_coxswain.verdict import unreported
 
 _TRIED = ("Create", "Change", "Adopt")
 _REASONS = 5
@@ -66,6 +67,7 @@ def plan_of(
         changes,
         [
             *notes,
+            *([] if live is None else unreported(live)),
             *_new_defaults(webapp, before),
             *world.notes(concerned(proposed, plans)),
             *dict.fromkeys(trial.note for trial in trials if trial.note),

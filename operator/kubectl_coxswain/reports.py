@@ -45,11 +45,14 @@ class ConditionReport(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """Numbers of pods."""
+    """Numbers of pods; None if unknown."""
 
-    desired: int
-    updated: int
-    ready: int
+    desired: int | None
+    """The live number of the Deployment; before the operator has reconciled the spec, that of the spec."""
+    updated: int | None
+    ready: int | None
+    autoscalers: Sequence[str] = ()
+    """The HorizontalPodAutoscalers that set the desired number."""
 
 
 class StatusReport(NamedTuple):
@@ -120,7 +123,7 @@ class ChildDrift(NamedTuple):
 
     object: str
     state: str
-    """InSync, Differs, Missing, Foreign, Terminating, Immutable or Unknown."""
+    """InSync, Differs, Missing, NotNeeded, Foreign, Terminating, Immutable or Unknown."""
     message: str = ""
     fields: Sequence[FieldChange] = ()
     left: Sequence[FieldChange] = ()
@@ -143,7 +146,8 @@ class DriftReport(NamedTuple):
 
     namespace: str
     name: str
-    drifted: bool
+    drifted: bool | None
+    """None if no read child differs, and others cannot be read."""
     children: Sequence[ChildDrift] = ()
     corrections: Sequence[Correction] = ()
     notes: Sequence[str] = ()
@@ -166,6 +170,9 @@ class ConflictsReport(NamedTuple):
     conflicts: Sequence[ConflictEntry] = ()
     contested: str = ""
     """The message of the condition Contested while it is True."""
+    reconciled: bool = True
+    """Whether the status describes the present spec."""
+    notes: Sequence[str] = ()
 
 
 class RevisionReport(NamedTuple):
@@ -173,7 +180,8 @@ class RevisionReport(NamedTuple):
 
     number: int
     name: str
-    running: bool
+    running: bool | None
+    """None if the status names no revision."""
     current: bool
     """Whether it is the spec of the WebApp."""
     image: str
@@ -191,6 +199,7 @@ class HistoryReport(NamedTuple):
     namespace: str
     name: str
     revisions: Sequence[RevisionReport] = ()
+    notes: Sequence[str] = ()
 
 
 class Restart(NamedTuple):

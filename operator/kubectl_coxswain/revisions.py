@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from coxswain.kernel.objects.quote import clean
+from kubectl_coxswain.arguments import PROGRAM
 from kubectl_coxswain.kubectl import Json, Kubectl
 from kubectl_coxswain.names import CONTROLLER_REVISION, GROUP, WEBAPP_LABEL
 from kubectl_coxswain.problems import Problem
 from kubectl_coxswain.reports import RevisionReport
+from kubectl_coxswain.verdict import is_paused, is_reconciled, unreported
 
 _OF_THE_PRESENT = ("paused", "replicas")
 """Fields that are no part of a revision: scaling and pausing deploy nothing."""
@@ -49,24 +51,59 @@ def revisions_of(kubectl: Kubectl, webapp: Json) -> list[Revision]:
     items = kubectl.all_of(CONTROLLER_REVISION, metadata["namespace"], labelSelector=selector)
     found = [_revision(item) for item in items if _is_of(item, metadata["uid"])]
     if not found and (webapp.get("status") or {}).get("revision") is None:
-        raise Problem(
-            f"WebApp {metadata['name']} has no revisions: the operator that serves it keeps none, or is not running",
-            "check the version of the operator: kubectl coxswain version",
-        )
+        raise _none_kept(webapp)
     return sorted(found, key=lambda revision: revision.number)
+
+
+def _none_kept(webapp: Json) -> Problem:
+    name, namespace = webapp["metadata"]["name"], webapp["metadata"]["namespace"]
+    problem = f"WebApp {name} has no revisions"
+    if not is_reconciled(webapp):
+        return Problem(f"{problem}: the operator has not reconciled it yet", f"{PROGRAM} why {name} -n {namespace}")
+    if is_paused(webapp):
+        next_step = f"{PROGRAM} resume {name} -n {namespace}"
+        return Problem(f"{problem}: the operator records none while spec.paused is true", next_step)
+    return Problem(
+        f"{problem}: the operator that serves it keeps none", f"check the version of the operator: {PROGRAM} version"
+    )
+
+
+def earlier(revisions: Sequence[Revision], webapp: Json) -> int | None:
+    """Return the number of the revision before the present spec; None without one.
+
+    The status may not know the present spec: while the WebApp is paused or not reconciled, its spec is no revision yet.
+    """
+    status = webapp.get("status") or {}
+    if is_reconciled(webapp) and status.get("revision") is not None:
+        number: int | None = status.get("previousRevision")
+        return number
+    return max((each.number for each in revisions if not _is_present(each, webapp)), default=None)
+
+
+def notes_of(webapp: Json) -> list[str]:
+    """Return notes about revisions that are not known."""
+    if (webapp.get("status") or {}).get("revision") is None:
+        return [*unreported(webapp), "the status names no revision, so it is not known which one runs"]
+    return unreported(webapp)
+
+
+def _is_present(revision: Revision, webapp: Json) -> bool:
+    present: dict[str, Any] = webapp.get("spec") or {}
+    return restored(revision.spec, present) == present
 
 
 def reports(revisions: Sequence[Revision], webapp: Json) -> list[RevisionReport]:
     """Return the reports of all revisions."""
     status = webapp.get("status") or {}
-    current = status.get("revision")
-    running = status.get("runningRevision", current)
+    recorded = status.get("revision")
+    running = status.get("runningRevision", recorded)
+    known = recorded is not None and is_reconciled(webapp)
     return [
         RevisionReport(
             number=each.number,
             name=each.name,
-            running=each.number == running,
-            current=each.number == current,
+            running=None if running is None else each.number == running,
+            current=each.number == recorded if known else _is_present(each, webapp),
             image=str(each.spec.get("image", "")),
             changed_at=each.note("changed-at"),
             changed_by=each.note("changed-by"),

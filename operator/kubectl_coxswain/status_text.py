@@ -4,8 +4,10 @@ from collections.abc import Sequence
 
 from kubectl_coxswain.ages import age
 from kubectl_coxswain.kubectl import Json
+from kubectl_coxswain.names import DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER
 from kubectl_coxswain.owned import RUNNING, read, tree
-from kubectl_coxswain.reports import ConditionReport, Counts, StatusReport
+from kubectl_coxswain.replicas import Scales, counts_text
+from kubectl_coxswain.reports import ConditionReport, StatusReport
 from kubectl_coxswain.screen import Cell, Level, Span
 from kubectl_coxswain.session import Session
 from kubectl_coxswain.tree_text import write_tree
@@ -15,7 +17,7 @@ _EXPECTED = {"Ready": "True", "Available": "True"}
 """The status of a condition when all is well; by default False."""
 
 
-def report_of(webapp: Json) -> StatusReport:
+def report_of(webapp: Json, scales: Scales) -> StatusReport:
     """Return the report of a WebApp without its tree."""
     metadata, spec, status = webapp["metadata"], webapp.get("spec") or {}, webapp.get("status") or {}
     urls = status.get("urls") or ([status["url"]] if status.get("url") else [])
@@ -27,11 +29,7 @@ def report_of(webapp: Json) -> StatusReport:
         observed_generation=status.get("observedGeneration", 0),
         image=spec.get("image", ""),
         paused=bool(spec.get("paused")),
-        replicas=Counts(
-            spec.get("replicas", 1) if "autoscaling" not in spec else status.get("replicas", 0),
-            status.get("updatedReplicas", 0),
-            status.get("readyReplicas", 0),
-        ),
+        replicas=scales.counts(webapp),
         created=metadata.get("creationTimestamp", ""),
         revision=status.get("revision"),
         previous_revision=status.get("previousRevision"),
@@ -48,8 +46,11 @@ def _condition(found: Json) -> ConditionReport:
 
 def with_tree(session: Session, webapp: Json) -> StatusReport:
     """Return the report of a WebApp with its pods. Raises Problem."""
-    found, notes = read(session.kubectl, webapp, RUNNING)
-    return report_of(webapp)._replace(tree=tree(webapp, found), notes=notes)
+    found, notes = read(session.kubectl, webapp, (DEPLOYMENT, *RUNNING), unlabelled=(HORIZONTAL_POD_AUTOSCALER,))
+    scales = Scales(found)
+    # An autoscaler of others is no child.
+    found.pop(HORIZONTAL_POD_AUTOSCALER, None)
+    return report_of(webapp, scales)._replace(tree=tree(webapp, found), notes=notes)
 
 
 def write_status(session: Session, report: StatusReport) -> None:
@@ -87,11 +88,6 @@ def _condition_row(session: Session, found: ConditionReport) -> Sequence[Cell]:
 
 def _is_usual(found: ConditionReport) -> bool:
     return found.status == _EXPECTED.get(found.type, "False")
-
-
-def counts_text(counts: Counts) -> str:
-    """Return the numbers of pods as text."""
-    return f"{counts.desired} desired, {counts.updated} updated, {counts.ready} ready"
 
 
 def _revisions(report: StatusReport) -> str:

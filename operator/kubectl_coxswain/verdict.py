@@ -26,8 +26,8 @@ def holds(webapp: Mapping[str, Any], type_: str) -> bool:
 
 def is_reconciled(webapp: Mapping[str, Any]) -> bool:
     """Tell whether the status describes the present spec."""
-    observed = (webapp.get("status") or {}).get("observedGeneration", 0)
-    return bool(observed >= webapp["metadata"].get("generation", 0) and condition(webapp, "Ready"))
+    generation, observed = _generations(webapp)
+    return bool(observed >= generation and condition(webapp, "Ready"))
 
 
 def verdict(webapp: Mapping[str, Any]) -> Verdict:
@@ -62,8 +62,34 @@ def is_paused(webapp: Mapping[str, Any]) -> bool:
 
 
 def _unreconciled(webapp: Mapping[str, Any]) -> Verdict:
-    generation = webapp["metadata"].get("generation", 0)
-    observed = (webapp.get("status") or {}).get("observedGeneration", 0)
+    generation, observed = _generations(webapp)
     seen = f"the last one was {observed}" if observed else "it has reconciled none yet"
     message = f"the operator has not reconciled generation {generation}; {seen}"
+    if observed >= generation:
+        message = "the operator has not reported the condition Ready yet"
     return Verdict("Pending", "NotReconciled", message, "unknown")
+
+
+def not_yet_reconciled(webapp: Mapping[str, Any]) -> str:
+    """Return a few words about a WebApp that is not reconciled, with the generation of its status."""
+    generation, observed = _generations(webapp)
+    if not observed or observed >= generation:
+        return "not yet reconciled"
+    return f"generation {generation} is not yet reconciled; the status is of generation {observed}"
+
+
+def unreported(webapp: Mapping[str, Any]) -> list[str]:
+    """Return a note if the status does not describe the present spec."""
+    if is_reconciled(webapp):
+        return []
+    metadata, (generation, observed) = webapp["metadata"], _generations(webapp)
+    name = f"WebApp {metadata['name']} in namespace {metadata['namespace']}"
+    if not observed or observed >= generation:
+        return [f"the operator has not reported on {name} yet"]
+    late = f"the operator has not reconciled generation {generation}"
+    return [f"the status of {name} is of generation {observed}; {late}"]
+
+
+def _generations(webapp: Mapping[str, Any]) -> tuple[int, int]:
+    """Return the generation of the WebApp, and that of its status; 0 without one."""
+    return webapp["metadata"].get("generation", 0), (webapp.get("status") or {}).get("observedGeneration", 0)

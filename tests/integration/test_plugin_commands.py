@@ -7,11 +7,14 @@ from typing import Any
 
 import pytest
 
+from cluster.metrics_api import MetricsApi
+from integration.autoscaled import autoscaler, noted, scaled
 from integration.plugin_process import Plugin, viewer
 from integration.scene import SPEC, Scene, eventually, manifest
 
 pytestmark = pytest.mark.slow
 
+REMOVED_STATUS = '[{"op": "remove", "path": "/status"}]'
 MISSING = {**SPEC, "image": "registry.example/web:2", "annotations": {"kwok.test/fate": "image-missing"}}
 
 
@@ -84,6 +87,52 @@ def test_conflicts_names_the_manager(scene: Scene, plugin: Plugin) -> None:
     eventually(lambda: scene.condition("Conflicted").get("status") == "True", "the conflict is reported")
     (entry,) = plugin.json("conflicts", "web")["conflicts"]
     assert (entry["manager"], entry["policy"]) == ("somebody", "Yield")
+
+
+def test_a_webapp_that_the_operator_has_not_seen(scene: Scene, plugin: Plugin) -> None:
+    scene.operator.stop()
+    scene.apply()
+    assert re.search(r"^WebApp/web +Pending +\w+ +not yet reconciled$", plugin("tree", "web").out, re.MULTILINE)
+    assert plugin("status").out.splitlines()[1].split()[:4] == ["web", "Pending", "NotReconciled", "?/1"]
+    assert "the operator has not reported on WebApp web" in plugin("conflicts", "web").out
+    assert not plugin.json("conflicts", "web")["reconciled"]
+    done = plugin("history", "web")
+    assert (done.code, "the operator has not reconciled it yet" in done.err) == (1, True)
+
+
+def test_the_children_of_a_webapp_that_lost_its_status(scene: Scene, plugin: Plugin) -> None:
+    scene.apply_ready()
+    scene.operator.stop()
+    scene.kubectl("patch", "webapp", "web", "--subresource=status", "--type=json", "--patch", REMOVED_STATUS)
+    tree = plugin.json("tree", "web")["tree"]
+    assert (tree["state"], tree["info"]) == ("Pending", "not yet reconciled")
+    states = {child["kind"]: child["state"] for child in tree["children"]}
+    assert (states["Deployment"], states["Service"]) == ("NotReported", "NotReported")
+    assert plugin.json("status", "web")["replicas"] == {"desired": 1, "updated": 1, "ready": 1, "autoscalers": []}
+
+
+def test_undo_of_a_change_that_the_operator_has_not_seen(scene: Scene, plugin: Plugin) -> None:
+    images = [SPEC["image"], "registry.example/web:2", "registry.example/web:3"]
+    for image in images[:2]:
+        scene.apply_ready(spec={**SPEC, "image": image})
+    eventually(lambda: scene.get("webapp")["status"].get("revision") == 2, "the second revision is recorded")
+    scene.operator.stop()
+    scene.apply(spec={**SPEC, "image": images[2]})
+    done = plugin("undo", "web", "--yes")
+    assert done.code == 0, done.err
+    assert scene.get("webapp")["spec"]["image"] == images[1], "not the previous revision of the status"
+
+
+def test_status_names_an_autoscaler_of_the_user(scene: Scene, plugin: Plugin, metrics: MetricsApi) -> None:
+    metrics.set_load(scene.namespace, 100)
+    scene.apply_ready()
+    scene.create(autoscaler(least=3))
+    noted(scene, "autoscaled")
+    scaled(scene, 3)
+    found = plugin.json("status", "web")["replicas"]
+    assert found == {"desired": 3, "updated": 3, "ready": 3, "autoscalers": ["scaler"]}
+    assert "3 desired (set by HorizontalPodAutoscaler scaler), 3 updated, 3 ready" in plugin("status", "web").out
+    assert "3/3" in plugin("status").out
 
 
 def test_restart_replaces_the_pods(scene: Scene, plugin: Plugin) -> None:

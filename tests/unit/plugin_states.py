@@ -28,6 +28,12 @@ def condition(type_: str, status: str, reason: str, message: str = "") -> dict[s
     }
 
 
+def reconciled(bench: PluginBench, **status: Any) -> None:
+    """Report on the present generation, without children."""
+    generation = bench.raw["metadata"]["generation"]
+    bench.status(**{"observedGeneration": generation, "conditions": [condition("Ready", "True", "Ready")], **status})
+
+
 def healthy(bench: PluginBench, **status: Any) -> None:
     """Report a healthy WebApp with two pods."""
     _report(

@@ -9,7 +9,16 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from coxswain.kernel.objects.manifests import child_key
-from coxswain.kernel.reconciling.child.actions import Apply, Create, Keep, Nothing, Release, Replace, TakeOver, Wait
+from coxswain.kernel.reconciling.child.actions import (
+    Apply,
+    Create,
+    Keep,
+    Nothing,
+    Release,
+    Replace,
+    TakeOwnership,
+    Wait,
+)
 from coxswain.kernel.reconciling.child.decide import decide
 from coxswain.kernel.reconciling.memory.memory import ChildMemory
 from coxswain.kernel.reconciling.memory.write_wars import WriteWars
@@ -45,11 +54,11 @@ def agree(action: Any, plan: ChildPlan) -> bool:
         Nothing: ("None",),
         # The owner of a field may change without its value.
         Apply: ("Change", "Adopt", "None"),
-        TakeOver: ("Change", "Adopt", "None"),
+        TakeOwnership: ("Change", "Adopt", "None"),
         Keep: ("Change", "Adopt", "None"),
         Release: ("Change", "Adopt", "None"),
     }
-    same_fields = not isinstance(action, Apply | TakeOver | Keep) or plan.planned == action.plan
+    same_fields = not isinstance(action, Apply | TakeOwnership | Keep) or plan.planned == action.plan
     return plan.action in expected[type(action)] and same_fields
 
 
@@ -72,7 +81,7 @@ def test_it_decides_as_the_operator_does() -> None:
             plan = found[child_key(target.manifest)]
             if target.live is None and plan.live is not None:
                 continue  # an object without our label, which the operator reads before it decides
-            action = decide(replace(target, memory=ChildMemory(WriteWars(Settings().contest))))
+            action = decide(replace(target, memory=ChildMemory(WriteWars(Settings().write_war))))
             seen[f"{type(action).__name__} {plan.action}"] += 1
             assert agree(action, plan), (action, plan)
 

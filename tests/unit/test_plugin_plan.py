@@ -13,6 +13,7 @@ from kubectl_coxswain.proposal import defaulted, merged
 from unit.model_bench import SPEC
 from unit.plugin_bench import LAST_APPLIED, PluginBench
 from unit.plugin_golden import assert_golden
+from unit.plugin_states import reconciled
 
 
 def manifest(name: str = "web", **spec: Any) -> str:
@@ -55,6 +56,7 @@ def test_a_new_image_restarts_the_pods(bench: PluginBench) -> None:
 def test_a_changed_spec_gets_the_newest_defaults(bench: PluginBench, monkeypatch: pytest.MonkeyPatch) -> None:
     versions = {**render.VERSIONS, "2": replace(render.VERSIONS["1"], pre_stop_sleep_seconds=9)}
     monkeypatch.setattr(render, "VERSIONS", versions)
+    reconciled(bench)
     assert bench.run("plan", "-f", "-", stdin=manifest()) == 0
     [kept] = bench.json("plan", "-f", "-", stdin=manifest(replicas=3))["items"]
     assert (kept["notes"], kept["restart"]["restarts"]) == ([], False)
@@ -258,6 +260,7 @@ def test_a_field_that_a_policy_leaves_to_another_manager_is_no_drift(bench: Plug
 
 
 def test_conflicts(bench: PluginBench) -> None:
+    reconciled(bench)
     assert bench.run("conflicts") == 0
     assert bench.out == "No other field manager owns a field of the spec.\n"
     entry = {"object": "Deployment/web", "field": "spec.replicas", "manager": "kubectl", "policy": "Yield"}

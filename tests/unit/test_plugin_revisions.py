@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from coxswain.webapp.kinds import WEBAPP
+from coxswain.webapp.kinds import CONTROLLER_REVISION, WEBAPP
 from kubectl_coxswain.completion import candidates
 from kubectl_coxswain.kubectl import Completed
 from unit.model_bench import SPEC
 from unit.plugin_bench import PluginBench
-from unit.plugin_states import CREATED, healthy
+from unit.plugin_states import CREATED, healthy, reconciled
 
 ARGO_CD = {"annotations": {"argocd.argoproj.io/tracking-id": "shop:coxswain.dev/WebApp:shop/web"}}
 OWNED = "Argo CD (application shop) applies this WebApp and may set the change back: change it in git as well"
@@ -66,7 +66,7 @@ def test_the_configmap_of_a_kept_revision_is_kept(bench: PluginBench) -> None:
     bench = Recorded()
     bench.model.patch(WEBAPP.path("shop", "web"), {"spec": {"config": {"B": "3"}}})
     bench.model.reconcile()
-    bench.status(children=[{"kind": "ConfigMap", "name": "web-d83c01763b", "health": "Healthy"}])
+    reconciled(bench, children=[{"kind": "ConfigMap", "name": "web-d83c01763b", "health": "Healthy"}])
     stale = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -79,6 +79,29 @@ def test_the_configmap_of_a_kept_revision_is_kept(bench: PluginBench) -> None:
     assert nodes["web-883065987a"]["state"] == "Kept"
     assert nodes["web-883065987a"]["info"] == "revision 1"
     assert nodes["web-0"]["state"] == "NotNeeded"
+
+
+@pytest.mark.parametrize("account", [{"create": False, "name": "other"}, {"create": False}])
+def test_the_service_account_of_a_kept_revision_is_kept(account: dict[str, Any]) -> None:
+    class Recorded(PluginBench):
+        def forget_revisions(self) -> None:
+            """Keep those of the operator."""
+
+    bench = Recorded()
+    bench.model.patch(WEBAPP.path("shop", "web"), {"spec": {"serviceAccount": account}})
+    bench.model.reconcile()
+    reconciled(bench, children=[{"kind": "Deployment", "name": "web", "health": "Healthy"}])
+    assert account_in(bench) == ("Kept", "revision 1")
+    for revision in bench.model.request("GET", CONTROLLER_REVISION.path("shop"), None, "").body["items"]:
+        bench.model.delete(CONTROLLER_REVISION.path("shop", revision["metadata"]["name"]))
+    bench.model.reconcile()
+    assert account_in(bench) == ("NotNeeded", "")
+
+
+def account_in(bench: PluginBench) -> tuple[str, str]:
+    """Return state and info of the ServiceAccount in the tree."""
+    children = bench.json("tree", "web")["tree"]["children"]
+    return next((each["state"], each["info"]) for each in children if each["kind"] == "ServiceAccount")
 
 
 # completion

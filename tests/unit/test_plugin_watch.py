@@ -2,6 +2,7 @@
 
 import io
 import re
+from collections.abc import Sequence
 
 import pytest
 
@@ -51,6 +52,20 @@ def test_an_outage_does_not_end_it(bench: PluginBench, stderr: str) -> None:
     assert bench.run("status", "web", "--watch") == 0
     assert [line.partition(" ")[0] for line in bench.out.splitlines()] == ["Progressing", "Healthy"]
     assert bench.err.count("note: no answer at present, trying again: ") == 1
+
+
+def test_a_change_whose_counts_got_no_answer_is_shown_by_the_next_look(bench: PluginBench) -> None:
+    failures = [Unavailable("no answer", "")]
+
+    def before(words: Sequence[str]) -> None:
+        if "/deployments?" in words[-1] and failures:
+            raise failures.pop()
+
+    bench.kubectl.before = before
+    looks = iter([ROLLING, READY])
+    bench.slept = lambda: bench.status(conditions=next(looks))
+    assert bench.run("status", "web", "--watch") == 0
+    assert [line.partition(" ")[0] for line in bench.out.splitlines()] == ["Progressing", "Healthy"]
 
 
 def test_an_outage_until_the_timeout_is_the_error(bench: PluginBench) -> None:

@@ -1,10 +1,11 @@
 """`conflicts`: fields of the spec that other field managers own."""
 
+from kubectl_coxswain.arguments import PROGRAM
 from kubectl_coxswain.kubectl import Json
 from kubectl_coxswain.reports import ConflictEntry, ConflictsReport
 from kubectl_coxswain.screen import Cell
 from kubectl_coxswain.session import Arguments, Session, each_webapp, none_found
-from kubectl_coxswain.verdict import condition, holds
+from kubectl_coxswain.verdict import condition, holds, is_paused, is_reconciled, unreported
 
 
 def run(session: Session, arguments: Arguments) -> int:
@@ -24,7 +25,22 @@ def conflicts_of(webapp: Json) -> ConflictsReport:
         for each in (webapp.get("status") or {}).get("conflicts", [])
     ]
     contested = str(condition(webapp, "Contested").get("message", "")) if holds(webapp, "Contested") else ""
-    return ConflictsReport(metadata["namespace"], metadata["name"], entries, contested)
+    reconciled, notes = is_reconciled(webapp), _unknown(webapp)
+    return ConflictsReport(metadata["namespace"], metadata["name"], entries, contested, reconciled, notes)
+
+
+def _unknown(webapp: Json) -> list[str]:
+    """Return notes about conflicts that the status does not report."""
+    place = f"{webapp['metadata']['name']} -n {webapp['metadata']['namespace']}"
+    late = unreported(webapp)
+    if late:
+        return [
+            f"The present conflicts are not known: {note}. To find the cause: {PROGRAM} why {place}" for note in late
+        ]
+    if is_paused(webapp):
+        note = "the operator reports only fields that a policy leaves to other managers"
+        return [f"{webapp['metadata']['name']} is paused, so {note}. To see all differences: {PROGRAM} drift {place}"]
+    return []
 
 
 def _write(session: Session, arguments: Arguments, reports: list[ConflictsReport]) -> None:
@@ -43,5 +59,10 @@ def _write(session: Session, arguments: Arguments, reports: list[ConflictsReport
     for report in reports:
         if report.contested:
             screen.paragraph(f"{report.name} is contested: {report.contested}", "  ", first="")
-    if not rows and not any(report.contested for report in reports):
-        screen.line("No other field manager owns a field of the spec.")
+    known = [report for report in reports if not report.notes]
+    if known and not rows and not any(report.contested for report in reports):
+        others = "" if len(known) == len(reports) else " of the other WebApps"
+        screen.line(f"No other field manager owns a field of the spec{others}.")
+    for report in reports:
+        for note in report.notes:
+            screen.paragraph(note, "  ", first="")

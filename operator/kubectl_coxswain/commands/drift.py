@@ -1,5 +1,6 @@
 """`drift`: fields of the children that differ from the desired state, and those that were corrected."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from coxswain.kernel.conflicts.write_plan import HeldField
@@ -12,6 +13,7 @@ from kubectl_coxswain.reports import ChildDrift, Correction, DriftReport, FieldC
 from kubectl_coxswain.screen import Level, Span
 from kubectl_coxswain.session import Arguments, Session, each_webapp, none_found
 from kubectl_coxswain.snapshot import snapshot
+from kubectl_coxswain.verdict import unreported
 
 _STATES = {
     "Create": "Missing",
@@ -23,6 +25,11 @@ _STATES = {
     "None": "InSync",
 }
 _LEVEL: dict[str, Level] = {"InSync": "good", "NotNeeded": "busy", "Unknown": "unknown"}
+_VERDICTS: dict[bool | None, tuple[Level, str]] = {
+    True: ("bad", "differs from the desired state"),
+    False: ("good", "is as desired"),
+    None: ("unknown", "is as desired in the objects that you may read"),
+}
 
 
 def run(session: Session, arguments: Arguments) -> int:
@@ -45,10 +52,16 @@ def drift_of(kubectl: Kubectl, webapp: Json, now: datetime) -> DriftReport:
         Correction(*(each[name] for name in ("object", "field", "manager", "wanted", "found", "count")))
         for each in (webapp.get("status") or {}).get("drift", [])
     ]
-    drifted = any(child.state not in ("InSync", "Unknown") for child in children)
-    return DriftReport(
-        metadata["namespace"], metadata["name"], drifted, children, corrections, world.notes(concerned(webapp, plans))
-    )
+    notes = [*unreported(webapp), *world.notes(concerned(webapp, plans))]
+    return DriftReport(metadata["namespace"], metadata["name"], _drifted(children), children, corrections, notes)
+
+
+def _drifted(children: Sequence[ChildDrift]) -> bool | None:
+    """Tell whether a child differs; None if no read one does, and others cannot be read."""
+    states = {child.state for child in children}
+    if states - {"InSync", "Unknown"}:
+        return True
+    return None if "Unknown" in states else False
 
 
 def _child(found: ChildPlan) -> ChildDrift:
@@ -83,8 +96,7 @@ def _write_all(session: Session, arguments: Arguments, reports: list[DriftReport
 
 def _write(session: Session, report: DriftReport) -> None:
     screen = session.screen
-    level: Level = "bad" if report.drifted else "good"
-    verdict = "differs from the desired state" if report.drifted else "is as desired"
+    level, verdict = _VERDICTS[report.drifted]
     screen.line(Span(f"{screen.mark(level)}{report.name} {verdict}", level))
     for child in report.children:
         if child.state == "InSync" and not child.left and not session.wide:

@@ -3,7 +3,7 @@
 from kubectl_coxswain.ages import age
 from kubectl_coxswain.find import webapp_of
 from kubectl_coxswain.reports import HistoryReport, RevisionReport
-from kubectl_coxswain.revisions import numbered, reports, revisions_of
+from kubectl_coxswain.revisions import notes_of, numbered, reports, revisions_of
 from kubectl_coxswain.screen import Cell, Span
 from kubectl_coxswain.session import Arguments, Session
 
@@ -19,8 +19,10 @@ def run(session: Session, arguments: Arguments) -> int:
         session.screen.raw(as_json(spec) if session.output == "json" else as_yaml(spec))
         return 0
     metadata = webapp["metadata"]
-    report = HistoryReport(metadata["namespace"], metadata["name"], reports(revisions, webapp))
+    found = reports(revisions, webapp)
+    report = HistoryReport(metadata["namespace"], metadata["name"], found, notes_of(webapp))
     session.show("History", report, lambda: _write(session, report))
+    session.tell(report.notes)
     return 0
 
 

@@ -9,8 +9,9 @@ from kubectl_coxswain.plan_text import write_plan
 from kubectl_coxswain.planning import plan_of
 from kubectl_coxswain.problems import Conflict, Forbidden, Problem
 from kubectl_coxswain.reports import Done
-from kubectl_coxswain.revisions import Revision, numbered, restored, revisions_of
+from kubectl_coxswain.revisions import Revision, earlier, numbered, restored, revisions_of
 from kubectl_coxswain.session import Arguments, Session
+from kubectl_coxswain.verdict import is_paused
 
 
 def run(session: Session, arguments: Arguments) -> int:
@@ -42,18 +43,29 @@ def run(session: Session, arguments: Arguments) -> int:
         raise Problem("nothing was changed", "")
     _change(session, webapp, patch)
     done = Done(metadata["namespace"], metadata["name"], f"returned to revision {target.number}", report.notes)
-    follow = f"{PROGRAM} status {metadata['name']} -n {metadata['namespace']} --watch"
-    session.show("Done", done, lambda: session.screen.line(f"{done.name} {done.done}. To follow it: {follow}"))
+    session.show("Done", done, lambda: session.screen.line(f"{done.name} {done.done}. {_follow(webapp)}"))
     return 0
 
 
+def _follow(webapp: Json) -> str:
+    """Return the command that shows the rollout, or that begins it."""
+    place = f"{webapp['metadata']['name']} -n {webapp['metadata']['namespace']}"
+    if is_paused(webapp):
+        return f"It is paused. To roll it out: {PROGRAM} resume {place}"
+    return f"To follow it: {PROGRAM} status {place} --watch"
+
+
 def _target(revisions: list[Revision], webapp: Json, wanted: int | None) -> Revision:
-    """Return the wanted revision; by default the running one after a rollback, or else the one before."""
+    """Return the wanted revision; by default the running one after a rollback, or else the one before.
+
+    Raises:
+        Problem: there is none, or it is not kept.
+    """
     status, metadata = webapp.get("status") or {}, webapp["metadata"]
     if wanted is not None:
         return numbered(revisions, wanted, webapp)
     running, current = status.get("runningRevision"), status.get("revision")
-    number = running if running not in (None, current) else status.get("previousRevision")
+    number = running if running not in (None, current) else earlier(revisions, webapp)
     if number is None:
         raise Problem(
             f"WebApp {metadata['name']} has no earlier revision",
