@@ -22,10 +22,11 @@ from unit.objects import observed_autoscaler, stored, webapp
 LABELS = {"coxswain.dev/webapp": "web", "app.kubernetes.io/name": "web", "team": "red"}
 
 
-def budget(selector: dict[str, Any], *, version: int = 10) -> Projection:
+def budget(selector: dict[str, Any], *, version: int = 10, **status: int) -> Projection:
     """Return a budget of another owner."""
     metadata = {"name": "theirs", "namespace": "shop", "uid": "theirs", "resourceVersion": str(version)}
-    return observe(POD_DISRUPTION_BUDGET, {"metadata": metadata, "spec": {"selector": selector, "maxUnavailable": 1}})
+    spec = {"selector": selector, "maxUnavailable": 1}
+    return observe(POD_DISRUPTION_BUDGET, {"metadata": metadata, "spec": spec, "status": status})
 
 
 @pytest.mark.parametrize(
@@ -210,6 +211,24 @@ def test_a_warning_is_an_event_once() -> None:
     for _ in range(3):
         bench.run()
     assert [told.reason for told in bench.events.told if told.type == "Warning"] == ["DisruptionBlocked"]
+
+
+@pytest.mark.parametrize(("healthy", "told"), [(1, True), (0, False)])
+def test_the_only_budget_is_told_if_it_blocks(healthy: int, told: bool) -> None:
+    """The WebApp has none of its own then."""
+    bench = Bench()
+    bench.converge()
+    named = {"matchLabels": {"app.kubernetes.io/instance": "web"}}
+    bench.store.observe(budget(named, version=500, expectedPods=1, currentHealthy=healthy, disruptionsAllowed=0))
+    bench.run()
+    bench.now += 60  # A message is not urgent.
+    bench.run()
+    assert {each.reason for each in bench.events.told} == ({"DisruptionBlocked"} if told else set())
+    children = bench.webapp_now().content["status"]["children"]
+    message = next(each for each in children if each["kind"] == "Deployment").get("message", "")
+    assert message.startswith("PodDisruptionBudget theirs allows no disruption") is told
+    assert message.endswith("kubectl edit pdb theirs -n shop") is told
+    assert bench.conditions()["Ready"] == ("True", "Ready")
 
 
 class Adopting(Empty):

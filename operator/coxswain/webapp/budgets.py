@@ -13,7 +13,16 @@ _NAMING = (WEBAPP_LABEL, "app.kubernetes.io/name", "app.kubernetes.io/instance")
 
 def projected_budget(raw: Mapping[str, Any]) -> Manifest:
     """Return the cached fields of a PodDisruptionBudget of others."""
-    return {"spec": only(raw.get("spec", {}), ("selector",))}
+    return {"spec": only(raw.get("spec", {}), ("selector",)), "status": {"blocks": blocks(raw)}}
+
+
+def blocks(raw: Mapping[str, Any]) -> bool:
+    """Tell whether a budget allows no disruption although all pods are healthy."""
+    status, generation = raw.get("status", {}), raw["metadata"].get("generation", 0)
+    expected = status.get("expectedPods", 0)
+    all_healthy = status.get("currentHealthy", 0) >= expected > 0
+    observed = status.get("observedGeneration", 0) >= generation
+    return bool(observed and all_healthy and status.get("disruptionsAllowed", 0) == 0)
 
 
 def concerned(content: Manifest) -> Iterable[str]:

@@ -20,7 +20,8 @@ from coxswain.webapp.children.deployment_adoption import (
     replaced_container,
     selector_of,
 )
-from coxswain.webapp.children.deployment_health import deployment_health, refusal
+from coxswain.webapp.children.deployment_health import deployment_health, is_of_one_template, refusal
+from coxswain.webapp.children.disruption_budget import blocked_by_another
 from coxswain.webapp.children.pod import template
 from coxswain.webapp.diagnosis.cause import Rank
 from coxswain.webapp.diagnosis.commands import describe_pods, pods_of
@@ -114,7 +115,7 @@ def _obstacle(wanted: Manifest, live: Mapping[str, Any], adopting: bool) -> Obst
     else:
         return None
     labels = live_template.get("metadata", {}).get("labels", {})
-    kept = _selects(wanted, labels) and _all_of_one_template(live)
+    kept = _selects(wanted, labels) and is_of_one_template(live)
     return Obstacle(field, Remedy.REPLACE_AROUND_PODS if kept else Remedy.BY_HAND)
 
 
@@ -123,17 +124,10 @@ def _selects(wanted: Manifest, labels: Mapping[str, str]) -> bool:
     return bool(labels.get(WEBAPP_LABEL) == wanted["metadata"]["labels"][WEBAPP_LABEL])
 
 
-def _all_of_one_template(live: Mapping[str, Any]) -> bool:
-    """Tell whether all pods have the labels of the current template, so a new Deployment adopts all of them."""
-    status = live.get("status", {})
-    observed = status.get("observedGeneration", 0) >= live["metadata"].get("generation", 0)
-    return bool(observed and status.get("updatedReplicas", 0) == status.get("replicas", 0))
-
-
 def _explain(webapp: WebApp, live: Projection, health: Health, world: World, now: datetime) -> Explanation:
     """Add the refused creation of pods and the diagnosis of the others to the health, or the state of the restarts."""
     if health.level is Level.HEALTHY:
-        return restarts.explained(webapp, health, world)
+        return restarts.explained(webapp, blocked_by_another(webapp, world) or health, world)
     replica_sets = [
         replica_set.content
         for replica_set in world.related(REPLICA_SET)

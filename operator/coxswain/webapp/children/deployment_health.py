@@ -44,6 +44,13 @@ def is_complete(deployment: Mapping[str, Any]) -> bool:
     return all(count == wanted for count in counts)
 
 
+def is_of_one_template(deployment: Mapping[str, Any]) -> bool:
+    """Tell whether all pods of a Deployment, available or not, are of its current template."""
+    status = deployment.get("status", {})
+    observed = status.get("observedGeneration", 0) >= deployment["metadata"].get("generation", 0)
+    return bool(observed and status.get("updatedReplicas", 0) == status.get("replicas", 0))
+
+
 def refusal(live: Mapping[str, Any]) -> Mapping[str, str] | None:
     """Return the condition of a Deployment or ReplicaSet with pods that cannot be created.
 

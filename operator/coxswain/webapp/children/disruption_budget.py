@@ -1,6 +1,7 @@
 """The PodDisruptionBudget: how many pods a node drain may evict at a time."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -8,8 +9,9 @@ from coxswain.kernel.objects.manifests import Manifest
 from coxswain.kernel.objects.projection import Projection, Rules, whole
 from coxswain.kernel.status.health import HEALTHY, Health, Level
 from coxswain.kernel.workload import ChildType, Desired, Explanation, Removal, World
-from coxswain.webapp.budgets import selects
+from coxswain.webapp.budgets import blocks, selects
 from coxswain.webapp.children.deployment_adoption import pod_labels, selector_of
+from coxswain.webapp.diagnosis.commands import edit
 from coxswain.webapp.identity import metadata, selector
 from coxswain.webapp.kinds import POD_DISRUPTION_BUDGET
 from coxswain.webapp.replicas import can_be_several
@@ -18,6 +20,8 @@ from coxswain.webapp.spec import WebApp
 DEFAULT_MAX_UNAVAILABLE = 1
 DEFAULT_EVICTION_POLICY = "AlwaysAllow"
 """A pod that is not ready may always be evicted: otherwise a crash loop blocks the drain of its node."""
+
+_BLOCKS = "allows no disruption although all pods are healthy, so node drains and cluster upgrades wait"
 
 
 def pod_disruption_budget(webapp: WebApp) -> Manifest:
@@ -64,11 +68,27 @@ def _may_have_another(webapp: WebApp, world: World) -> bool:
     return named is not None and not named.is_child_of(webapp) and not named.is_adoptable_by(webapp)
 
 
-def _others(webapp: WebApp, world: World) -> Sequence[str]:
-    """Return the names of other budgets that select the pods of a WebApp."""
+def _others(webapp: WebApp, world: World) -> Sequence[Projection]:
+    """Return other budgets that select the pods of a WebApp."""
     pod = pod_labels(webapp, selector_of(webapp, world))
     budgets = [each for each in world.related(POD_DISRUPTION_BUDGET) if not _is_ours(webapp, each)]
-    return [each.name for each in budgets if selects(each.content.get("spec", {}).get("selector"), pod)]
+    return [each for each in budgets if selects(each.content.get("spec", {}).get("selector"), pod)]
+
+
+def blocked_by_another(webapp: WebApp, world: World) -> Health | None:
+    """Return the health of pods that nobody may evict, if another budget is the cause and the WebApp has none.
+
+    With a budget of its own, that budget reports both.
+    """
+    own = world.live(POD_DISRUPTION_BUDGET, webapp.name)
+    if own is not None and _is_ours(webapp, own):
+        return None
+    blocking = [each.name for each in _others(webapp, world) if each.content.get("status", {}).get("blocks")]
+    if not blocking:
+        return None
+    problem = f"PodDisruptionBudget {blocking[0]} {_BLOCKS}"
+    advice = f"Run more replicas, or change it: kubectl edit pdb {blocking[0]} -n {webapp.namespace}"
+    return Health(Level.HEALTHY, "DisruptionBlocked", f"{problem}. {advice}")
 
 
 def _is_ours(webapp: WebApp, budget: Projection) -> bool:
@@ -79,32 +99,27 @@ def _is_ours(webapp: WebApp, budget: Projection) -> bool:
 def _projected(raw: Mapping[str, Any]) -> Manifest:
     """Return a budget. Its status changes with each pod, so only a fact about it is kept."""
     content = whole(POD_DISRUPTION_BUDGET)(raw)
-    return {**content, "status": {"blocks": _blocks(raw)}}
-
-
-def _blocks(raw: Mapping[str, Any]) -> bool:
-    """Tell whether a budget allows no disruption although all pods are healthy."""
-    status, generation = raw.get("status", {}), raw["metadata"].get("generation", 0)
-    expected = status.get("expectedPods", 0)
-    all_healthy = status.get("currentHealthy", 0) >= expected > 0
-    observed = status.get("observedGeneration", 0) >= generation
-    return bool(observed and all_healthy and status.get("disruptionsAllowed", 0) == 0)
+    return {**content, "status": {"blocks": blocks(raw)}}
 
 
 def _health(live: Mapping[str, Any]) -> Health:
     """Return the health. A budget that blocks drains does not make the application less ready: it is a message."""
     if not live.get("status", {}).get("blocks"):
         return Health(Level.HEALTHY, explainable=True)
-    problem = "allows no disruption although all pods are healthy, so node drains and cluster upgrades wait"
     advice = "Run more replicas, or change spec.disruption.minAvailable or maxUnavailable"
-    return Health(Level.HEALTHY, "DisruptionBlocked", f"{problem}. {advice}", explainable=True)
+    return Health(Level.HEALTHY, "DisruptionBlocked", f"{_BLOCKS}. {advice}", explainable=True)
 
 
 def _explain(webapp: WebApp, live: Projection, health: Health, world: World, _: datetime) -> Explanation:
-    """Report other budgets for the same pods: the eviction API refuses to evict a pod of two budgets."""
-    others = _others(webapp, world)
+    """Report other budgets for the same pods: the eviction API refuses to evict a pod of two budgets.
+
+    Otherwise add the command that changes the limit.
+    """
+    others = [each.name for each in _others(webapp, world)]
+    if not others and not health.message:
+        return Explanation(HEALTHY)
     if not others:
-        return Explanation(health if health.message else HEALTHY)
+        return Explanation(replace(health, message=f"{health.message}: {edit(webapp)}"))
     problem = f"PodDisruptionBudget {', '.join(others)} selects the same pods, so the API server refuses to evict them"
     remove = f"kubectl delete pdb {others[0]} -n {live.namespace}"
     advice = f"Keep one: set spec.disruption.enabled to false, or {remove}"

@@ -15,6 +15,7 @@ from coxswain.kernel.objects.projection import Projection, Rules, only
 from coxswain.kernel.status.conditions import worst
 from coxswain.kernel.status.health import Child
 from coxswain.kernel.workload import ChildType, Desired, History, Removal, World
+from coxswain.webapp.children.serviceaccount import existing_account
 from coxswain.webapp.content import content_hash, data, spec_hash
 from coxswain.webapp.diagnosis.cause import moment
 from coxswain.webapp.identity import (
@@ -22,6 +23,7 @@ from coxswain.webapp.identity import (
     CHANGED_AT_ANNOTATION,
     CHANGED_BY_ANNOTATION,
     FAILED_ANNOTATION,
+    INHERITED_CAUSE_ANNOTATION,
     READY_AT_ANNOTATION,
     READY_REVISION_ANNOTATION,
     RENDER_ANNOTATION,
@@ -40,6 +42,7 @@ _HASH = re.compile(r"-[0-9a-f]{10}$")
 
 _NOTES = (
     CHANGE_CAUSE_ANNOTATION,
+    INHERITED_CAUSE_ANNOTATION,
     CHANGED_BY_ANNOTATION,
     CHANGED_AT_ANNOTATION,
     RENDER_ANNOTATION,
@@ -84,16 +87,24 @@ def _desired(webapp: WebApp, world: World) -> Desired | None:
     replicas = webapp.written.get("replicas") if live is None else live.replicas
     if live is None or live.number < newest:
         # A new spec, or an earlier one that came back.
-        notes = {**_changed(webapp), **_outcome(webapp, live, newest + 1, world)}
+        inherited = found[0].seen_cause if found else None
+        notes = {**_changed(webapp, inherited), **_outcome(webapp, live, newest + 1, world)}
         return Desired(revision(webapp, newest + 1, replicas, notes))
     notes = {**_unchanged(webapp, live), **_outcome(webapp, live, live.number, world)}
     return Desired(revision(webapp, live.number, replicas, notes))
 
 
-def _changed(webapp: WebApp, current: Revision | None = None) -> dict[str, str]:
-    """Return the annotations about the change to the present spec. `current` is its revision, if it is recorded."""
+def _changed(webapp: WebApp, inherited: str | None, current: Revision | None = None) -> dict[str, str]:
+    """Return the annotations about the change to the present spec.
+
+    Args:
+        webapp: the WebApp.
+        inherited: its change cause at the time of the previous revision. It does not explain this change.
+        current: the revision of the spec, if it is recorded.
+    """
+    is_new = webapp.change.cause != inherited
     notes = {
-        CHANGE_CAUSE_ANNOTATION: webapp.change.cause,
+        CHANGE_CAUSE_ANNOTATION if is_new else INHERITED_CAUSE_ANNOTATION: webapp.change.cause,
         CHANGED_BY_ANNOTATION: webapp.change.by,
         CHANGED_AT_ANNOTATION: webapp.change.at,
         RENDER_ANNOTATION: render_of(webapp, current),
@@ -104,10 +115,12 @@ def _changed(webapp: WebApp, current: Revision | None = None) -> dict[str, str]:
 def _unchanged(webapp: WebApp, live: Revision) -> dict[str, str]:
     """Return the annotations about the change as recorded. A later change of metadata or replicas is none of them.
 
-    The cause follows the WebApp, as in a Deployment: users annotate after the change.
+    The cause follows the WebApp, as in a Deployment: users annotate after the change. Unlike there, a later change does
+    not repeat it.
     """
     recorded_change = {name: live.note(name) for name in (CHANGED_BY_ANNOTATION, CHANGED_AT_ANNOTATION)}
-    return {**_changed(webapp, live), **{name: value for name, value in recorded_change.items() if value}}
+    changed = _changed(webapp, live.note(INHERITED_CAUSE_ANNOTATION), live)
+    return {**changed, **{name: value for name, value in recorded_change.items() if value}}
 
 
 def _outcome(webapp: WebApp, live: Revision | None, number: int, world: World) -> dict[str, str]:
@@ -160,7 +173,9 @@ def _projected(raw: Mapping[str, Any]) -> Manifest:
 def _digest(spec: Mapping[str, Any]) -> Manifest:
     """Return the data of a revision as the cache keeps it."""
     config = {"config": content_hash(spec)} if data(spec) else {}
-    return {"hash": spec_hash(spec), **config, **only(spec, ("replicas",))}
+    name = existing_account(spec)
+    account = {} if name is None else {"account": name}
+    return {"hash": spec_hash(spec), **config, **account, **only(spec, ("replicas",))}
 
 
 def _comparable(manifest: Manifest) -> Manifest:

@@ -22,6 +22,7 @@ from coxswain.webapp.children.service_kept import (
     type_of,
 )
 from coxswain.webapp.children.service_manifest import service
+from coxswain.webapp.children.service_targets import reachable
 from coxswain.webapp.children.service_urls import load_balancer_addresses
 from coxswain.webapp.identity import SERVICE_TYPE_ANNOTATION
 from coxswain.webapp.kinds import DEPLOYMENT, SERVICE
@@ -39,6 +40,9 @@ def _desired(webapp: WebApp, world: World) -> Desired | None:
     manifest = service(webapp, kept_of(webapp, world))
     if manifest is None:
         return None
+    if "selector" in manifest["spec"]:
+        spec = manifest["spec"]
+        manifest = {**manifest, "spec": {**spec, "ports": reachable(webapp, world, spec["ports"])}}
     return Desired(manifest, replaceable=webapp.spec.get("service", {}).get("replace") == "Allowed")
 
 

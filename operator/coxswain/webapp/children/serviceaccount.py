@@ -1,9 +1,13 @@
 """The ServiceAccount of the pods."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from coxswain.kernel.objects.manifests import Manifest
 from coxswain.kernel.workload import ChildType, Desired, Removal, World
 from coxswain.webapp.identity import metadata
 from coxswain.webapp.kinds import SERVICE_ACCOUNT
+from coxswain.webapp.releases.revisions import kept
 from coxswain.webapp.spec import WebApp
 
 
@@ -25,8 +29,13 @@ def service_account_name(webapp: WebApp) -> str:
 
     The Deployment always sets it: if an apply omits it, the API server keeps the old value.
     """
-    account = webapp.spec.get("serviceAccount", {})
-    return webapp.name if account.get("create", True) else account.get("name", "default")
+    return existing_account(webapp.spec) or webapp.name
+
+
+def existing_account(spec: Mapping[str, Any]) -> str | None:
+    """Return the name of the existing ServiceAccount that a spec uses; None if the WebApp has its own."""
+    account = spec.get("serviceAccount", {})
+    return None if account.get("create", True) else account.get("name", "default")
 
 
 def _desired(webapp: WebApp, _: World) -> Desired | None:
@@ -34,9 +43,12 @@ def _desired(webapp: WebApp, _: World) -> Desired | None:
     return None if manifest is None else Desired(manifest)
 
 
-def _retained(webapp: WebApp, _: World) -> list[str]:
-    """Return the name that the pods use: with `create: false` it may be that of the WebApp."""
-    return [service_account_name(webapp)]
+def _retained(webapp: WebApp, world: World) -> list[str]:
+    """Return the names that the pods use, and those of kept revisions: pods of their ReplicaSets need them to start.
+
+    With `create: false` the name may be that of the WebApp.
+    """
+    return [service_account_name(webapp), *(each.account or webapp.name for each in kept(webapp, world))]
 
 
 TYPE = ChildType(SERVICE_ACCOUNT, _desired, removal=Removal.WHEN_UNUSED, retained=_retained)

@@ -1,0 +1,50 @@
+"""The ports of the pods that the Service leads to while a rollout renames them.
+
+A Service port finds its target by name in each pod, so a port may change its number without a failed request. If it
+changes its name, the old pods lack the new name and the new pods the old one: meanwhile the Service uses the number.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from coxswain.kernel.objects.manifests import Manifest
+from coxswain.kernel.workload import World
+from coxswain.webapp.children.deployment_health import is_of_one_template
+from coxswain.webapp.kinds import DEPLOYMENT, SERVICE
+from coxswain.webapp.spec import WebApp
+
+
+def reachable(webapp: WebApp, world: World, ports: Sequence[Manifest]) -> list[Manifest]:
+    """Return the Service's ports, each with the number of its target while pods have different names for it."""
+    live, deployment = world.live(SERVICE, webapp.name), world.live(DEPLOYMENT, webapp.name)
+    if live is None or not live.is_child_of(webapp) or deployment is None or not deployment.is_child_of(webapp):
+        return list(ports)
+    pod = deployment.content.get("spec", {}).get("template", {}).get("spec", {})
+    template = _numbers([*pod.get("initContainers", []), *pod.get("containers", [])])
+    wanted = _numbers([webapp.spec, *webapp.spec.get("sidecars", [])])
+    present = {_key(port): port.get("targetPort") for port in live.content.get("spec", {}).get("ports", [])}
+    rolled_out = is_of_one_template(deployment.content)
+
+    def target(port: Manifest) -> Any:
+        name = port["targetPort"]
+        former, number = present.get(_key(port), name), wanted.get(name)
+        if former == name or number is None or (rolled_out and name in template):
+            return name
+        # If the old pods do not listen on the number, the name leads to the new pods alone.
+        return number if former == number or template.get(former, number) == number else name
+
+    return [{**port, "targetPort": target(port)} for port in ports]
+
+
+def _numbers(containers: Iterable[Any]) -> dict[Any, int]:
+    """Return the number of each named port."""
+    return {
+        port["name"]: port["containerPort"]
+        for container in containers
+        for port in container.get("ports", [])
+        if "name" in port
+    }
+
+
+def _key(port: Manifest) -> tuple[int, str]:
+    return port["port"], port.get("protocol", "TCP")
