@@ -98,7 +98,7 @@ def _add_cluster_options(parser: argparse.ArgumentParser, usual: Settings) -> No
         type=_seconds,
         default=usual.resync_interval,
         metavar="SECONDS",
-        help="interval between two relists of each kind; default: %(default)s",
+        help="interval between two resyncs, each with a relist of every kind; default: %(default)s",
     )
 
 

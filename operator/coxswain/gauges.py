@@ -27,7 +27,7 @@ class Readings:
     """Seconds since each key in processing was taken."""
     event_ages: Mapping[str, float] = field(default_factory=dict)
     """Seconds since the last data of the quietest watch, by kind."""
-    resyncs: Mapping[str, float] = field(default_factory=dict)
+    relists: Mapping[str, float] = field(default_factory=dict)
     """Unix time of the last successful LIST of the scope with the oldest one, by kind; 0 before the first."""
     objects: Mapping[str, int] = field(default_factory=dict)
     """Number of cached objects, by kind."""
@@ -116,10 +116,10 @@ def _of_the_cache(now: Readings) -> Iterator[GaugeMetricFamily]:
         {(kind,): age for kind, age in now.event_ages.items()},
     )
     yield _gauge(
-        "coxswain_resync_last_success_timestamp_seconds",
+        "coxswain_relist_last_success_timestamp_seconds",
         "Unix time of the last successful LIST of a kind, the oldest of all served namespaces; 0 before the first.",
         ["kind"],
-        {(kind,): time for kind, time in now.resyncs.items()},
+        {(kind,): time for kind, time in now.relists.items()},
     )
     yield _gauge(
         "coxswain_objects", "Cached objects.", ["kind"], {(kind,): count for kind, count in now.objects.items()}

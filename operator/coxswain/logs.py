@@ -1,4 +1,4 @@
-"""Structured logging in text or JSON. Each entry of a reconcile contains its WebApp.
+"""Structured logging in text or JSON. Each entry of a reconcile contains its parent, such as a WebApp.
 
 The log contains text from the API server, from pods and from other tenants. Control characters and bidirectional marks
 are escaped, so that no text can forge an entry or control a terminal. In the text format each entry is one line; the
@@ -15,17 +15,22 @@ from datetime import UTC, datetime
 
 _INDENT = "    "
 
-_webapp: ContextVar[str | None] = ContextVar("webapp", default=None)
+_parent: ContextVar[tuple[str, str] | None] = ContextVar("parent", default=None)
 
 
 @contextmanager
-def about(webapp: str) -> Iterator[None]:
-    """Add the WebApp, as namespace/name, to every log entry within the context."""
-    token = _webapp.set(webapp)
+def about(controller: str, parent: str) -> Iterator[None]:
+    """Add a parent to every log entry within the context.
+
+    Args:
+        controller: The key in the entry: the parent's kind in lower case, as in the metrics.
+        parent: Its namespace/name.
+    """
+    token = _parent.set((controller, parent))
     try:
         yield
     finally:
-        _webapp.reset(token)
+        _parent.reset(token)
 
 
 def configure(level: str, form: str) -> None:
@@ -61,11 +66,11 @@ def _escaped(text: str) -> str:
 
 
 def _entries(record: logging.LogRecord, message: str) -> dict[str, str]:
-    webapp = _webapp.get()
+    parent = _parent.get()
     return {
         "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         "level": record.levelname.lower(),
-        **({"webapp": webapp} if webapp else {}),
+        **dict([parent] if parent else []),
         "logger": record.name,
         "message": message,
     }

@@ -28,7 +28,7 @@ _RECONCILE_BUCKETS = (
 )
 _QUEUE_BUCKETS = (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0, 1000.0)
 _REQUEST_BUCKETS = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
-_RESYNC_BUCKETS = (0.01, 0.05, 0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
+_RELIST_BUCKETS = (0.01, 0.05, 0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
 
 _NO_RESPONSE = "<error>"
 """The code of a request without a response, as in client-go."""
@@ -83,8 +83,8 @@ _THROTTLE_TIME = Histogram(
 )
 
 _WATCH_RESTARTS = Counter("coxswain_watch_restarts", "Restarts of all watches.")
-_RESYNC_TIME = Histogram(
-    "coxswain_resync_duration_seconds", "Duration of successful LISTs of a kind.", ["kind"], buckets=_RESYNC_BUCKETS
+_RELIST_TIME = Histogram(
+    "coxswain_relist_duration_seconds", "Duration of successful LISTs of a kind.", ["kind"], buckets=_RELIST_BUCKETS
 )
 _HISTORY_RESETS = Counter(
     "coxswain_history_resets", "Detected losses of the API server's history, such as a restore of etcd."
@@ -203,9 +203,9 @@ def watches_restarted() -> None:
     _WATCH_RESTARTS.inc()
 
 
-def resynced(kind: str, seconds: float) -> None:
+def relisted(kind: str, seconds: float) -> None:
     """Record the duration of a successful LIST of a kind."""
-    _RESYNC_TIME.labels(kind).observe(seconds)
+    _RELIST_TIME.labels(kind).observe(seconds)
 
 
 def history_reset() -> None:

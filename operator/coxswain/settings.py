@@ -77,23 +77,23 @@ class StatusSettings:
 
 
 @dataclass(frozen=True)
-class ContestSettings:
+class WriteWarSettings:
     """Limits for write wars: repeated corrections of a field that another manager keeps overwriting."""
 
     rounds: int = 5
-    """Number of corrections of a field before enforcement pauses. A person gives up earlier."""
+    """Number of corrections of a field before enforcement is suspended. A person gives up earlier."""
     window: float = 600.0
     """Seconds after a correction before the field is no longer contested. Equal to the usual resync interval, because a
     controller may enforce its value only at its own resync."""
-    rest: float = 60.0
-    """Initial pause of enforcement in seconds, doubled for each further overwrite."""
-    rest_limit: float = 600.0
-    """Maximum of that pause in seconds."""
-    absence_rest: float = 10.0
-    """Initial pause in seconds before a repeatedly deleted child is created again, doubled each time. Shorter than for
+    suspension: float = 60.0
+    """Initial suspension of enforcement in seconds, doubled for each further overwrite."""
+    suspension_limit: float = 600.0
+    """Maximum of that suspension in seconds."""
+    recreation_delay: float = 10.0
+    """Initial delay in seconds before a repeatedly deleted child is created again, doubled each time. Shorter than for
     a field: without the Deployment or the Service the application is down."""
-    absence_rest_limit: float = 60.0
-    """Maximum of that pause in seconds. It bounds the downtime after the last deletion."""
+    recreation_delay_limit: float = 60.0
+    """Maximum of that delay in seconds. It bounds the downtime after the last deletion."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class Settings:
     """Number of slots: ranges of the hash of the namespace, each with a Lease, shared by all replicas. The same number
     in all replicas."""
     resync_interval: float = 600.0
-    """Seconds between two relists of each kind, with 10 % jitter."""
+    """Seconds between two resyncs, with 10 % jitter. A resync relists each kind and requeues each parent."""
     taken_name_interval: float = 60.0
     """Seconds between checks of an object with the name of a child, for the permission to adopt it. The watch does not
     report it, because it lacks the operator's label."""
@@ -170,7 +170,7 @@ class Settings:
     watch: WatchSettings = field(default_factory=WatchSettings)
     queue: QueueSettings = field(default_factory=QueueSettings)
     status: StatusSettings = field(default_factory=StatusSettings)
-    contest: ContestSettings = field(default_factory=ContestSettings)
+    write_war: WriteWarSettings = field(default_factory=WriteWarSettings)
     election: ElectionSettings = field(default_factory=ElectionSettings)
 
     @property

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from coxswain.kernel.conflicts.policy import Policies, policies
+from coxswain.kernel.objects.commands import Commands
 from coxswain.kernel.objects.event_record import EventRecord
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.manifests import Manifest
@@ -126,8 +127,8 @@ class ScheduledTasks:
     def status(self, parent: Task, found: Observations, previous: Status, now: str) -> Status:
         """Return the status of a ScheduledTask."""
         children, unknown = [report.child for report in found.children], parent.policies.unknown()
-        held, paused = found.conflicts, parent.paused
-        findings = standard_findings(children, held, previous, paused=paused, unknown_policies=unknown)
+        held, paused, commands = found.conflicts, parent.paused, Commands.of(parent, TASK)
+        findings = standard_findings(children, held, previous, commands, paused=paused, unknown_policies=unknown)
         return {
             "observedGeneration": parent.generation,
             "conditions": conditions(findings, parent.generation, previous, now),

@@ -16,13 +16,13 @@ from coxswain.kernel.cache.resync import Resync
 from coxswain.kernel.cache.store import HistoryReset, Key, Store
 from coxswain.kernel.cache.waiting import Waiting
 from coxswain.kernel.election.election import Election, Unelected
-from coxswain.kernel.handover import Handover
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.readings import readings
 from coxswain.kernel.reconciling.parent.reconciler import Reconciler
 from coxswain.kernel.reconciling.queue.workers import Workers
 from coxswain.kernel.reconciling.queue.workqueue import Lane, WorkQueue
+from coxswain.kernel.slot_lifecycle import SlotLifecycle
 from coxswain.kernel.status.status_writer import StatusWriter
 from coxswain.kernel.watching.event_bridge import Activity, EventBridge
 from coxswain.kernel.watching.liveness import WatchLiveness
@@ -96,7 +96,9 @@ class Manager(Generic[P]):
             parent=self._store.parent,
             drain_timeout=settings.drain_timeout,
         )
-        self._handover = Handover(self._election, self._store, self._workers, self._reconciler, self._enqueue)
+        self._slot_lifecycle = SlotLifecycle(
+            self._election, self._store, self._workers, self._reconciler, self._enqueue
+        )
         self._supervisor = Supervisor(client, kinds, watches, settings.watch, self._new_bridge)
         self._watchdog = Watchdog(
             self._liveness, self._supervisor, settings.watch.silence_timeout, lost=self._handle_lost_watches
@@ -197,7 +199,7 @@ class Manager(Generic[P]):
             asyncio.create_task(self._resync.run(), name="resync"),
             asyncio.create_task(self._watchdog.run(), name="watch liveness"),
             asyncio.create_task(self._workers.probe_recovery(), name="recovery probe"),
-            asyncio.create_task(self._handover.run(), name="leadership"),
+            asyncio.create_task(self._slot_lifecycle.run(), name="leadership"),
             asyncio.create_task(self._election.ended(), name="leader election"),
         ]
         workers = self._workers.start()

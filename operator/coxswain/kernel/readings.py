@@ -32,7 +32,7 @@ def readings(
         depths={lane.name.lower(): count for lane, count in queue.depths().items()},
         processing=queue.processing_seconds(),
         event_ages=_by_kind(liveness.data_ages(), max),
-        resyncs=_by_kind(coverage.last_relists(), min),
+        relists=_by_kind(coverage.last_relists(), min),
         objects={kind.collection: store.count(kind) for kind in kinds.watched},
         parent=kinds.parent.collection,
         conditions=store.conditions(),

@@ -1,4 +1,4 @@
-"""The seam between kernel and workload: everything that a workload tells the kernel.
+"""The interface between kernel and workload.
 
 The kernel reconciles any custom resource. A workload names the kinds, derives the desired children from a parent,
 judges the health of live children, and computes the status. It is pure: the kernel reads, writes and remembers.
@@ -45,7 +45,7 @@ P = TypeVar("P", bound=Parent)
 
 @dataclass(frozen=True)
 class Predecessor:
-    """An object that was deleted in order to create it again."""
+    """A deleted object, to be created again."""
 
     live: Mapping[str, Any]
     """Its content."""
@@ -55,12 +55,12 @@ class Predecessor:
 
 @dataclass(frozen=True)
 class Reference:
-    """An object of others that a parent names."""
+    """An object of others, named by a parent."""
 
     observed: Projection | None
     """The object, if the cache has it."""
     users: int
-    """Number of parents that name it."""
+    """Number of parents with its name."""
     unseen: str | None = None
     """Why the cache may lack the object or its latest change; None if the cache is complete."""
     since: datetime | None = None
@@ -75,13 +75,13 @@ class World(Protocol):
         """The present time, in UTC."""
 
     def live(self, kind: Kind, name: str) -> Projection | None:
-        """Return the object that has the name of a child, whoever owns it."""
+        """Return the object with the name of a child, of any owner."""
 
     def related(self, kind: Kind) -> Sequence[Projection]:
         """Return the related objects of a kind."""
 
     def reference(self, kind: Kind, name: str) -> Reference:
-        """Return an object of others that the parent names."""
+        """Return an object of others, named by the parent."""
 
     def is_doubtful(self, kind: Kind) -> bool:
         """Tell whether the cache may lack objects of a decisive kind."""
@@ -103,7 +103,7 @@ class Desired:
 
     manifest: Manifest
     enforced: tuple[str, ...] = ()
-    """Fields that are enforced whatever the policies say."""
+    """Fields enforced under every policy."""
     replaceable: bool = False
     """Whether the parent allows to delete and create the child again for an immutable field."""
     withheld: Health | None = None
@@ -115,7 +115,7 @@ class Desired:
 
 
 class Removal(Enum):
-    """The time at which a child that is no longer desired is deleted."""
+    """The time of the deletion of an unwanted child."""
 
     NEVER = "never"
     AT_ONCE = "at once"
@@ -136,13 +136,13 @@ class Explanation:
 
 @dataclass(frozen=True)
 class History(Generic[P]):
-    """A kind of child that records states of its parent. An earlier state may run instead of the present one.
+    """Marks a kind of child as records of its parent's states. An earlier state may run instead of the present one.
 
-    These children are reconciled after all others, so that they can record how a state turned out.
+    These children are reconciled after all others, so they can record the result of a state.
     """
 
     recalled: Callable[[P, World], Projection | None]
-    """The record of the state that runs; None for the present state."""
+    """The record of the running state; None for the present state."""
     running: Callable[[P, World, Manifest | None], P]
     """The parent as it runs. Takes the recalled object as the API server stores it: the cache may keep less."""
 
@@ -157,18 +157,18 @@ class ChildType(Generic[P]):
 
     kind: Kind
     desired: Callable[[P, World], Desired | Sequence[Desired] | None]
-    """The desired state of the child, given the live object that has its name; None if there should be none. Several
-    children of one kind need names that depend on the parent alone."""
+    """The desired state of the child, given the live object with its name; None if there should be none. The names of
+    several children of one kind must depend on the parent alone."""
     rules: Rules | None = None
-    """The parts of its objects that the cache keeps; by default all but the status. The name is that of the parent."""
+    """The cached parts of its objects; by default all but the status. The name is that of the parent."""
     health: Callable[[Mapping[str, Any]], Health] = lambda _: HEALTHY
     """The health of a live child without differences."""
     explain: Callable[[P, Projection, Health, World, datetime], Explanation] | None = None
-    """Finds the cause of a health that other objects explain."""
+    """Finds the cause of a health in other objects."""
     comparable: Callable[[Manifest], Manifest] = _same
     """A manifest in the form of projections."""
     obstacle: Callable[[Manifest, Mapping[str, Any], bool], Obstacle | None] = lambda *_: None
-    """The field that a live object cannot take; takes the comparable manifest, the live content, and whether the
+    """The immutable field with another desired value; takes the comparable manifest, the live content, and whether the
     object is being adopted."""
     in_place: Callable[[Manifest, Mapping[str, Any]], Manifest] = lambda manifest, _: manifest
     """A manifest without a field that cannot be changed in place while all others can."""
@@ -181,21 +181,22 @@ class ChildType(Generic[P]):
     needs: tuple[Kind, ...] = ()
     """Children that must be usable before this one is written."""
     is_usable: Callable[[Manifest, Mapping[str, Any]], bool] = lambda *_: True
-    """Whether a live child serves those that need it, although it is not as desired."""
+    """Whether a live child serves its dependents, although it differs from its desired state."""
     removal: Removal = Removal.NEVER
     retained: Callable[[P, World], Collection[str]] = lambda *_: ()
-    """Names of the children that stay as they are although they are no longer desired."""
+    """Names of unwanted children that stay."""
     history: History[P] | None = None
     """Set if this kind records states of the parent."""
     adoptable_when: Callable[[P, Projection, World], str | None] = lambda *_: None
-    """What an object must wait for before it is adopted; None if it may be adopted now."""
+    """Why an object must not be adopted yet; None if it may be adopted now."""
     advice: Callable[[P, Sequence[str], Collection[str]], str] = lambda *_: ""
     """The end of an Event about corrected drift: how a user reaches the change. Takes the fields and the managers."""
     former: Callable[[Manifest, Mapping[str, Any], Sequence[Fields]], Sequence[Path]] = lambda *_: ()
-    """Items that an adopted object must lose; takes the manifest, the live content and the entries of managedFields."""
+    """Items to remove from an adopted object; takes the manifest, the live content and the entries of managedFields."""
     optional: str | None = None
     """The user's options if the API server does not serve the kind, for a message; None if it always serves it. The
-    other children do not wait for an optional kind, not even if the operator may not list it."""
+    last one is a change of the spec: the message adds the command for it. The other children do not wait for an
+    optional kind, not even if the operator may not list it."""
 
     def all_desired(self, parent: P, world: World) -> Sequence[Desired]:
         """Return the desired states of all children of this kind."""
@@ -207,18 +208,18 @@ class ChildType(Generic[P]):
 
 @dataclass(frozen=True)
 class RelatedType:
-    """One kind of objects that are read, whoever made them. Children may be of the same kind."""
+    """One kind of objects of any owner, only read. Children may be of the same kind."""
 
     kind: Kind
     rules: Rules
-    """The parts that the cache keeps."""
+    """The cached parts."""
     decisive: bool = False
     """Whether desired states depend on it."""
 
 
 @dataclass(frozen=True)
 class NamedType:
-    """One kind of objects of others that parents name. The cache has them only if the settings say so."""
+    """One kind of objects of others, named by parents. The cache has them only if the settings say so."""
 
     kind: Kind
     rules: Rules
@@ -241,8 +242,8 @@ def projector(
     Args:
         parent: the custom resource.
         children: the kinds of children.
-        related: the kinds that are read, whoever made the objects.
-        named: the kinds of objects that parents name, read on demand.
+        related: the kinds of objects of any owner, only read.
+        named: the kinds of objects named by parents, read on demand.
         label: the label with the name of the parent.
         manager: the field manager.
         managed: returns a further part of a parent's content, from the entries of its managedFields.
@@ -278,7 +279,7 @@ class ChildReport:
     """The child, if it exists and belongs to the parent."""
     created: bool = False
     corrected: tuple[Difference, ...] = ()
-    """Differences that an apply corrected."""
+    """Differences corrected by an apply."""
 
 
 @dataclass(frozen=True)
@@ -287,7 +288,7 @@ class Observations:
 
     children: Sequence[ChildReport]
     conflicts: Sequence[Conflict] = ()
-    """Desired fields that other managers hold."""
+    """Desired fields of other managers."""
     repairs: Sequence[Repair] = ()
     """Corrected drift without a status report."""
     records: Sequence[Projection] = ()
@@ -315,7 +316,7 @@ class Workload(Protocol[P]):
 
     @property
     def children(self) -> Sequence[ChildType[P]]:
-        """The kinds of children, in the order in which they are written."""
+        """The kinds of children, in write order."""
 
     @property
     def status_rules(self) -> StatusRules:
@@ -328,7 +329,7 @@ class Workload(Protocol[P]):
         """Return the status of a parent; `now` is the time of day in the form of RFC 3339 with seconds."""
 
     def pace(self, parent: P, found: Observations) -> Pace:
-        """Return what the urgency of a status depends on."""
+        """Return the pace, for the urgency of a status."""
 
     def events(self, parent: P, found: Observations, previous: Status, present: Status) -> list[EventRecord]:
-        """Return the Events of this workload, besides those that the kernel derives for every workload."""
+        """Return the Events of this workload, besides the Events of the kernel."""

@@ -23,6 +23,9 @@ ADOPT_ANNOTATION = f"{GROUP}/adopt"
 CHANGE_CAUSE_ANNOTATION = "kubernetes.io/change-cause"
 """Annotation of a WebApp and of its revisions: why the spec was changed. `kubectl rollout` uses the same."""
 
+INHERITED_CAUSE_ANNOTATION = f"{GROUP}/inherited-change-cause"
+"""Annotation of a revision: the change cause of an earlier revision, which the WebApp still had."""
+
 CHANGED_BY_ANNOTATION = f"{GROUP}/changed-by"
 """Annotation of a revision: the field manager that changed the spec last."""
 

@@ -12,7 +12,14 @@ NETWORK_POLICY = Kind("networking.k8s.io", "v1", "NetworkPolicy", "networkpolici
 DEPLOYMENT = Kind("apps", "v1", "Deployment", "deployments", WEBAPP_LABEL)
 CONTROLLER_REVISION = Kind("apps", "v1", "ControllerRevision", "controllerrevisions", WEBAPP_LABEL)
 INGRESS = Kind("networking.k8s.io", "v1", "Ingress", "ingresses", WEBAPP_LABEL)
-HTTP_ROUTE = Kind("gateway.networking.k8s.io", "v1", "HTTPRoute", "httproutes", WEBAPP_LABEL)
+HTTP_ROUTE = Kind(
+    "gateway.networking.k8s.io",
+    "v1",
+    "HTTPRoute",
+    "httproutes",
+    WEBAPP_LABEL,
+    grant="manifests/overlays/routes",
+)
 
 REPLICA_SET = Kind("apps", "v1", "ReplicaSet", "replicasets", WEBAPP_LABEL)
 POD = Kind("", "v1", "Pod", "pods", WEBAPP_LABEL)

@@ -14,6 +14,7 @@ from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.status.health import HEALTHY, Health, Level
 from coxswain.kernel.workload import Explanation, Reference, World
 from coxswain.webapp.diagnosis.cause import moment
+from coxswain.webapp.diagnosis.commands import edit
 from coxswain.webapp.identity import RESTART_ANNOTATION
 from coxswain.webapp.kinds import DEPLOYMENT, NAMED_CONFIG_MAP, SECRET
 from coxswain.webapp.spec import WebApp
@@ -114,7 +115,7 @@ def explained(webapp: WebApp, health: Health, world: World) -> Explanation:
     if unseen:
         return Explanation(_not_watched(webapp, unseen))
     if missing:
-        return Explanation(_not_found(missing))
+        return Explanation(_not_found(webapp, missing))
     if restart.at is not None and restart.at - world.now > _WORTH_TELLING:
         return Explanation(_scheduled(restart.at, named), restart.at)
     return Explanation(HEALTHY)
@@ -123,17 +124,18 @@ def explained(webapp: WebApp, health: Health, world: World) -> Explanation:
 def _not_watched(webapp: WebApp, unseen: list[_Named]) -> Health:
     first = unseen[0]
     problem = f"a change of {_list(unseen)} restarts no pods. {first.reference.unseen}"
-    advice = f"Set --watch-metadata={first.plural}, or remove spec.restartOn"
+    advice = f"Set --watch-metadata={first.plural}, or remove spec.restartOn: {edit(webapp)}"
     if first.plural == SECRET.plural:
         right = f"kubectl apply -n {webapp.namespace} -k manifests/overlays/restart-on"
-        advice += f". The operator needs the right to list and watch secrets: {right} (or overlays/cluster-restart-on)"
+        advice += f". The operator needs the right to list and watch secrets. Grant it in this namespace: {right}"
     return Health(Level.HEALTHY, "NotWatched", f"{problem}. {advice}")
 
 
-def _not_found(missing: list[_Named]) -> Health:
+def _not_found(webapp: WebApp, missing: list[_Named]) -> Health:
     problem = f"spec.restartOn names {_list(missing)}, which does not exist"
-    advice = "The pods restart after it is created. Create it, or correct the name in spec.restartOn"
-    return Health(Level.HEALTHY, "NotFound", f"{problem}. {advice}")
+    action = "The pods restart after it is created"
+    advice = f"Create it, or correct the name in spec.restartOn: {edit(webapp)}"
+    return Health(Level.HEALTHY, "NotFound", f"{problem}. {action}. {advice}")
 
 
 def _scheduled(at: datetime, named: list[_Named]) -> Health:

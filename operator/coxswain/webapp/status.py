@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from coxswain.kernel.conflicts.managed_fields import UNKNOWN
+from coxswain.kernel.objects.commands import Commands
 from coxswain.kernel.objects.event_record import EventRecord
 from coxswain.kernel.objects.field_paths import Path, owns, text
 from coxswain.kernel.objects.manifests import condition
@@ -28,7 +29,7 @@ from coxswain.kernel.status.urgency import Pace, StatusRules
 from coxswain.kernel.workload import Observations
 from coxswain.webapp.children.deployment_health import is_complete
 from coxswain.webapp.identity import MANAGED_BY, WEBAPP_LABEL
-from coxswain.webapp.kinds import DEPLOYMENT
+from coxswain.webapp.kinds import DEPLOYMENT, WEBAPP
 from coxswain.webapp.pod_security import Violation, violations
 from coxswain.webapp.releases.revisions import revision_name, revisions_of
 from coxswain.webapp.releases.rollback import ROLLED_BACK, rollback_findings, without_target
@@ -65,7 +66,12 @@ def status(webapp: WebApp, observations: Observations, previous: Status, now: st
     children, counts = [report.child for report in observations.children], live.get("status", {})
     unknown = webapp.policies.unknown()
     findings = standard_findings(
-        children, observations.conflicts, previous, paused=webapp.paused, unknown_policies=unknown
+        children,
+        observations.conflicts,
+        previous,
+        Commands.of(webapp, WEBAPP),
+        paused=webapp.paused,
+        unknown_policies=unknown,
     )
     findings[AVAILABLE] = _available(live)
     insecure = [] if deployment is None else violations_of(deployment)

@@ -1,4 +1,4 @@
-"""Ask the API server who a bearer token belongs to, and whether that user may get a path.
+"""Ask the API server for the user of a bearer token, and whether the user may get a path.
 
 With the TokenReview and the SubjectAccessReview of controller-runtime's WithAuthenticationAndAuthorization.
 """
@@ -24,7 +24,7 @@ a token for 1 minute, and an allowed access for 5."""
 REFUSED_SECONDS = 10.0
 """Seconds for which a refusal is cached: a granted right takes this long. controller-runtime caches it for 30 s."""
 _CACHED = 256
-"""Maximum number of cached tokens that are allowed, and of those that are refused."""
+"""Maximum number of cached allowed tokens, and of cached refused tokens."""
 _IN_FLIGHT = 4
 """Maximum number of concurrent reviews: anyone on the network can send tokens. A review takes two small requests."""
 _TIMEOUT = 8.0

@@ -22,6 +22,7 @@ QUIET_SECONDS = 300.0
 RECENT_LIMIT = 32
 """Maximum remembered Events of one object, the latest."""
 _NOTE_LIMIT = 1024  # of events.k8s.io/v1
+_CUT = " ... "
 
 
 class RecentEvents:
@@ -77,7 +78,6 @@ class Recorder:
 
 
 def _event(parent: Projection, event: EventRecord, controller: str) -> dict[str, object]:
-    note = clean(event.note)
     return {
         "apiVersion": EVENT.api_version,
         "kind": EVENT.kind,
@@ -87,9 +87,7 @@ def _event(parent: Projection, event: EventRecord, controller: str) -> dict[str,
         "reportingInstance": os.uname().nodename[:128],
         "action": event.action,
         "reason": reason(event.reason, "Other"),
-        "note": note
-        if len(note.encode()) <= _NOTE_LIMIT
-        else note.encode()[: _NOTE_LIMIT - 4].decode(errors="ignore") + " ...",
+        "note": _note(event.note),
         "type": event.type,
         "regarding": {
             "apiVersion": parent.kind.api_version,
@@ -100,3 +98,12 @@ def _event(parent: Projection, event: EventRecord, controller: str) -> dict[str,
             "resourceVersion": str(parent.version),
         },
     }
+
+
+def _note(text: str) -> str:
+    """Return a text with the middle cut out if it exceeds the limit in bytes: it ends with the next command."""
+    note = clean(text)
+    encoded, half = note.encode(), (_NOTE_LIMIT - len(_CUT)) // 2
+    if len(encoded) <= _NOTE_LIMIT:
+        return note
+    return encoded[:half].decode(errors="ignore") + _CUT + encoded[-half:].decode(errors="ignore")

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from coxswain.kernel.api.client import Client
-from coxswain.kernel.conflicts.managed_fields import patch, released, taken_over
+from coxswain.kernel.conflicts.managed_fields import patch, reassigned, released
 from coxswain.kernel.objects.edit import with_value
 from coxswain.kernel.objects.field_paths import Path
 from coxswain.kernel.objects.manifests import Manifest
@@ -27,7 +27,7 @@ class Writer:
     async def create(self, manifest: Manifest) -> Projection:
         """Create a child.
 
-        An object missing in the cache may still exist, hidden by the label selector. A plain apply would take it over.
+        An object missing in the cache may still exist, hidden by the label selector. A plain apply would change it.
 
         Raises:
             Refused: with status 409 if the name is already in use; the existing object is unchanged.
@@ -38,7 +38,7 @@ class Writer:
         """Apply a child with preconditions on its observed uid and resourceVersion.
 
         Server-Side Apply does not require a resourceVersion. It is sent so that a manifest computed from stale state
-        never overwrites a newer object. With `force`, conflicting fields of other managers are taken over.
+        never overwrites a newer object. With `force`, it takes ownership of conflicting fields.
 
         Raises:
             Refused: with status 409 if the object has changed or was deleted, 422 on metadata.uid if it was recreated.
@@ -66,7 +66,7 @@ class Writer:
         response = await self._client.apply(observed.kind, manifest, field_manager=keeper, force=False)
         return self._projector.observe(observed.kind, response)
 
-    async def take_over(self, observed: Projection, places: Sequence[Path]) -> Projection:
+    async def take_ownership(self, observed: Projection, places: Sequence[Path]) -> Projection:
         """Make our manager the only owner of these paths, so that the next apply removes the omitted ones.
 
         Raises:
@@ -77,7 +77,7 @@ class Writer:
         entries = raw["metadata"].get("managedFields", [])
         return await self._patch_managed_fields(
             observed,
-            taken_over(entries, places, self._projector.manager, api_version=observed.kind.api_version, now=now),
+            reassigned(entries, places, self._projector.manager, api_version=observed.kind.api_version, now=now),
         )
 
     async def release(self, observed: Projection, is_released: Callable[[str, str], bool]) -> Projection:

@@ -312,5 +312,6 @@ def _message(scope: Scope, failure: _Failure, unwritten: Kind | None = None) -> 
     action = f"{nothing} until they can; the operator retries every few seconds"
     if denied := _USER.search(failure.text):
         command = f"kubectl auth can-i list {resource} {scope_flag} --as={denied[1]}"
-        return f"{problem}. {action}. Check that it may list and watch {resource}: {command}"
+        grant = f". To grant it: kubectl apply -n {namespace} -k {kind.grant}" if namespace and kind.grant else ""
+        return f"{problem}. {action}. Check that it may list and watch {resource}: {command}{grant}"
     return f"{problem}. {action}. Check that the API server answers: kubectl get {resource} {scope_flag}"

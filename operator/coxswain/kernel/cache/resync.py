@@ -20,7 +20,7 @@ from coxswain.kernel.cache.decode import place, read
 from coxswain.kernel.cache.store import HistoryReset, Key, Store
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Projector
-from coxswain.metrics import resynced
+from coxswain.metrics import relisted
 
 log = logging.getLogger(__name__)
 
@@ -194,7 +194,7 @@ class Resync:
         # A relist that began before a history reset says nothing about the new history.
         if history_resets == self._history_resets:
             self.coverage.listed(scope, gaps)
-            resynced(scope[0].collection, seconds)
+            relisted(scope[0].collection, seconds)
         if self.coverage.complete and not self.complete.is_set():
             log.info("caches synced: %d %s", len(self._store.parents()), self._projector.kinds.parent.plural)
             self.complete.set()

@@ -22,7 +22,7 @@ ANOTHER_COXSWAIN = "another coxswain"
 _Entry = Mapping[str, Any]
 
 
-def taken_over(
+def reassigned(
     entries: Sequence[_Entry], paths: Sequence[Path], manager: str, *, api_version: str, now: str
 ) -> list[_Entry]:
     """Return managedFields with these paths owned by our manager alone.

@@ -41,9 +41,9 @@ class Plan:
     differences: tuple[Difference, ...]
     """The differences resolved by the apply."""
     force: bool = False
-    """Whether the apply takes fields over from other managers."""
+    """Whether the apply takes ownership of fields of other managers."""
     rivals: tuple[Path, ...] = ()
-    """Paths to take over before the apply, so that the apply removes them."""
+    """Paths to own before the apply, so that the apply removes them."""
     left: tuple[HeldField, ...] = ()
     """The fields left to other managers."""
     halted: tuple[HeldField, ...] = ()
@@ -113,7 +113,7 @@ def plan(
     return Plan(
         reduced,
         tuple(unresolved),
-        force=any(_is_taken_over(difference, observed) for difference in unresolved),
+        force=any(_needs_force(difference, observed) for difference in unresolved),
         rivals=tuple(dict.fromkeys(rivals)),
         left=tuple(left),
         halted=tuple(halted),
@@ -146,7 +146,7 @@ def _is_owned_only_by_us(place: Path, observed: Projection) -> bool:
     return not theirs and owns(observed.owned or {}, place)
 
 
-def _is_taken_over(difference: Difference, observed: Projection) -> bool:
+def _needs_force(difference: Difference, observed: Projection) -> bool:
     """Report whether an apply takes a path over from another manager.
 
     If managedFields were cleared, the API server first assigns all live fields to `before-first-apply`.

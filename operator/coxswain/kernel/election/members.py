@@ -1,4 +1,4 @@
-"""The replicas of an election with several slots, as an annotation on the Lease that they share.
+"""The replicas of an election with several slots, as an annotation on their shared Lease.
 
 Each replica increments a number of its own with each renewal. Others count it as gone when its number has not changed
 for the duration of a Lease, by their own clocks, or for a shorter time if a new process of the same pod has an entry.
@@ -16,7 +16,7 @@ from coxswain.kernel.election.lease import Lease
 ANNOTATION = "coxswain.dev/members"
 
 _MAXIMUM = 256
-"""Maximum number of entries that are read. Anyone with the right to the Lease may write any value."""
+"""Maximum number of read entries. Anyone with the right to the Lease may write any value."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Members:
         return self._settling if restarted else self._expiry
 
     def renewed(self, manifest: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a manifest of the Lease with the next number of this replica, without the replicas that are gone."""
+        """Return a manifest of the Lease with the next number of this replica, without the gone replicas."""
         self._number += 1
         others = self._others(manifest)
         return _annotated(manifest, {**others, self._identity: self._number} if self.announced else others)
@@ -106,7 +106,7 @@ class Members:
 
 
 class SharedLease:
-    """The requests for the Lease that all replicas share; each renewal carries the entry of this replica."""
+    """The requests for the shared Lease of all replicas; each renewal carries the entry of this replica."""
 
     def __init__(self, store: LeaseStore, members: Members) -> None:
         self._store = store

@@ -101,7 +101,7 @@ class SlotElector:
         self._terms: dict[Slot, _Term] = {}
         """Each change replaces the dictionary, because the main loop reads it too."""
         self._has_led = False
-        self._handovers: set[asyncio.Task[None]] = set()
+        self._releases: set[asyncio.Task[None]] = set()
         self._begun = clock()
         self._joined = float("inf")
         self._beat = clock()
@@ -156,7 +156,7 @@ class SlotElector:
                 self._pulse()
                 await asyncio.wait([joining], timeout=pause(self._settings, self._chance))
         finally:
-            await _cancelled(joining, *(term.task for term in self._terms.values()), *self._handovers)
+            await _cancelled(joining, *(term.task for term in self._terms.values()), *self._releases)
 
     def drained(self, slot: Slot) -> None:
         """Release a slot after the last write to its namespaces. Nothing happens if it was lost meanwhile."""
@@ -164,8 +164,8 @@ class SlotElector:
         if term is not None and term.giving and not term.releasing:
             term.releasing = True
             task = asyncio.create_task(self._release(term), name=f"release of slot {slot.number}")
-            self._handovers.add(task)
-            task.add_done_callback(self._handovers.discard)
+            self._releases.add(task)
+            task.add_done_callback(self._releases.discard)
 
     async def end(self) -> None:
         """Release all slots and leave the other replicas. Call this after `run` has ended, and after the last write."""

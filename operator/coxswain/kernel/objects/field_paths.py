@@ -68,7 +68,7 @@ def owns(fields: Fields, path: Path) -> bool:
     """Report whether a field set contains this path or a path below it.
 
     An empty map or item does not count as ownership of its content: `f:annotations: {}` remains in a manager's entry
-    after its only annotation was taken over. Atomic fields have no paths below them.
+    after another manager took its only annotation. Atomic fields have no paths below them.
     """
     return at(fields, path) is not None
 

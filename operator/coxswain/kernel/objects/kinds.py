@@ -1,7 +1,7 @@
 """API kinds and their URL paths."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 _JSON = "application/json"
@@ -23,6 +23,8 @@ class Kind:
     """A field selector for LIST and WATCH requests."""
     metadata_only: bool = False
     """Whether LIST and WATCH request PartialObjectMetadata: the API server then sends neither spec nor data."""
+    grant: str = field(default="", compare=False)
+    """The kustomization with the permissions on it in one namespace, for messages; empty if the usual one has them."""
 
     def __str__(self) -> str:
         return self.kind

@@ -129,7 +129,7 @@ class Projector:
         self.kinds = kinds
         self.manager = manager
         self.keeper = f"{manager}-replicas"
-        """The field manager for a live value during the handover of the field to another manager."""
+        """The field manager for a live value while the field is transferred to another manager."""
         self.adopt_annotation = f"{kinds.parent.group}/adopt"
         self._rules = rules
         self._label = label

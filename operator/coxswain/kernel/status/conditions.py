@@ -11,16 +11,18 @@ from typing import Literal
 
 from coxswain.kernel.conflicts.managed_fields import ANOTHER_COXSWAIN, UNKNOWN
 from coxswain.kernel.conflicts.policy import Policy
+from coxswain.kernel.objects.commands import Commands
 from coxswain.kernel.objects.quote import MESSAGE_LIMIT, clean
 from coxswain.kernel.objects.status_fields import ChildStatus, Condition, ConflictStatus, Status
 from coxswain.kernel.status.conflict_report import Conflict, Repair, conflicts, drift
 from coxswain.kernel.status.health import (
+    ABSENCE_ADVICE,
     DELETED_AGAIN,
     FIELD_ADVICE,
     HALTED_ADVICE,
     HEALTHY,
     OPERATOR,
-    PAUSED_ENFORCEMENT,
+    SUSPENDED,
     YIELDED_ADVICE,
     Child,
     Level,
@@ -38,7 +40,8 @@ READY, PROGRESSING, STALLED, CONFLICTED, CONTESTED = TYPES = (
 _NAMED = 5
 _ALL_HEALTHY = "all children match the spec and are healthy"
 _PAUSED = f"spec.paused is true. {OPERATOR} writes only the status. To resume, set spec.paused to false"
-TWO_OPERATORS = f"a second {OPERATOR} operator serves this namespace. Run only one"
+_LIST_OPERATORS = f"kubectl get deployments --all-namespaces -l app.kubernetes.io/name={OPERATOR}"
+TWO_OPERATORS = f"a second {OPERATOR} operator serves this namespace. Run only one: {_LIST_OPERATORS}"
 """Cause of a write war, for messages."""
 
 
@@ -52,7 +55,13 @@ class ConditionState:
 
 
 def standard_findings(
-    children: Sequence[Child], held: Sequence[Conflict], previous: Status, *, paused: bool, unknown_policies: str
+    children: Sequence[Child],
+    held: Sequence[Conflict],
+    previous: Status,
+    commands: Commands,
+    *,
+    paused: bool,
+    unknown_policies: str,
 ) -> dict[str, ConditionState]:
     """Return the conditions of every workload, by type.
 
@@ -60,15 +69,16 @@ def standard_findings(
         children: the desired children with their health.
         held: desired fields owned by other field managers.
         previous: the current status of the parent.
+        commands: the commands about the parent, for the ends of messages.
         paused: whether the operator writes only the status.
         unknown_policies: a sentence about conflict policies unknown to this version, or "".
     """
     return {
         READY: _ready(children),
-        PROGRESSING: _progressing(children, paused=paused),
+        PROGRESSING: _progressing(children, commands, paused=paused),
         STALLED: _stalled(children),
-        CONFLICTED: _conflicted(conflicts(previous, held), unknown_policies),
-        CONTESTED: _contested(held),
+        CONFLICTED: _conflicted(conflicts(previous, held), commands, unknown_policies),
+        CONTESTED: _contested(held, commands),
     }
 
 
@@ -115,9 +125,9 @@ def _ready(children: Sequence[Child]) -> ConditionState:
     return ConditionState("False", unhealthy.health.reason, _sentence(unhealthy))
 
 
-def _progressing(children: Sequence[Child], *, paused: bool) -> ConditionState:
+def _progressing(children: Sequence[Child], commands: Commands, *, paused: bool) -> ConditionState:
     if paused:
-        return ConditionState("False", "Paused", _PAUSED)
+        return ConditionState("False", "Paused", f"{_PAUSED}: {commands.edit}")
     stalled = next((child for child in children if child.health.stalled), None)
     if stalled is not None:
         return ConditionState("False", stalled.health.reason, _sentence(stalled))
@@ -134,10 +144,11 @@ def _stalled(children: Sequence[Child]) -> ConditionState:
     return ConditionState("True", stalled.health.reason, _sentence(stalled))
 
 
-def _conflicted(conflicted: Sequence[ConflictStatus], unknown: str) -> ConditionState:
+def _conflicted(conflicted: Sequence[ConflictStatus], commands: Commands, unknown: str) -> ConditionState:
     more = f". {unknown}" if unknown else ""
     if not conflicted:
-        return ConditionState("False", "NoConflict", "no other field manager owns a field of the spec" + more)
+        more = f"{more}: {commands.edit}" if unknown else ""
+        return ConditionState("False", "NoConflict", f"no other field manager owns a field of the spec{more}")
     halts = any(entry["policy"] == Policy.HALT for entry in conflicted)
     sentences = [
         f"{entry['object']} {entry['field']} is owned by {entry['manager']} (policy {entry['policy']})"
@@ -145,10 +156,10 @@ def _conflicted(conflicted: Sequence[ConflictStatus], unknown: str) -> Condition
     ]
     reason = "Halted" if halts else "Yielded"
     advice = HALTED_ADVICE if halts else YIELDED_ADVICE
-    return ConditionState("True", reason, f"{listed(sentences)}. {advice}{more}")
+    return ConditionState("True", reason, f"{listed(sentences)}. {advice}{more}: {commands.edit}")
 
 
-def _contested(held: Sequence[Conflict]) -> ConditionState:
+def _contested(held: Sequence[Conflict], commands: Commands) -> ConditionState:
     contested = [conflict for conflict in held if conflict.contested]
     if not contested:
         return ConditionState("False", "NotContested", "no other writer keeps overwriting a field")
@@ -159,8 +170,9 @@ def _contested(held: Sequence[Conflict]) -> ConditionState:
         for conflict in contested
     ]
     managers = {conflict.manager for conflict in contested if conflict.field}
-    advice = FIELD_ADVICE if managers else "Find the client that deletes it"
-    return ConditionState("True", "WriteWar", f"{listed(sentences)}. {PAUSED_ENFORCEMENT} {advice}{_cause(managers)}")
+    events = commands.events_about(*contested[0].object.split("/"))
+    advice = f"{FIELD_ADVICE}: {commands.edit}" if managers else f"{ABSENCE_ADVICE}: {events}"
+    return ConditionState("True", "WriteWar", f"{listed(sentences)}. {SUSPENDED} {advice}{_cause(managers)}")
 
 
 def _cause(managers: Collection[str]) -> str:

@@ -7,6 +7,7 @@ its end, where a command or a quotation may stand.
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
+from coxswain.kernel.objects.commands import Commands
 from coxswain.kernel.objects.quote import MESSAGE_LIMIT, abridged, reason
 
 OPERATOR = "coxswain"
@@ -75,7 +76,7 @@ class Child:
 DIFFERS = "Differs"
 DELETED_AGAIN = f"deleted each time {OPERATOR} creates it"
 
-PAUSED_ENFORCEMENT = f"Not enforced for now: {OPERATOR} tries again after a pause."
+SUSPENDED = f"Enforcement is suspended: {OPERATOR} tries again later."
 FIELD_ADVICE = "Stop the other manager from setting the field, or choose Yield in spec.conflicts"
 HALTED_ADVICE = (
     f"{OPERATOR} writes nothing to the object until the conflict ends. Stop the other manager from setting the field, "
@@ -83,41 +84,45 @@ HALTED_ADVICE = (
 )
 YIELDED_ADVICE = f"{OPERATOR} does not write the field. To enforce the spec, choose Enforce in spec.conflicts"
 
+ABSENCE_ADVICE = "Find the client that deletes it, in the Events or in the audit log"
+
 HEALTHY = Health(Level.HEALTHY)
 MISSING = Health(Level.MISSING, "Missing", "does not exist yet")
 TERMINATING = Health(Level.TERMINATING, "Terminating", f"is being deleted. {OPERATOR} recreates it afterwards")
 
 
-def differs(fields: str) -> Health:
+def differs(fields: str, commands: Commands) -> Health:
     """Return the health of a child with drift under a paused parent."""
-    message = f"differs from the spec: {fields}. {OPERATOR} corrects this when spec.paused is no longer true"
+    action = f"{OPERATOR} corrects this when spec.paused is no longer true"
+    message = f"differs from the spec: {fields}. {action}. Set it to false: {commands.edit}"
     return Health(Level.DEGRADED, DIFFERS, message)
 
 
-def held(state: Health, fields: str) -> Health:
+def held(state: Health, fields: str, commands: Commands) -> Health:
     """Return the health of a child after an apply; an admission policy or webhook changed `fields`."""
     if not fields or state.level is not Level.HEALTHY:
         return state
     problem = f"an admission policy or webhook changes {fields} on each write"
-    advice = "Change the policy, or set the same values in the spec"
+    advice = f"Change the policy, or set the same values in the spec: {commands.edit}"
     return replace(state, message=f"{problem}. {OPERATOR} accepts the values. {advice}")
 
 
-def name_taken(owner: str | None, adopt: str = "", *, annotation: str = "") -> Health:
+def name_taken(owner: str | None, command: str, *, annotation: str = "") -> Health:
     """Return the health of a child if a foreign object has its name.
 
     Args:
         owner: the controller of that object, if it has one.
-        adopt: the command that allows the adoption, if an adoption is possible.
+        command: allows the adoption, or shows the object if it has a controller and so cannot be adopted.
         annotation: the annotation that allows an adoption, if it is set but has no effect.
     """
     whose = f"controlled by {owner}" if owner else "of somebody else"
     message = f"the name is taken by an object {whose}. {OPERATOR} does not change it."
     message += " Choose another name, or delete that object"
-    if adopt:
-        message += f", or allow its adoption: {adopt}"
-    elif annotation:
-        message += f". {annotation} has no effect while the object has a controller"
+    if owner is None:
+        message += f", or allow its adoption: {command}"
+    else:
+        message += f". {annotation} has no effect while the object has a controller" if annotation else ""
+        message += f". See it: {command}"
     return Health(Level.FOREIGN, "NameTaken", message, stalled=True)
 
 
@@ -145,36 +150,39 @@ def replaced(field: str) -> Health:
     return Health(Level.TERMINATING, "Replaced", message)
 
 
-def rejected(message: str) -> Health:
+def rejected(message: str, commands: Commands) -> Health:
     """Return the health of a child with a manifest rejected as invalid by the API server."""
-    message = f"rejected by the API server: {_clause(message)}. {OPERATOR} retries after a change. Correct the spec"
-    return Health(Level.DEGRADED, "Rejected", message, stalled=True)
+    problem = f"rejected by the API server: {_clause(message)}. {OPERATOR} retries after a change"
+    return Health(Level.DEGRADED, "Rejected", f"{problem}. Correct the spec: {commands.edit}", stalled=True)
 
 
-def denied(message: str) -> Health:
+def denied(message: str, commands: Commands) -> Health:
     """Return the health of a child after an admission policy or webhook denied a write."""
-    problem, advice = f"denied by admission: {_clause(message)}", "Correct the spec or the policy"
+    problem, advice = f"denied by admission: {_clause(message)}", f"Correct the policy or the spec: {commands.edit}"
     return Health(Level.DEGRADED, "AdmissionDenied", f"{problem}. {OPERATOR} retries with backoff. {advice}")
 
 
-def halted(fields: str, unknown: str = "") -> Health:
+def halted(fields: str, commands: Commands, unknown: str = "") -> Health:
     """Return the health of a child with a conflict under policy Halt.
 
     `unknown` is a sentence about unknown policies, which count as Halt.
     """
     message = f"another field manager owns {fields}, and the policy is Halt. {HALTED_ADVICE}"
-    return Health(Level.DEGRADED, "Halted", message + (f". {unknown}" if unknown else ""), stalled=True)
+    return Health(Level.DEGRADED, "Halted", f"{message}{_sentence(unknown)}: {commands.edit}", stalled=True)
 
 
-def contested(fields: str) -> Health:
+def contested(fields: str, commands: Commands) -> Health:
     """Return the health of a child in a write war over `fields`."""
-    message = f"another field manager keeps overwriting {fields}. {PAUSED_ENFORCEMENT} {FIELD_ADVICE}"
-    return Health(Level.DEGRADED, "Contested", message)
+    message = f"another field manager keeps overwriting {fields}. {SUSPENDED} {FIELD_ADVICE}"
+    return Health(Level.DEGRADED, "Contested", f"{message}: {commands.edit}")
 
 
-def left_absent() -> Health:
-    """Return the health of a child if another client deletes it after each creation."""
-    message = f"is {DELETED_AGAIN}. {OPERATOR} tries again after a pause. Find the client that deletes it"
+def left_absent(events: str) -> Health:
+    """Return the health of a child if another client deletes it after each creation.
+
+    `events` is the command that lists the Events about the child.
+    """
+    message = f"is {DELETED_AGAIN}. {OPERATOR} creates it again later. {ABSENCE_ADVICE}: {events}"
     return Health(Level.MISSING, "Contested", message)
 
 
@@ -201,13 +209,13 @@ def not_listed(message: str) -> Health:
     return Health(Level.DEGRADED, "NotListed", message)
 
 
-def not_served(api_version: str, advice: str) -> Health:
+def not_served(api_version: str, advice: str, commands: Commands) -> Health:
     """Return the health of a child of an optional kind that the API server does not serve.
 
-    `advice` states the user's options.
+    `advice` states the user's options, the last of them a change of the spec.
     """
     problem = f"the cluster does not serve {api_version}. {OPERATOR} creates it as soon as the cluster does"
-    return Health(Level.DEGRADED, "APIMissing", f"{problem}. {advice}", stalled=True)
+    return Health(Level.DEGRADED, "APIMissing", f"{problem}. {advice}: {commands.edit}", stalled=True)
 
 
 def held_back(needed: str, *, there: bool) -> Health:

@@ -14,6 +14,7 @@ from coxswain.kernel.status.health import HEALTHY, Health, Level
 from coxswain.kernel.workload import Explanation
 from coxswain.webapp.autoscalers import scales_deployment
 from coxswain.webapp.diagnosis.cause import after, moment
+from coxswain.webapp.diagnosis.commands import edit
 from coxswain.webapp.spec import WebApp
 
 CONDITIONS = ("AbleToScale", "ScalingActive")
@@ -63,7 +64,7 @@ def failing(webapp: WebApp, autoscaler: Mapping[str, Any], now: datetime) -> Exp
 def _advice(webapp: WebApp, reason: str, message: str) -> str:
     missing = _REQUEST.search(message)
     if missing:
-        return f"Set {_field_of(webapp, missing[2])}.requests.{missing[1]}, or use another metric"
+        return f"Set {_field_of(webapp, missing[2])}.requests.{missing[1]}, or use another metric: {edit(webapp)}"
     if reason == "ScalingDisabled":
         return f"To start it again: kubectl scale deployment {webapp.name} -n {webapp.namespace} --replicas=1"
     if reason in _APIS:

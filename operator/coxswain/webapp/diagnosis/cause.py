@@ -85,10 +85,17 @@ class Container:
     role: str = "container"
     pods: str = ""
     """The options of kubectl that select the pods."""
+    edit: str = ""
+    """The command that changes the WebApp."""
 
-    def advice(self, fields: str) -> str:
-        """Return a sentence about some fields of the WebApp. `{path}` stands for the path."""
-        return f". Check {fields.format(path=self.path)}" if self.path else f". See: {describe_pods(self.pods)}"
+    def advice(self, fields: str, command: str = "") -> str:
+        """Return a sentence about some fields of the WebApp, with a command: by default the one that changes them.
+
+        `{path}` stands for the path. The fields of a container that is not the WebApp's cannot be changed there.
+        """
+        if not self.path:
+            return f". See: {describe_pods(self.pods)}"
+        return f". Check {fields.format(path=self.path)}: {command or self.edit}"
 
     @property
     def command(self) -> str:
@@ -221,7 +228,8 @@ def _crash(subject: str, last: Mapping[str, Any], container: Container, name: st
     log = f"its log: {logs(container.pods, '' if container.path == MAIN else name)}"
     if exit_reason == "OOMKilled":
         text += ", because it exceeds its memory limit"
-        advice = f"Raise {f'{container.path}.resources.limits.memory' if container.path else 'that limit'}"
+        limit = f"Raise {container.path}.resources.limits.memory: {container.edit}"
+        advice = limit if container.path else f"See that limit: {describe_pods(container.pods)}"
     elif code in _SIGNAL_EXIT_CODES and killers:
         text += f", possibly because its {' or '.join(killers)} fails"
         prefix = f"{container.path}." if container.path else "its "
@@ -248,7 +256,7 @@ def _probed(subject: str, container: Container, began: datetime, now: datetime, 
         return Finding(until=late)
     reason = "ReadinessProbeFailing" if name == "readinessProbe" else "StartupProbeFailing"
     text = f"{subject} runs, but its {name} fails: {_check(spec[name])}"
-    text += container.advice(f"the application and {{path}}.{name}")
+    text += container.advice(f"the application and {{path}}.{name}", describe_pods(container.pods))
     return Finding(Cause(Rank.UNREADY, reason, text))
 
 

@@ -6,7 +6,8 @@ from typing import Any
 
 from coxswain.kernel.objects.manifests import condition
 from coxswain.webapp.diagnosis.cause import Cause, Finding, Rank, after, message_of, moment, word
-from coxswain.webapp.diagnosis.commands import describe_pods
+from coxswain.webapp.diagnosis.commands import describe_pods, edit, pods_of
+from coxswain.webapp.spec import WebApp
 
 SCHEDULED = "PodScheduled"
 PREPARED = "PodReadyToStartContainers"
@@ -18,29 +19,29 @@ PATIENCE = timedelta(minutes=2)
 _DEFAULT_SCHEDULER = "default-scheduler"
 
 
-def of_start(pod: Mapping[str, Any], template: Mapping[str, Any], pods: str, now: datetime) -> Finding:
+def of_start(pod: Mapping[str, Any], template: Mapping[str, Any], webapp: WebApp, now: datetime) -> Finding:
     """Return the cause of a pod whose containers cannot start.
 
     Args:
         pod: the pod.
         template: the pod's spec in the Deployment's template.
-        pods: the options of kubectl that select the pods.
+        webapp: the WebApp.
         now: the present time.
     """
     scheduled, prepared = condition(pod, SCHEDULED), condition(pod, PREPARED)
     metadata, pending = pod.get("metadata", {}), pod.get("status", {}).get("phase") == "Pending"
     if scheduled.get("status") == "False":
         reason = word(scheduled.get("reason"), "Unschedulable")
-        see = f"not scheduled yet. See: {describe_pods(pods)}"
-        text = _unscheduled(template) if reason == "Unschedulable" else see
+        see = f"not scheduled yet. See: {describe_pods(pods_of(webapp))}"
+        text = _unscheduled(template, webapp) if reason == "Unschedulable" else see
         return Finding(Cause(Rank.UNSCHEDULED, reason, text, message_of(scheduled, metadata.get("name", ""))))
     scheduler = template.get("schedulerName", _DEFAULT_SCHEDULER)
     if pending and not scheduled and scheduler != _DEFAULT_SCHEDULER:
-        text = f"no scheduler {scheduler} has handled them for 2 minutes. Check spec.schedulerName"
+        text = f"no scheduler {scheduler} has handled them for 2 minutes. Check spec.schedulerName: {edit(webapp)}"
         return _overdue(Cause(Rank.UNSCHEDULED, "Unschedulable", text), metadata.get("creationTimestamp"), now)
     if prepared.get("status") == "False":
         text = "volumes or network have not been ready for 2 minutes. The kubelet retries. "
-        advice = [*volume_advice(template), f"See the Events: {describe_pods(pods)}"]
+        advice = [*volume_advice(template), f"See the Events: {describe_pods(pods_of(webapp))}"]
         cause = Cause(Rank.NOT_PREPARED, "ContainerCreating", text + ". ".join(advice))
         return _overdue(cause, prepared.get("lastTransitionTime"), now)
     return Finding()
@@ -54,11 +55,12 @@ def _overdue(cause: Cause, since: str | None, now: datetime) -> Finding:
     return Finding(cause) if now >= late else Finding(until=late)
 
 
-def _unscheduled(template: Mapping[str, Any]) -> str:
+def _unscheduled(template: Mapping[str, Any], webapp: WebApp) -> str:
     fields = ["spec.resources.requests", "spec.nodeSelector"]
     fields += ["spec.affinity"] if "affinity" in template else []
     fields += ["the claims in spec.volumes"] if claims(template) else []
-    return f"cannot be scheduled. The scheduler retries. Check {', '.join(fields)} and spec.tolerations, or add nodes"
+    advice = f"Add nodes, or check {', '.join(fields)} and spec.tolerations: {edit(webapp)}"
+    return f"cannot be scheduled. The scheduler retries. {advice}"
 
 
 def volume_advice(template: Mapping[str, Any]) -> Iterator[str]:

@@ -22,7 +22,7 @@ from coxswain.webapp.diagnosis.cause import (
     of_container,
     word,
 )
-from coxswain.webapp.diagnosis.commands import describe_pods, pods_of
+from coxswain.webapp.diagnosis.commands import describe_pods, edit, pods_of
 from coxswain.webapp.diagnosis.pod_start import PREPARED, SCHEDULED, of_start
 from coxswain.webapp.identity import CONTAINER
 from coxswain.webapp.spec import WebApp
@@ -77,7 +77,7 @@ def diagnosis(
     concerned = [pod for pod in pods if newest and _template_hash(pod) == newest and not _replaced(pod, now)]
     template = deployment.get("spec", {}).get("template", {}).get("spec", {})
     containers = _containers(webapp, template)
-    findings = [list(_findings(pod, template, containers, pods_of(webapp), now)) for pod in concerned]
+    findings = [list(_findings(pod, template, containers, webapp, now)) for pod in concerned]
     again = min((finding.until for of_pod in findings for finding in of_pod if finding.until), default=None)
     causes = [[finding.cause for finding in of_pod if finding.cause] for of_pod in findings]
     first = min((cause for of_pod in causes for cause in of_pod), key=lambda cause: cause.order, default=None)
@@ -159,23 +159,27 @@ def _stable_at(pod: Mapping[str, Any]) -> datetime | None:
 def _containers(webapp: WebApp, template: Mapping[str, Any]) -> dict[Any, Container]:
     """Return the containers of a pod template by name, with their places in the WebApp."""
     fields = {spec.get("name"): spec for kind in _CONTAINERS for spec in template.get(kind, [])}
-    pods = pods_of(webapp)
+    pods, change = pods_of(webapp), edit(webapp)
     found = {name: Container(spec, pods=pods) for name, spec in fields.items()}
-    found[CONTAINER] = Container(fields.get(CONTAINER, {}), MAIN, pods=pods)
+    found[CONTAINER] = Container(fields.get(CONTAINER, {}), MAIN, pods=pods, edit=change)
     for each in webapp.spec.get("initContainers", []):
         path = f"{MAIN}.initContainers[name={each['name']}]"
-        found[each["name"]] = Container(fields.get(each["name"], {}), path, "init container", pods)
+        found[each["name"]] = Container(fields.get(each["name"], {}), path, "init container", pods, change)
     for each in webapp.spec.get("sidecars", []):
         path = f"{MAIN}.sidecars[name={each['name']}]"
-        found[each["name"]] = Container(fields.get(each["name"], {}), path, "sidecar", pods)
+        found[each["name"]] = Container(fields.get(each["name"], {}), path, "sidecar", pods, change)
     return found
 
 
 def _findings(
-    pod: Mapping[str, Any], template: Mapping[str, Any], containers: Mapping[Any, Container], pods: str, now: datetime
+    pod: Mapping[str, Any],
+    template: Mapping[str, Any],
+    containers: Mapping[Any, Container],
+    webapp: WebApp,
+    now: datetime,
 ) -> Iterator[Finding]:
-    name, status = pod.get("metadata", {}).get("name", ""), pod.get("status", {})
-    start = of_start(pod, template, pods, now)
+    name, status, pods = pod.get("metadata", {}).get("name", ""), pod.get("status", {}), pods_of(webapp)
+    start = of_start(pod, template, webapp, now)
     if status.get("phase") == "Failed":
         cause = Cause(
             Rank.FAILED,

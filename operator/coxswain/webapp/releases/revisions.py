@@ -6,7 +6,13 @@ from dataclasses import dataclass
 from coxswain.kernel.objects.field_paths import owns
 from coxswain.kernel.objects.projection import Named, Projection
 from coxswain.kernel.workload import World
-from coxswain.webapp.identity import FAILED_ANNOTATION, READY_AT_ANNOTATION, READY_REVISION_ANNOTATION
+from coxswain.webapp.identity import (
+    CHANGE_CAUSE_ANNOTATION,
+    FAILED_ANNOTATION,
+    INHERITED_CAUSE_ANNOTATION,
+    READY_AT_ANNOTATION,
+    READY_REVISION_ANNOTATION,
+)
 from coxswain.webapp.kinds import CONTROLLER_REVISION
 from coxswain.webapp.spec import WebApp
 
@@ -56,9 +62,20 @@ class Revision:
         return self.ready_at is not None and self.failed is None
 
     @property
+    def seen_cause(self) -> str | None:
+        """The change cause that the WebApp had, whether it is that of this revision or of an earlier one."""
+        return self.note(CHANGE_CAUSE_ANNOTATION) or self.note(INHERITED_CAUSE_ANNOTATION)
+
+    @property
     def config(self) -> str | None:
         """The hash of `config` and `files`; None without them."""
         found: str | None = self.observed.content.get("data", {}).get("config")
+        return found
+
+    @property
+    def account(self) -> str | None:
+        """The existing ServiceAccount of its pods; None if they use the WebApp's own."""
+        found: str | None = self.observed.content.get("data", {}).get("account")
         return found
 
     @property

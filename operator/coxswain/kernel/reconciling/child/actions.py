@@ -74,7 +74,7 @@ class Keep:
 
 
 @dataclass(frozen=True)
-class TakeOver:
+class TakeOwnership:
     """Move fields of other managers into our entry: the next apply then removes them."""
 
     live: Projection
@@ -98,4 +98,4 @@ class Replace:
     obstacle: Obstacle
 
 
-Action = Nothing | Wait | Read | Create | Release | Keep | TakeOver | Apply | Replace
+Action = Nothing | Wait | Read | Create | Release | Keep | TakeOwnership | Apply | Replace

@@ -14,14 +14,15 @@ def foreign(parent: Named, parent_kind: Kind, live: Projection) -> Health | None
     if live.is_child_of(parent) or live.is_adoptable_by(parent):
         return None
     controller, annotation = live.controller, f"{parent_kind.group}/adopt"
+    place = f"{live.kind.kind.lower()} {live.name}"
     if controller is None:
-        place = f"{live.kind.kind.lower()} {live.name}"
         return name_taken(None, f"kubectl annotate {place} {annotation}={parent.name} -n {live.namespace}")
     if (controller.kind, controller.name) == (parent_kind.kind, parent.name):
         # Its parent was deleted, and had the same name: the garbage collector deletes it, and its DELETED requeues.
         return TERMINATING
     allowed = live.adopter == parent.name
-    return name_taken(f"{controller.kind} {controller.name}", annotation=annotation if allowed else "")
+    describe = f"kubectl describe {place} -n {live.namespace}"
+    return name_taken(f"{controller.kind} {controller.name}", describe, annotation=annotation if allowed else "")
 
 
 def is_released(parent: Named, live: Projection) -> Callable[[str, str], bool]:

@@ -18,7 +18,7 @@ from coxswain.kernel.reconciling.child.actions import (
     Keep,
     Nothing,
     Release,
-    TakeOver,
+    TakeOwnership,
     Wait,
 )
 from coxswain.kernel.reconciling.child.adoption import foreign, is_watched
@@ -111,22 +111,22 @@ class Children(Generic[P]):
             health = adopted_later("spec.paused is no longer true")
         if health is not None:
             return Result(_child(target, health), after=after)
-        planned, blocked = plan_for(target, live), obstacle_of(target, live)
+        planned, blocked, state = plan_for(target, live), obstacle_of(target, live), child_type.health(live.content)
         fields = listed(planned.differences) or (blocked.field if blocked else "")
-        health = differs(fields) if fields else planned_health(child_type.health(live.content), planned, ())
+        health = differs(fields, target.commands) if fields else planned_health(state, planned, (), target.commands)
         return Result(_child(target, health), live, left=planned.left, after=after)
 
     async def _act(self, target: Target[P], world: CacheView, progress: Progress[Correction]) -> Result:
         prepared = frozenset[type[Action]]()
-        self._executor.confirm(target, progress)
         for _ in range(_ACTIONS):
+            self._executor.confirm(target, progress)
             action = decide(target)
             if isinstance(action, Create) and progress.created:
                 # Someone has deleted it meanwhile, and its DELETED event has requeued the parent.
                 action = Wait(MISSING, Ends.CHILD_EVENT)
             if isinstance(action, Nothing | Wait):
                 return self._settled(target, action)
-            if isinstance(action, Release | Keep | TakeOver | Apply):
+            if isinstance(action, Release | Keep | TakeOwnership | Apply):
                 target.memory.deletion = None  # a DELETE without an answer is no longer needed
             await self._executor.execute(action, target, world.memory, progress)
             # After an apply another manager may have written again, so the next one needs its own preparations.
@@ -141,7 +141,8 @@ class Children(Generic[P]):
         planned, memory = action.plan, target.memory
         memory.deletion = memory.planned = None
         memory.last_applied = LastApplied.of(target.manifest, unlike(planned), overridden(planned, action.live))
-        health = planned_health(target.child_type.health(action.live.content), planned, planned.differences)
+        state = target.child_type.health(action.live.content)
+        health = planned_health(state, planned, planned.differences, target.commands)
         if action.obstacle is not None and not health.stalled:
             health = stuck(target.manifest, action.obstacle)
         return replace(result, child=_child(target, health), left=planned.left)
@@ -180,9 +181,7 @@ class Children(Generic[P]):
     def _failed(self, target: Target[P], error: RequestFailed, *, patient: bool) -> Result:
         child, live = target.memory, _ours(target)
         child.failures += 1
-        health = failure(
-            error, target.parent.namespace, there=live is not None, patient=patient or child.failures <= PATIENCE
-        )
+        health = failure(error, target.commands, there=live is not None, patient=patient or child.failures <= PATIENCE)
         if error.error_class is ErrorClass.CONFLICT:
             child.backoff = ConflictBackoff.after(child.backoff, health, self._clock())
         expected = health.retried and error.error_class is ErrorClass.CONFLICT

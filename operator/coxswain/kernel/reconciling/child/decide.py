@@ -5,9 +5,10 @@ from typing import Generic
 
 from coxswain.kernel.conflicts.immutable import Obstacle, Remedy
 from coxswain.kernel.conflicts.write_plan import Plan, plan
+from coxswain.kernel.objects.commands import Commands
 from coxswain.kernel.objects.edit import value_at
 from coxswain.kernel.objects.field_paths import Path, owns
-from coxswain.kernel.objects.manifests import Manifest
+from coxswain.kernel.objects.manifests import Manifest, kind_and_name
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.reconciling.child.actions import (
     Action,
@@ -19,7 +20,7 @@ from coxswain.kernel.reconciling.child.actions import (
     Read,
     Release,
     Replace,
-    TakeOver,
+    TakeOwnership,
     Wait,
 )
 from coxswain.kernel.reconciling.child.adoption import foreign, to_release
@@ -66,6 +67,11 @@ class Target(Generic[P]):
         return Ends.CHILD_EVENT if holder is None else holder.until
 
     @property
+    def commands(self) -> Commands:
+        """The commands about the parent, for messages."""
+        return Commands.of(self.parent, self.workload.projector.kinds.parent)
+
+    @property
     def had(self) -> Had:
         """The fields with their desired value before."""
         last = self.memory.last_applied
@@ -84,7 +90,7 @@ def decide(target: Target[P]) -> Action:
         return blocked
     planned = plan_for(target, target.live)
     if planned.halted:
-        health = halted(shown(planned.halted), target.parent.policies.unknown())
+        health = halted(shown(planned.halted), target.commands, target.parent.policies.unknown())
         return Wait(health, target.next_event, (*planned.halted, *planned.left))
     obstacle = obstacle_of(target, target.live)
     if obstacle is not None and obstacle.is_left_alone([e.difference.text for e in planned.left if e.contested]):
@@ -100,7 +106,7 @@ def plan_for(target: Target[P], live: Projection) -> Plan:
         target.child_type.in_place(target.manifest, live.content),
         live,
         ownership(target.workload, target.child_type, target.parent, target.desired),
-        target.memory.wars.resting(target.manifest, target.now),
+        target.memory.wars.suspended(target.manifest, target.now),
         adopting=not live.is_child_of(target.parent),
     )
 
@@ -111,7 +117,7 @@ def obstacle_of(target: Target[P], live: Projection) -> Obstacle | None:
     obstacle = target.child_type.obstacle(manifest, live.content, not target.is_ours)
     if obstacle is None or not target.desired.replaceable:
         return obstacle
-    if obstacle.field in target.memory.wars.resting(target.manifest, target.now):
+    if obstacle.field in target.memory.wars.suspended(target.manifest, target.now):
         # Replaced again and again: a webhook may set the field.
         return obstacle
     return replace(obstacle, remedy=Remedy.REPLACE, others_mutable=False)
@@ -121,8 +127,9 @@ def _decide_absent(target: Target[P]) -> Action:
     memory, manifest = target.memory, target.manifest
     if memory.attempt is not None and memory.attempt.refused is not None and memory.attempt.matches(manifest, None):
         return Wait(memory.attempt.refused, Ends.CHANGE_OR_RESYNC)
-    if memory.wars.is_left_absent(manifest, target.now):
-        return Wait(left_absent(), memory.wars.absence_ends(), (absence(manifest),))
+    if memory.wars.suspends_creation(manifest, target.now):
+        events = target.commands.events_about(*kind_and_name(manifest))
+        return Wait(left_absent(events), memory.wars.recreation_due(), (absence(manifest),))
     if target.desired.withheld is not None:
         return Wait(target.desired.withheld, Ends.DEPENDENCY_EVENT)
     return Create(manifest, vanished=memory.last_applied is not None and memory.deletion is None)
@@ -163,8 +170,8 @@ def _decide_write(target: Target[P], live: Projection, planned: Plan, obstacle: 
     path = _lost(target, planned, live)
     if Keep not in target.prepared and path is not None:
         return Keep(live, planned, path, value_at(live.content, path))
-    if TakeOver not in target.prepared and planned.rivals:
-        return TakeOver(live, planned)
+    if TakeOwnership not in target.prepared and planned.rivals:
+        return TakeOwnership(live, planned)
     return Apply(live, planned)
 
 

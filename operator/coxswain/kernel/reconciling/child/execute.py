@@ -12,7 +12,7 @@ from coxswain.kernel.conflicts.immutable import Remedy
 from coxswain.kernel.conflicts.policy import within
 from coxswain.kernel.objects.manifests import kind_and_name
 from coxswain.kernel.objects.projection import Projection
-from coxswain.kernel.reconciling.child.actions import Apply, Create, Keep, Read, Release, Replace, TakeOver
+from coxswain.kernel.reconciling.child.actions import Apply, Create, Keep, Read, Release, Replace, TakeOwnership
 from coxswain.kernel.reconciling.child.adoption import is_released
 from coxswain.kernel.reconciling.child.answers import Answers
 from coxswain.kernel.reconciling.child.decide import Target, plan_for
@@ -46,7 +46,7 @@ class Executor:
 
     async def execute(
         self,
-        action: Read | Create | Release | Keep | TakeOver | Apply | Replace,
+        action: Read | Create | Release | Keep | TakeOwnership | Apply | Replace,
         target: Target[P],
         memory: Memory,
         progress: Progress[Correction],
@@ -74,7 +74,8 @@ class Executor:
                 await self._apply(action, target, progress)
         except Refused as error:
             if error.error_class is ErrorClass.TERMINAL and not isinstance(action, Replace):
-                target.memory.attempt = Attempt.of(action.plan.manifest, action.live, rejected(error.message))
+                health = rejected(error.message, target.commands)
+                target.memory.attempt = Attempt.of(action.plan.manifest, action.live, health)
             if error.status == 409 and not error.by_admission and not isinstance(action, Release):
                 await self._learn_from_conflict(target, action.live, error)
                 if not isinstance(action, Replace):
@@ -94,11 +95,18 @@ class Executor:
             # The garbage collector may be faster than the watch of the parents.
             await self._guard.check(target.parent, memory)
         await self._guard.before_a_write(target.parent, memory)
+        child = target.memory
+        unanswered, child.create_unanswered = child.create_unanswered, True
         try:
             created = await self._writer.create(action.manifest)
-        except Refused as error:
+        except RequestFailed as error:
+            if _had_no_effect(error):
+                child.create_unanswered = unanswered
+            if not isinstance(error, Refused):
+                raise
             if error.error_class is ErrorClass.TERMINAL:
-                target.memory.attempt = Attempt.of(action.manifest, None, rejected(error.message))
+                health = rejected(error.message, target.commands)
+                child.attempt = Attempt.of(action.manifest, None, health)
             if error.status != 409 or error.by_admission:
                 raise
             # The name is taken. The cache knows neither by whom nor whether its parent is the present one.
@@ -106,27 +114,25 @@ class Executor:
             self._answers.read(target, await self._writer.read(target.manifest))
             return
         self._store.answer(created, None)
-        log.info("created %s %s", *kind_and_name(target.manifest))
-        progress.created, progress.replaced = True, target.memory.deletion is not None
-        target.memory.deletion = None
-        if action.vanished:
-            target.memory.wars.enforced(target.manifest, [WHOLE], self._clock())
+        self._count_creation(target, progress)
         self._answers.learn(target, created, None)
 
-    async def _apply(self, action: Keep | TakeOver | Apply, target: Target[P], progress: Progress[Correction]) -> None:
+    async def _apply(
+        self, action: Keep | TakeOwnership | Apply, target: Target[P], progress: Progress[Correction]
+    ) -> None:
         live, memory = action.live, target.memory
         planned = memory.planned = _planned(target, action)
         if isinstance(action, Keep):
             self._answers.written(target, await self._writer.keep(live, action.path, action.value), live)
             return
-        if isinstance(action, TakeOver):
-            self._answers.written(target, await self._writer.take_over(live, action.plan.rivals), live)
+        if isinstance(action, TakeOwnership):
+            self._answers.written(target, await self._writer.take_ownership(live, action.plan.rivals), live)
             return
         memory.planned = replace(planned, sent_for=live.version)
         try:
             answer = await self._writer.update(action.plan.manifest, live, force=action.plan.force)
         except RequestFailed as error:
-            if isinstance(error, NotSent) or (isinstance(error, Refused) and error.status < 500):
+            if _had_no_effect(error):
                 memory.planned = planned
             raise
         self._answers.written(target, answer, live)
@@ -138,8 +144,15 @@ class Executor:
         progress.adopted = progress.adopted or planned.adopting
 
     def confirm(self, target: Target[P], progress: Progress[Correction]) -> None:
-        """Count the corrections of an apply whose answer was lost, if the live object shows them."""
-        planned, live = target.memory.planned, target.live
+        """Count the writes whose answer was lost, if the live object shows them."""
+        memory, live = target.memory, target.live
+        if memory.deletion is not None and memory.deletion.is_seen(live):
+            self._count_deletion(target, memory.deletion, progress)
+        if memory.create_unanswered and live is not None:
+            memory.create_unanswered = False
+            if target.is_ours and live.owned is not None:
+                self._count_creation(target, progress)
+        planned = memory.planned
         if planned is None or live is None or not planned.is_decided(live):
             return
         after = plan_for(target, live)
@@ -148,11 +161,25 @@ class Executor:
         self._count(target, [each for each in planned.corrections if each.difference.path not in open_places], progress)
         progress.adopted = progress.adopted or (planned.adopting and target.is_ours)
         still_open = tuple(each for each in planned.corrections if each.difference.path in open_places)
-        target.memory.planned = replace(planned, corrections=still_open, sent_for=None)
+        memory.planned = replace(planned, corrections=still_open, sent_for=None)
 
     def _count(self, target: Target[P], corrections: Sequence[Correction], progress: Progress[Correction]) -> None:
         target.memory.wars.enforced(target.manifest, contested_places(corrections), self._clock())
         progress.corrections += tuple(corrections)
+
+    def _count_creation(self, target: Target[P], progress: Progress[Correction]) -> None:
+        memory = target.memory
+        log.info("created %s %s", *kind_and_name(target.manifest))
+        progress.created, progress.replaced = True, memory.deletion is not None
+        if memory.last_applied is not None and memory.deletion is None:
+            memory.wars.enforced(target.manifest, [WHOLE], self._clock())
+        memory.deletion, memory.create_unanswered = None, False
+
+    def _count_deletion(self, target: Target[P], deletion: Deletion, progress: Progress[Correction]) -> None:
+        target.memory.deletion = replace(deletion, answered=True)
+        log.info("deleted %s %s, to create it again: %s is immutable", *kind_and_name(target.manifest), deletion.field)
+        target.memory.wars.enforced(deletion.manifest, deletion.places, self._clock())
+        progress.deleted_for = deletion.field
 
     async def _replace(self, action: Replace, target: Target[P], progress: Progress[Correction]) -> None:
         """Delete an object exactly as it was observed.
@@ -160,27 +187,22 @@ class Executor:
         The deletion is remembered before the request, since the answer may be lost although the object is deleted. An
         unanswered DELETE is sent again: its preconditions protect any newer object.
         """
-        memory, live, earlier = target.memory, action.live, target.memory.deletion
-        memory.deletion = Deletion(live, target.manifest, action.obstacle.field)
+        memory, live, earlier, field = target.memory, action.live, target.memory.deletion, action.obstacle.field
+        # A manifest without the immutable field has no difference in it.
+        places = [each.path for each in action.plan.differences if within(each.text, field)] or [action.obstacle.path]
+        deletion = memory.deletion = Deletion(live, target.manifest, field, tuple(places))
         try:
             await self._writer.remove(live, orphan=action.obstacle.remedy is Remedy.REPLACE_AROUND_PODS)
-        except Refused as error:
-            gone = error.status == 404 and not error.by_admission
-            if error.status < 500 and not gone:
+        except RequestFailed as error:
+            gone = isinstance(error, Refused) and error.status == 404 and not error.by_admission
+            if _had_no_effect(error) and not gone:
                 # An earlier DELETE without an answer may be why the object has changed: then it is terminating.
                 memory.deletion = earlier if earlier is not None and earlier.observed.uid == live.uid else None
             if not gone:
                 raise
-        memory.deletion = replace(memory.deletion, answered=True) if memory.deletion is not None else None
         if not target.is_ours:
             self._answers.hold(target, replace(live, terminating=True))
-        log.info(
-            "deleted %s %s, to create it again: %s is immutable", *kind_and_name(target.manifest), action.obstacle.field
-        )
-        fields = [each.path for each in action.plan.differences if within(each.text, action.obstacle.field)]
-        # A manifest without the immutable field has no difference in it.
-        memory.wars.enforced(target.manifest, fields or [action.obstacle.path], self._clock())
-        progress.deleted_for = action.obstacle.field
+        self._count_deletion(target, deletion, progress)
 
     async def _learn_from_conflict(self, target: Target[P], live: Projection, error: Refused) -> None:
         """Read a child after a conflict.
@@ -203,12 +225,17 @@ class Executor:
             target.memory.wars.refused(target.manifest, contested_places(planned.corrections), self._clock())
 
 
-def _planned(target: Target[P], action: Keep | TakeOver | Apply) -> PlannedApply[Correction]:
+def _had_no_effect(error: RequestFailed) -> bool:
+    """Tell whether a write was certainly not carried out. With a 5xx, or without an answer, it may have been."""
+    return isinstance(error, NotSent) or (isinstance(error, Refused) and error.status < 500)
+
+
+def _planned(target: Target[P], action: Keep | TakeOwnership | Apply) -> PlannedApply[Correction]:
     """Return the apply in preparation. Its preparations change neither its corrections nor their authors."""
     live, before = action.live, target.memory.planned
     if before is not None and before.uid != live.uid:
         before = None
-    if before is not None and target.prepared & {Keep, TakeOver}:
+    if before is not None and target.prepared & {Keep, TakeOwnership}:
         return before
     corrections = _corrections(target, action) if target.is_ours else ()
     if before is None:
@@ -216,7 +243,7 @@ def _planned(target: Target[P], action: Keep | TakeOver | Apply) -> PlannedApply
     return replace(before, corrections=with_authors(corrections, before.corrections), adopting=not target.is_ours)
 
 
-def _corrections(target: Target[P], action: Keep | TakeOver | Apply) -> tuple[Correction, ...]:
+def _corrections(target: Target[P], action: Keep | TakeOwnership | Apply) -> tuple[Correction, ...]:
     projector = target.workload.projector
     return corrected(
         action.plan.differences,

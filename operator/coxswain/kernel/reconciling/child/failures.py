@@ -12,6 +12,7 @@ from coxswain.kernel.api.errors import (
     Undecodable,
     Unreachable,
 )
+from coxswain.kernel.objects.commands import Commands
 from coxswain.kernel.objects.quote import reason
 from coxswain.kernel.status.health import Health, denied, not_written, rejected, retried
 
@@ -28,25 +29,27 @@ def concerns_all(error: RequestFailed) -> bool:
 
 
 _QUOTA = re.compile(r"exceeded quota: (\S+),")
+_POLICY = re.compile(r"(\w+AdmissionPolicy) '([^']+)'")
 _RBAC = re.compile(r'User "([^"]+)" cannot (\w+) resource "([^"]+)" in API group "([^"]*)"')
 
 
-def failure(error: RequestFailed, namespace: str, *, there: bool, patient: bool) -> Health:
+def failure(error: RequestFailed, commands: Commands, *, there: bool, patient: bool) -> Health:
     """Return the health of a child after a failed request.
 
     Args:
         error: the failure.
-        namespace: the namespace of the child.
+        commands: the commands about the parent.
         there: whether the child exists.
         patient: whether a transient failure, such as a conflict or a 500, is not reported yet.
     """
     if isinstance(error, Refused):
         if error.error_class is ErrorClass.TERMINAL:
-            return rejected(error.message)
+            return rejected(error.message, commands)
         if error.by_admission:
-            return denied(error.message)
+            return denied(error.message, commands)
         if error.status == 403 or not patient:
-            return not_written(reason(error.reason, "WriteFailed"), error.message, next_step(error, namespace))
+            advice = next_step(error, commands.namespace)
+            return not_written(reason(error.reason, "WriteFailed"), error.message, advice)
     if patient:
         return retried(there=there)
     return not_written(_REASONS.get(type(error), "WriteFailed"), str(error))
@@ -54,6 +57,10 @@ def failure(error: RequestFailed, namespace: str, *, there: bool, patient: bool)
 
 def next_step(error: RequestFailed, namespace: str) -> str:
     """Return the next step of the user after a refusal, by the message of the API server; empty if there is none."""
+    if isinstance(error, Refused) and error.by_admission:
+        if policy := _POLICY.search(error.message):
+            return f"See the policy: kubectl describe {policy[1].lower()} {policy[2]}"
+        return "See the webhook: kubectl get mutatingwebhookconfigurations,validatingwebhookconfigurations"
     if not isinstance(error, Refused) or error.status != 403:
         return ""
     if quota := _QUOTA.search(error.message):

@@ -7,6 +7,7 @@ from coxswain.kernel.conflicts.immutable import Obstacle, command
 from coxswain.kernel.conflicts.managed_fields import UNKNOWN
 from coxswain.kernel.conflicts.policy import Policy
 from coxswain.kernel.conflicts.write_plan import HeldField, Plan, differs
+from coxswain.kernel.objects.commands import Commands
 from coxswain.kernel.objects.field_paths import owns
 from coxswain.kernel.objects.manifests import Manifest
 from coxswain.kernel.objects.projection import Projection
@@ -15,18 +16,19 @@ from coxswain.kernel.status.health import Health, contested, held, immutable
 _NAMED_DIFFERENCES = 5
 
 
-def planned_health(health: Health, planned: Plan, differing: Sequence[Difference]) -> Health:
+def planned_health(health: Health, planned: Plan, differing: Sequence[Difference], commands: Commands) -> Health:
     """Return the health of a child without drift, except for fields left to other managers or changed by admission.
 
     Args:
         health: its health by its status.
         planned: its write plan.
         differing: differences that remain after an apply.
+        commands: the commands about the parent.
     """
     contested_fields = [each for each in planned.left if each.contested]
     if contested_fields:
-        return contested(shown(contested_fields))
-    return held(health, listed(differing))
+        return contested(shown(contested_fields), commands)
+    return held(health, listed(differing), commands)
 
 
 def shown(fields: Sequence[HeldField]) -> str:

@@ -93,16 +93,16 @@ def corrected(
 def with_authors(found: Iterable[Correction], earlier: Iterable[Correction]) -> tuple[Correction, ...]:
     """Return the corrections `found` now, with the authors that the preparations of an `earlier` apply may have hidden.
 
-    Another coxswain did not change the fields that a preparation has taken over.
+    Another coxswain did not change the fields that a preparation has reassigned to our entry.
     """
     before = {each.difference.path: each for each in earlier}
-    taken_over = {path for each in before.values() for path in each.difference.rivals}
+    reassigned = {path for each in before.values() for path in each.difference.rivals}
     corrections = []
     for each in found:
         known = before.get(each.difference.path)
         if each.manager is None and known is not None and known.difference.wanted == each.difference.wanted:
             corrections.append(known)
-        elif each.manager is not None or each.difference.path not in taken_over:
+        elif each.manager is not None or each.difference.path not in reassigned:
             corrections.append(each)
     return tuple(corrections)
 

@@ -1,4 +1,4 @@
-"""The last state that a child was brought to: distinguishes removed fields from fields never set."""
+"""The last applied state of a child: distinguishes removed fields from fields never set."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class LastApplied:
     left: tuple[str, ...]
     """Fields with another value: left to others, or changed by admission."""
     overridden: tuple[str, ...]
-    """Those of them that our entry in managedFields owns: applied, and changed by admission."""
+    """The exceptions in our entry of managedFields: applied, and changed by admission."""
 
     @classmethod
     def of(cls, manifest: Manifest, left: Iterable[str] = (), overridden: Iterable[str] = ()) -> Self:

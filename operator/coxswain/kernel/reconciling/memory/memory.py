@@ -19,7 +19,7 @@ from coxswain.kernel.reconciling.memory.replacement import Deletion
 from coxswain.kernel.reconciling.memory.write_wars import WriteWars
 from coxswain.kernel.reconciling.memory.writes import PlannedApply, Progress
 from coxswain.kernel.status.status_writer import StatusMemory
-from coxswain.settings import ContestSettings
+from coxswain.settings import WriteWarSettings
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,8 @@ class ChildMemory:
     last_applied: LastApplied | None = None
     deletion: Deletion | None = None
     """A replacement in progress."""
+    create_unanswered: bool = False
+    """Whether a CREATE was sent without an answer."""
     planned: PlannedApply[Any] | None = None
     """An apply without an answer yet."""
     progress: Progress[Any] | None = None
@@ -94,7 +96,7 @@ class Recalled:
 class Memory:
     """Memory of one parent."""
 
-    def __init__(self, uid: str, settings: ContestSettings) -> None:
+    def __init__(self, uid: str, settings: WriteWarSettings) -> None:
         """Begin with nothing; `uid` is the one of the parent."""
         self.uid = uid
         self._settings = settings
@@ -147,10 +149,10 @@ class Memory:
             if memory.attempt is not None and memory.attempt.refused is not None:
                 memory.attempt = None
 
-    def rest_ends(self, since: float, now: float) -> float | None:
-        """Return the seconds until the next rest ends; only rests in progress at `since` count. None without one."""
+    def suspension_ends(self, since: float, now: float) -> float | None:
+        """Return the seconds until the next suspension ends; only those in progress at `since` count, or None."""
         wars = [self.status_wars, *(memory.wars for memory in self._children.values())]
-        ends = [war.rest_ends(since, now) for war in wars]
+        ends = [war.suspension_ends(since, now) for war in wars]
         return min((end for end in ends if end is not None), default=None)
 
     def contested(self, now: float) -> int:
@@ -162,7 +164,7 @@ class Memory:
 class Memories:
     """The memory of each parent. Not thread-safe: the main loop owns it."""
 
-    def __init__(self, settings: ContestSettings) -> None:
+    def __init__(self, settings: WriteWarSettings) -> None:
         self._settings = settings
         self._of_key: dict[Key, Memory] = {}
 

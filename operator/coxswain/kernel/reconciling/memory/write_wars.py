@@ -10,7 +10,7 @@ from coxswain.kernel.objects.edit import value_at
 from coxswain.kernel.objects.field_paths import Path, text
 from coxswain.kernel.objects.manifests import Manifest
 from coxswain.kernel.reconciling.memory.attempts import digest
-from coxswain.settings import ContestSettings
+from coxswain.settings import WriteWarSettings
 
 WHOLE: Path = ()
 """The path of a whole object: for repeated deletions."""
@@ -24,7 +24,7 @@ class _War:
     """How often in a row the field was enforced, each time soon after the last."""
     since: float
     """When it was last enforced; monotonic seconds."""
-    rest: float
+    suspension: float
     """Seconds without enforcement after that."""
     refusals: int = 0
     """Conflicts in a row since then."""
@@ -33,7 +33,7 @@ class _War:
 class WriteWars:
     """The write wars over the fields of one object."""
 
-    def __init__(self, settings: ContestSettings) -> None:
+    def __init__(self, settings: WriteWarSettings) -> None:
         self._settings = settings
         self._fields: dict[Path, _War] = {}
 
@@ -42,11 +42,11 @@ class WriteWars:
         for field in fields:
             wanted, before = digest(value_at(manifest, field)), self._fields.get(field)
             if before is None or before.wanted != wanted or now - before.since > self._forgotten_after(before):
-                self._fields[field] = _War(wanted, 1, now, self._rest(field))
+                self._fields[field] = _War(wanted, 1, now, self._suspension(field))
             else:
                 longer = before.rounds >= self._settings.rounds
-                rest = min(2 * before.rest, self._rest_limit(field)) if longer else before.rest
-                self._fields[field] = _War(wanted, before.rounds + 1, now, rest)
+                suspension = min(2 * before.suspension, self._suspension_limit(field)) if longer else before.suspension
+                self._fields[field] = _War(wanted, before.rounds + 1, now, suspension)
 
     def refused(self, manifest: Manifest, fields: Iterable[Path], now: float) -> None:
         """Count fields with a conflict instead of an enforcement.
@@ -54,20 +54,20 @@ class WriteWars:
         As many refusals in a row as there are rounds are a write war as well.
         """
         for field in fields:
-            first = _War(digest(value_at(manifest, field)), 0, now, self._settings.rest)
+            first = _War(digest(value_at(manifest, field)), 0, now, self._settings.suspension)
             war = self._fields.setdefault(field, first)
             war.refusals += 1
             if war.refusals >= self._settings.rounds:
                 longer = war.rounds >= self._settings.rounds
-                war.rest = min(2 * war.rest, self._settings.rest_limit) if longer else war.rest
+                war.suspension = min(2 * war.suspension, self._settings.suspension_limit) if longer else war.suspension
                 war.rounds, war.since, war.refusals = max(war.rounds, self._settings.rounds), now, 0
 
-    def is_left_absent(self, manifest: Manifest, now: float) -> bool:
+    def suspends_creation(self, manifest: Manifest, now: float) -> bool:
         """Tell whether a repeatedly deleted object must not be created now."""
         war = self._fields.get(WHOLE)
         return war is not None and war.wanted == digest(value_at(manifest, WHOLE)) and self._remaining(war, now) > 0
 
-    def resting(self, manifest: Manifest, now: float) -> tuple[str, ...]:
+    def suspended(self, manifest: Manifest, now: float) -> tuple[str, ...]:
         """Return the fields with suspended enforcement, given the manifest.
 
         A field with another desired value has a new intent: it is enforced at once.
@@ -95,19 +95,19 @@ class WriteWars:
             field: war for field, war in self._fields.items() if now - war.since <= self._forgotten_after(war)
         }
 
-    def rest_ends(self, since: float, now: float) -> float | None:
-        """Return the seconds until the next rest ends; only rests in progress at `since` count. None without one.
+    def suspension_ends(self, since: float, now: float) -> float | None:
+        """Return the seconds until the next suspension ends; only those in progress at `since` count. None without one.
 
-        Pass the time at which the reconcile began. A rest that ended during the reconcile is due at once: the
-        reconcile did not enforce that field yet.
+        Pass the time at which the reconcile began. A suspension that ended during the reconcile is due at once:
+        the reconcile did not enforce that field yet.
         """
-        ends = [war.since + war.rest for war in self._fields.values() if self._rests(war)]
+        ends = [war.since + war.suspension for war in self._fields.values() if self._is_war(war)]
         return min((max(0.0, end - now) for end in ends if end > since), default=None)
 
-    def absence_ends(self) -> float:
-        """Return the end of the time without recreation, in monotonic seconds."""
+    def recreation_due(self) -> float:
+        """Return the time at which a repeatedly deleted object is created again, in monotonic seconds."""
         war = self._fields[WHOLE]
-        return war.since + war.rest
+        return war.since + war.suspension
 
     def __len__(self) -> int:
         return len(self._fields)
@@ -117,16 +117,16 @@ class WriteWars:
         return war.wanted == digest(value_at(manifest, field))
 
     def _remaining(self, war: _War, now: float) -> float:
-        return max(0.0, war.since + war.rest - now) if self._rests(war) else 0.0
+        return max(0.0, war.since + war.suspension - now) if self._is_war(war) else 0.0
 
-    def _rests(self, war: _War) -> bool:
+    def _is_war(self, war: _War) -> bool:
         return war.rounds >= self._settings.rounds
 
-    def _rest(self, field: Path) -> float:
-        return self._settings.absence_rest if field == WHOLE else self._settings.rest
+    def _suspension(self, field: Path) -> float:
+        return self._settings.recreation_delay if field == WHOLE else self._settings.suspension
 
-    def _rest_limit(self, field: Path) -> float:
-        return self._settings.absence_rest_limit if field == WHOLE else self._settings.rest_limit
+    def _suspension_limit(self, field: Path) -> float:
+        return self._settings.recreation_delay_limit if field == WHOLE else self._settings.suspension_limit
 
     def _forgotten_after(self, war: _War) -> float:
-        return self._settings.window + (war.rest if self._rests(war) else 0.0)
+        return self._settings.window + (war.suspension if self._is_war(war) else 0.0)

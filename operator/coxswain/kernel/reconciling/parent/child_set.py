@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Generic
 
 from coxswain.kernel.api.errors import RequestFailed
+from coxswain.kernel.objects.commands import Commands
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.manifests import kind_and_name
 from coxswain.kernel.objects.projection import Projection
@@ -55,11 +56,11 @@ class ChildSet(Generic[P]):
     async def compare_unread(
         self, parent: P, world: CacheView, record: Projection, error: RequestFailed
     ) -> list[Explained]:
-        """Compare all children without a write, since the recorded state that is to run cannot be read."""
+        """Compare all children without a write, since the recorded state to run cannot be read."""
         return await self._explained(unread(self._compared(parent, world), record, error), parent, world)
 
     async def reconcile(self, parent: P, world: CacheView, *, patient: bool) -> list[Explained]:
-        """Bring all children to their desired state, and delete those that are no longer desired.
+        """Bring all children to their desired state, and delete unwanted ones.
 
         A failed request concerns one child. If `patient`, transient failures are not reported yet.
 
@@ -101,11 +102,12 @@ class ChildSet(Generic[P]):
         self, child_types: Sequence[ChildType[P]], parent: P, world: CacheView, *, patient: bool
     ) -> _Reconciled:
         found, unavailable = _Reconciled(), self._unavailable(parent.namespace)
+        commands = Commands.of(parent, self._workload.projector.kinds.parent)
         for child_type in child_types:
             blocked = next((found.unusable[kind] for kind in child_type.needs if kind in found.unusable), None)
             for desired in child_type.all_desired(parent, world):
                 if child_type.kind in unavailable:
-                    found.absent.append(_unavailable(child_type, desired, unavailable[child_type.kind]))
+                    found.absent.append(_unavailable(child_type, desired, unavailable[child_type.kind], commands))
                     continue
                 if blocked is not None and not parent.paused:
                     last, result = desired, _held_back(child_type, desired, parent, world, blocked)
@@ -130,12 +132,12 @@ def _held_back(child_type: ChildType[P], desired: Desired, parent: P, world: Cac
     return Result(Child(kind, name, held_back(needed, there=live is not None)), live)
 
 
-def _unavailable(child_type: ChildType[P], desired: Desired, message: str | None) -> Result:
+def _unavailable(child_type: ChildType[P], desired: Desired, message: str | None, commands: Commands) -> Result:
     """Return the result of a child of an optional kind that cannot be listed; without `message` it is not served."""
     kind, name = kind_and_name(desired.manifest)
     if message is not None:
         return Result(Child(kind, name, not_listed(message)))
-    return Result(Child(kind, name, not_served(child_type.kind.api_version, child_type.optional or "")))
+    return Result(Child(kind, name, not_served(child_type.kind.api_version, child_type.optional or "", commands)))
 
 
 def _places(results: Sequence[Result]) -> set[str]:

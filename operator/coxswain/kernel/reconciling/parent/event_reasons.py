@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from coxswain.kernel.conflicts.policy import Policy
+from coxswain.kernel.objects.commands import Commands
 from coxswain.kernel.objects.event_record import EventRecord
 from coxswain.kernel.objects.status_fields import Status
 from coxswain.kernel.reconciling.child.result import Correction, Result
@@ -18,6 +19,7 @@ _WITHOUT_FAILURE_EVENT = ("Differs", "Halted", "Contested")
 """Reasons of a child's health that are no failure or have their own Event."""
 
 _DRIFT_ADVICE = ". To keep such a change, make it in the spec, or choose Yield in spec.conflicts"
+_APPLY_CRD = "kubectl apply --server-side -k crds"
 
 
 def event_records(
@@ -38,7 +40,7 @@ def event_records(
     records = [
         *_failures(results, previous),
         *records_of_writes(parent, workload, results, previous),
-        _conflicts(previous, present),
+        _conflicts(previous, present, _commands(parent, workload)),
         _contested(previous, present),
         _undeclared(undeclared),
     ]
@@ -111,12 +113,12 @@ def _drift(parent: P, workload: Workload[P], results: Sequence[Result], previous
             fields_of_others = [each.difference.text for each in foreign]
             managers = {each.changed_by for each in foreign if each.changed_by}
             special = advices[child.kind](parent, fields_of_others, managers)
-            advice = special or advice or _DRIFT_ADVICE
+            advice = special or advice or f"{_DRIFT_ADVICE}: {_commands(parent, workload).edit}"
             sentences.append(f"reverted {child.kind} {child.name}: {fields}{more}")
     return EventRecord("DriftCorrected", "Apply", "; ".join(sentences) + advice) if sentences else None
 
 
-def _conflicts(previous: Status, present: Status) -> EventRecord | None:
+def _conflicts(previous: Status, present: Status, commands: Commands) -> EventRecord | None:
     reported = previous.get("conflicts", [])
     new = [entry for entry in present.get("conflicts", []) if entry not in reported]
     if not new:
@@ -125,7 +127,7 @@ def _conflicts(previous: Status, present: Status) -> EventRecord | None:
     fields = ", ".join(f"{entry['object']} {entry['field']} ({entry['manager']})" for entry in new[:_NAMED_CORRECTIONS])
     more = f" and {len(new) - _NAMED_CORRECTIONS} more" if len(new) > _NAMED_CORRECTIONS else ""
     advice = HALTED_ADVICE if halted else YIELDED_ADVICE
-    note = f"owned by another field manager: {fields}{more}. {advice}"
+    note = f"owned by another field manager: {fields}{more}. {advice}: {commands.edit}"
     return EventRecord("FieldConflict", "Apply", note, _type(halted))
 
 
@@ -140,8 +142,12 @@ def _undeclared(fields: Sequence[str]) -> EventRecord | None:
     if not fields:
         return None
     problem = f"the CRD lacks the status fields {', '.join(fields)}: it is older than the operator"
-    note = f"{problem}. {OPERATOR} omits them. Apply the CRD of the operator's version"
+    note = f"{problem}. {OPERATOR} omits them. Apply the CRD of the operator's version: {_APPLY_CRD}"
     return EventRecord("StatusPruned", "WriteStatus", note, "Warning")
+
+
+def _commands(parent: P, workload: Workload[P]) -> Commands:
+    return Commands.of(parent, workload.projector.kinds.parent)
 
 
 def _type(warning: bool) -> Literal["Normal", "Warning"]:

@@ -1,4 +1,4 @@
-"""Write wars over a status: after a few rounds the operator pauses its status writes.
+"""Write wars over a status: after a few rounds the operator suspends its status writes.
 
 Two operators of different versions compute different statuses for one parent. Without a brake each would overwrite the
 status of the other forever, at the speed of the watches.
@@ -17,21 +17,21 @@ _STATUS = ("f:status",)
 _CONTESTED = EventRecord(
     "Contested",
     "WriteStatus",
-    f"another process overwrites the status each time {OPERATOR} writes it. {OPERATOR} writes it again after a pause. "
+    f"another process overwrites the status each time {OPERATOR} writes it. {OPERATOR} writes it again later. "
     f"Probable cause: {TWO_OPERATORS}",
     "Warning",
 )
 
 
-def is_left_alone(memory: Memory, rules: StatusRules, parent: Projection, now: float) -> bool:
-    """Tell whether status writes are paused. A new generation of the parent ends the pause."""
-    return _is_by_another(memory, rules, parent) and bool(memory.status_wars.resting(_manifest(parent), now))
+def is_suspended(memory: Memory, rules: StatusRules, parent: Projection, now: float) -> bool:
+    """Tell whether status writes are suspended. A new generation of the parent ends the suspension."""
+    return _is_by_another(memory, rules, parent) and bool(memory.status_wars.suspended(_manifest(parent), now))
 
 
 def status_written(
     memory: Memory, rules: StatusRules, before: Projection, after: Projection | None, now: float
 ) -> list[EventRecord]:
-    """Count a status write. Return an Event if status writes pause from now on."""
+    """Count a status write. Return an Event if status writes are suspended from now on."""
     overwrites_another = _is_by_another(memory, rules, before)
     if after is not None:
         memory.written_status = rules.fingerprint(after.content.get("status", {}))
@@ -39,7 +39,7 @@ def status_written(
     if not overwrites_another:
         return []
     memory.status_wars.enforced(_manifest(before), [_STATUS], now)
-    return [_CONTESTED] if memory.status_wars.resting(_manifest(before), now) else []
+    return [_CONTESTED] if memory.status_wars.suspended(_manifest(before), now) else []
 
 
 def _is_by_another(memory: Memory, rules: StatusRules, parent: Projection) -> bool:

@@ -30,7 +30,7 @@ from coxswain.kernel.reconciling.parent.changes_by_others import conflicts, repa
 from coxswain.kernel.reconciling.parent.child_set import ChildSet, sooner
 from coxswain.kernel.reconciling.parent.event_reasons import event_records, records_of_writes
 from coxswain.kernel.reconciling.parent.explaining import Explained, Explainer
-from coxswain.kernel.reconciling.parent.overwritten import is_left_alone, status_written
+from coxswain.kernel.reconciling.parent.overwritten import is_suspended, status_written
 from coxswain.kernel.reconciling.parent.recalling import Recaller
 from coxswain.kernel.reconciling.parent.removal import Remover
 from coxswain.kernel.status.conflict_report import Repair
@@ -101,7 +101,7 @@ class Reconciler(Generic[P]):
         self._store = store
         self._recorder = recorder
         self._status_writer = status_writer
-        self._memories = Memories(settings.contest)
+        self._memories = Memories(settings.write_war)
         guard = GenerationGuard(store, writer, workload.projector.kinds)
         interval = settings.events_interval
         self._recaller = Recaller(workload, store, writer)
@@ -211,7 +211,7 @@ class Reconciler(Generic[P]):
         wanted = self._workload.status(parent, observations, previous, now.strftime("%Y-%m-%dT%H:%M:%SZ"))
         report = Report()
         try:
-            if not is_left_alone(memory, rules, observed, self._clock()):
+            if not is_suspended(memory, rules, observed, self._clock()):
                 pace = self._workload.pace(parent, observations)
                 report = await self._status_writer.report(memory.status, observed, wanted, pace)
             if report.written or wanted.get("drift") == previous.get("drift"):
@@ -232,7 +232,7 @@ class Reconciler(Generic[P]):
             again=report.again or adopted,
             after=sooner(
                 report.after,
-                memory.rest_ends(begun, self._clock()),
+                memory.suspension_ends(begun, self._clock()),
                 *(each.after for each in explained),
                 *(result.after for result in results),
             ),

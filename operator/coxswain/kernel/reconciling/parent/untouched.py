@@ -17,9 +17,10 @@ def untouched(compared: Sequence[Result], unlisted: Mapping[str, str]) -> list[R
 
 def unread(compared: Sequence[Result], record: Projection, error: RequestFailed) -> list[Result]:
     """Return the children with their known health; the recorded state that is to run cannot be read."""
-    kind, name, advice = record.kind.kind, record.name, next_step(error, record.namespace)
+    kind, name = record.kind.kind, record.name
+    read = f"Check that the API server answers: kubectl get {kind.lower()} {name} -n {record.namespace}"
     problem = f"cannot be read: {error}. {OPERATOR} writes no child until it can, and retries with backoff"
-    failed = Child(kind, name, not_listed(f"{problem}. {advice}" if advice else problem))
+    failed = Child(kind, name, not_listed(f"{problem}. {next_step(error, record.namespace) or read}"))
     others = [
         _waiting(each, f"{kind} {name}") for each in compared if (each.child.kind, each.child.name) != (kind, name)
     ]

@@ -149,7 +149,7 @@ class Workers(Generic[P]):
         history_resets, before = self._history_resets, self._identity(key)
         # Coverage may change during the reconcile, so the key must wait from its start.
         self._waiting.add(key)
-        with about(str(key)):
+        with about(self._queue.name, str(key)):
             try:
                 outcome = await self._reconcile(key)
             except HistoryReset as reset:

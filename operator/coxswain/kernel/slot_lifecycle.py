@@ -17,8 +17,8 @@ from coxswain.kernel.workload import P
 log = logging.getLogger(__name__)
 
 
-class Handover(Generic[P]):
-    """Follows the changes of an election."""
+class SlotLifecycle(Generic[P]):
+    """Follows the changes of an election. Without slots, the whole cluster is one slot."""
 
     def __init__(
         self,
