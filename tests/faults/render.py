@@ -23,8 +23,6 @@ END = "<!-- end of results -->"
 
 NOT_TRIED = {
     "F21": "requires an earlier release; tests/kind/test_3_releases.py upgrades and downgrades between two builds",
-    "F27": "not judged by the oracles; tests/integration/test_optional_kinds.py and the action `delete CRD` of the"
-    " simulation cover it",
 }
 """Faults of the table without a test in this suite, with the reason; never counted."""
 

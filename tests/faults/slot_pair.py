@@ -39,7 +39,7 @@ class SlotPair(Pair):
         self._create()
 
     def begin_fault(self) -> None:
-        """Note the time of the fault, except at the first call: the hand-over begins only seconds after that.
+        """Note the time of the fault, except at the first call: the handover begins only seconds after that.
 
         The editor edits the canary once after this time, so that nobody leads the slot or the new leader does.
         """

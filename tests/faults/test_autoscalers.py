@@ -108,6 +108,6 @@ def test_a_deletion_hidden(case: Case) -> None:
 def test_a_deletion_without_event(case: Case) -> None:
     hidden = inject(on_watch("horizontalpodautoscalers", Hide("scaler", "DELETED", "ADDED"), count=None))
     deleted = kubectl("delete", "hpa", "scaler")
-    swept = Settle(RESYNCED_SECONDS)
-    script = (*LIFE, hidden, Cut("horizontalpodautoscalers"), Wait(table=10), deleted, swept, Lift())
+    resynced = Settle(RESYNCED_SECONDS)
+    script = (*LIFE, hidden, Cut("horizontalpodautoscalers"), Wait(table=10), deleted, resynced, Lift())
     judged(case, script, case.reference((*LIFE, deleted, Settle())))

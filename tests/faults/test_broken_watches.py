@@ -86,7 +86,7 @@ CI, QUICK = pytest.mark.ci, pytest.mark.quick
             "error 410",
             "ERROR 410 in the stream: resourceVersion expired",
             Stream(inject=(error_event(410, "Expired"),), then="close"),
-            "no-sweep-after-a-relist",
+            "no-relist-after-a-restarted-watch",
             CI,
             QUICK,
         ),
@@ -103,7 +103,7 @@ CI, QUICK = pytest.mark.ci, pytest.mark.quick
             "error 504",
             "ERROR 504 in the stream",
             Stream(inject=(error_event(504, "Timeout"),), then="close"),
-            "no-sweep-after-a-relist",
+            "no-relist-after-a-restarted-watch",
         ),
         cause(
             "truncated",
@@ -160,10 +160,10 @@ def test_unknown_event(case: Case) -> None:
 def test_only_bookmarks(case: Case) -> None:
     """A resync finds the drift, and only the next one its consequences. So main children are not hidden."""
     deaf = Stream(drop=("ADDED", "MODIFIED", "DELETED"))
-    until_swept = Settle(RESYNCED_SECONDS)
+    until_resynced = Settle(RESYNCED_SECONDS)
     print_recovery(
         "only bookmarks",
-        case(at_once(IN_THE_FIRST_GAP, deaf, None, until_swept, Lift(), resources=("{parents}", "{child}"))),
+        case(at_once(IN_THE_FIRST_GAP, deaf, None, until_resynced, Lift(), resources=("{parents}", "{child}"))),
     )
 
 
@@ -218,7 +218,10 @@ HELD = inject(*(gap(resource, Answer(500))[1] for resource in SECOND))
             (HELD, Program("kube-apiserver", "kill"), Program("kube-apiserver", "start"), *DELETED, Lift()),
             id="the API server restarts",
             marks=pytest.mark.fault(
-                "F7", "the API server is killed and restarted", oracles=ORACLES, broken="no-sweep-after-a-relist"
+                "F7",
+                "the API server is killed and restarted",
+                oracles=ORACLES,
+                broken="no-relist-after-a-restarted-watch",
             ),
         ),
         pytest.param(

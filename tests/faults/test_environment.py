@@ -57,7 +57,7 @@ ROUNDS = 5
     "F25",
     "two operators of different versions: both stop enforcing the contested field and report it",
     oracles=("O1", "O3", "O4", "O7"),
-    broken="forgets-contests",
+    broken="forgets-write-wars",
     by=("O7", "test"),
 )
 def test_two_versions(case: Case) -> None:

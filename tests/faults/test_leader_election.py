@@ -51,7 +51,9 @@ def test_sigterm(case: Case) -> None:
     assert figures.takeover is not None
 
 
-@pytest.mark.fault("F18", "SIGKILL of the leader of two", oracles=ORACLES, broken="takes-over-without-a-sweep", by="O1")
+@pytest.mark.fault(
+    "F18", "SIGKILL of the leader of two", oracles=ORACLES, broken="takes-over-without-enqueueing", by="O1"
+)
 def test_sigkill(case: Case) -> None:
     def fault(pair: Pair) -> None:
         pair.leader.process.stop(Signals.SIGKILL)

@@ -100,7 +100,7 @@ def described(title: str, broken: str) -> pytest.MarkDecorator:
     return pytest.mark.fault("F7", title, oracles=("O4",), broken=broken, by="test")
 
 
-@described("410", "no-sweep-after-a-relist")
+@described("410", "no-relist-after-a-restarted-watch")
 def test_expired(case: Case) -> None:
     """The change falls into the gap between the watches, so only the relist shows it."""
     with restarting(case) as stand:

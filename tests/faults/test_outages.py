@@ -59,7 +59,7 @@ def test_throttled(case: Case, seconds: int, least: int) -> None:
     "F8",
     "429 with Retry-After to each LIST for two minutes, after the watches expired",
     oracles=("O1", "O3", "O4", "O7"),
-    broken="no-sweep-after-a-relist",
+    broken="no-relist-after-a-restarted-watch",
 )
 def test_lists_throttled(case: Case) -> None:
     answer = Answer(429, retry_after=max(1, round(case.scale.seconds(30))))

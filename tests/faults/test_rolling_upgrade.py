@@ -51,7 +51,7 @@ def have(pair: Pair, value: int, version: str) -> None:
     "F18",
     "a rolling upgrade of both replicas to another version, and back",
     oracles=("O1", "O2", "O6"),
-    broken="takes-over-without-a-sweep",
+    broken="takes-over-without-enqueueing",
     by="test",
 )
 def test_rolling_upgrade(case: Case) -> None:

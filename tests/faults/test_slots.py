@@ -50,9 +50,9 @@ def expiry(case: Case) -> float:
 @pytest.mark.ci
 @pytest.mark.fault(
     "F32",
-    "a second replica joins, and takes over the slot",
+    "a second replica joins, and a slot is handed over",
     oracles=ORACLES,
-    broken="writes-after-a-hand-over",
+    broken="writes-after-a-handover",
     by="O6",
 )
 @pytest.mark.parametrize("slow", [pytest.param(0.0, id="at rest"), pytest.param(2.0, id="with a write in flight")])
@@ -75,7 +75,7 @@ def test_join(case: Case, slow: float) -> None:
     "F32",
     "the old holder of a slot is killed while it drains, with a write in flight",
     oracles=ORACLES,
-    broken="takes-over-without-a-sweep",
+    broken="takes-over-without-enqueueing",
     by="O1",
 )
 def test_drain(case: Case) -> None:
@@ -98,7 +98,7 @@ def test_drain(case: Case) -> None:
     "F32",
     "the old holder of a slot is killed at its release",
     oracles=ORACLES,
-    broken="takes-over-without-a-sweep",
+    broken="takes-over-without-enqueueing",
     by="O1",
 )
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_old_holder(case: Case, action: Action, request: pytest.FixtureRequest) 
     "F32",
     "the new holder of a slot is killed at its acquisition, or at its first write",
     oracles=ORACLES,
-    broken="takes-over-without-a-sweep",
+    broken="takes-over-without-enqueueing",
     by="O1",
 )
 @pytest.mark.parametrize("step", [acquisition, first_write])
@@ -137,7 +137,7 @@ def test_new_holder(case: Case, step: Callable[[SlotPair], Match]) -> None:
 
 
 def crash(pair: SlotPair, replica: Replica, plan: Plan) -> None:
-    """Let the second replica join, with a fault at a step of the hand-over."""
+    """Let the second replica join, with a fault at a step of the handover."""
     pair.inject(replica, plan)
     pair.standby.process.start(wait=False)
     pair.await_met(replica)

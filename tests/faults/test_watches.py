@@ -284,7 +284,7 @@ def test_doubled(case: Case, action: Doubled) -> None:
     "F10",
     "etcd compacted while the operator is paused",
     oracles=("O1", "O3", "O4", "O5", "O6"),
-    broken="no-sweep-after-a-relist",
+    broken="no-relist-after-a-restarted-watch",
 )
 def test_compaction(case: Case) -> None:
     """The API server restarts, because it serves old versions from its watch cache even after a compaction."""

@@ -33,7 +33,7 @@ MEANWHILE = (
     "a write war: another controller sets a field again at once; it is no longer enforced and is reported, the rest "
     "continues",
     oracles=("O1", "O3", "O4", "O5", "O6", "O7"),
-    broken="forgets-contests",
+    broken="forgets-write-wars",
     by="O7",
 )
 @pytest.mark.ci

@@ -91,7 +91,7 @@ class Counts:
 
 @contextmanager
 def refusing_the_note(scene: Scene) -> Iterator[None]:
-    """Let the API server refuse the second write of the hand-over, which adds the note."""
+    """Let the API server refuse the second write of the transfer, which adds the note."""
     group = "admissionregistration.k8s.io/v1"
     name = f"no-note-{scene.namespace}"
     rule = {"apiGroups": ["apps"], "apiVersions": ["v1"], "resources": ["deployments"], "operations": ["UPDATE"]}

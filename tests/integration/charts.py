@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from integration.takeover import ADOPT
+from integration.adoptions import ADOPT
 
 PORT = 8080
 

@@ -1,12 +1,12 @@
-"""Adoption: a WebApp takes over annotated objects of other tools without a pod restart."""
+"""Adoption: a WebApp adopts annotated objects of other tools without a pod restart."""
 
 import time
 from typing import Any
 
 import pytest
 
+from integration.adoptions import ADOPT, OUR_LABEL, TOOLS, Endpoints, command_in, learned, pod_uids, put, relabelled
 from integration.scene import CHILDREN, SPEC, Scene, eventually
-from integration.takeover import ADOPT, OUR_LABEL, TOOLS, Endpoints, command_in, learned, pod_uids, put, relabelled
 
 OURS = f"{OUR_LABEL}=web"
 FULL: dict[str, Any] = {**SPEC, "replicas": 2, "rollout": {"progressDeadlineSeconds": 300}}

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from cluster.kubectl import KubectlError
+from integration.adoptions import OUR_LABEL, TOOLS, Endpoints, command_in, pod_uids
 from integration.charts import CHARTS, recommended, release
 from integration.scene import Scene, eventually
-from integration.takeover import OUR_LABEL, TOOLS, Endpoints, command_in, pod_uids
 
 pytestmark = pytest.mark.slow
 

@@ -124,7 +124,9 @@ def test_an_autoscaler_that_goes_leaves_its_count_until_the_spec_changes(scene: 
 
 
 @pytest.mark.parametrize("policy", ["Yield", "Halt"])
-def test_the_replicas_of_a_deleted_autoscaler_are_taken_over(scene: Scene, metrics: MetricsApi, policy: str) -> None:
+def test_the_replicas_return_after_the_deletion_of_the_autoscaler(
+    scene: Scene, metrics: MetricsApi, policy: str
+) -> None:
     """Its managedFields entry remains, and could keep the replicas forever."""
     spec = {**SPEC, "replicas": 2, "conflicts": {"policy": policy}}
     scene.apply_ready(spec=spec)

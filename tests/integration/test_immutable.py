@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from integration.adoptions import OUR_LABEL, command_in, pod_uids, relabelled, whole
 from integration.scene import SPEC, Scene, eventually
-from integration.takeover import OUR_LABEL, command_in, pod_uids, relabelled, whole
 
 OURS = f"{OUR_LABEL}=web"
 

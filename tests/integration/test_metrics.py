@@ -66,7 +66,7 @@ def test_the_life_of_a_webapp_shows(scene: Scene) -> None:
     assert re.fullmatch(r"[\w.]+:\d+", hosts.pop())
     assert total(after, "rest_client_requests_total", method="GET", code="200") >= 2 * 10, "the LISTs and the watches"
     assert total(after, "coxswain_watch_last_event_age_seconds", kind="webapps") < 120
-    assert total(after, "coxswain_resync_last_success_timestamp_seconds", kind="webapps") > 1.7e9
+    assert total(after, "coxswain_relist_last_success_timestamp_seconds", kind="webapps") > 1.7e9
     values = {value for _, labels in after for _, value in labels}
     assert scene.namespace not in values
 

@@ -48,7 +48,8 @@ def missing(scene: Scene) -> None:
     assert scene.condition("Ready")["reason"] == "APIMissing"
     message = scene.condition("Ready")["message"]
     assert message.startswith("HTTPRoute web: the cluster does not serve gateway.networking.k8s.io/v1. ")
-    assert message.endswith("Install the Gateway API CRDs, or remove spec.routes")
+    edit = f"kubectl edit webapp web -n {scene.namespace}"
+    assert message.endswith(f"Install the Gateway API CRDs, or remove spec.routes: {edit}")
     eventually(lambda: scene.condition("Available")["status"] == "True", "the pods are available")
 
 

@@ -41,7 +41,10 @@ def set_container(scene: Scene, pod: str, *, ready: bool = False, **status: Any)
 
 LOG = "Check its log: kubectl logs --previous --ignore-errors --tail=50 -l coxswain.dev/webapp=web -n "
 RESTARTED = f"The kubelet restarts it with backoff. {LOG}"
-NOT_PULLED = ": the image cannot be pulled. The kubelet retries with backoff. Check spec.image or spec.imagePullSecrets"
+EDIT = "kubectl edit webapp web -n "
+NOT_PULLED = (
+    f": the image cannot be pulled. The kubelet retries with backoff. Check spec.image or spec.imagePullSecrets: {EDIT}"
+)
 
 
 def ended(code: int, message: str = "", *, ran: float = 1) -> dict[str, Any]:
@@ -53,7 +56,7 @@ def ended(code: int, message: str = "", *, ran: float = 1) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("fate", "reason", "cause", "quoted"),
     [
-        ("image-missing", "ImagePullBackOff", NOT_PULLED, ["not found"]),
+        ("image-missing", "ImagePullBackOff", f"{NOT_PULLED}{{namespace}}", ["not found"]),
         (
             "crash",
             "CrashLoopBackOff",
@@ -142,7 +145,8 @@ def test_a_failing_probe_is_reported_after_its_deadline_without_an_event(scene: 
     ready = scene.not_ready("ReadinessProbeFailing")
     assert ready["message"].endswith(
         f"1 of 1 pods: {APP} runs, but its readinessProbe fails: httpGet /up on port http. "
-        "Check the application and spec.readinessProbe"
+        "Check the application and spec.readinessProbe: "
+        f"kubectl describe pods -l coxswain.dev/webapp=web -n {scene.namespace}"
     )
     assert scene.settled(mark) == Counter({"patch webapps/status": 2, "create events": 1})
 

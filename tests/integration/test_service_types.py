@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from integration.adoptions import ADOPT, OUR_LABEL, command_in
 from integration.scene import SPEC, Scene, eventually
-from integration.takeover import ADOPT, OUR_LABEL, command_in
 
 pytestmark = pytest.mark.slow
 

@@ -188,7 +188,7 @@ def test_a_replica_joins_and_leaves_without_a_write_of_a_non_holder(group: Group
         for event in mark.events()
         if event.user != third.user and event.verb == "list" and event.resource != "leases"
     ]
-    assert not [event for event in lists if event.user in (first.user, second.user)], "a hand-over sends no LIST"
+    assert not [event for event in lists if event.user in (first.user, second.user)], "a handover sends no LIST"
 
     begin = time.monotonic()
     assert first.process.stop() == 0
@@ -251,7 +251,7 @@ def test_a_replica_with_another_number_of_slots_stands_by(group: Group, tmp_path
 
 
 def test_an_object_in_a_foreign_slot_is_cached_but_not_written(group: Group) -> None:
-    """The cache of each replica has all WebApps, so that a hand-over needs no LIST."""
+    """The cache of each replica has all WebApps, so that a handover needs no LIST."""
     group.start(*group.all)
     group.cluster.kubectl("apply", "-n", NAMESPACES[0], "-f", "-", input=json.dumps(manifest("another", SPEC)))
     webapps = group.cluster.pykube().get(version="coxswain.dev/v1", url="webapps").json()["items"]

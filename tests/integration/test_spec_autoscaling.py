@@ -1,4 +1,4 @@
-"""spec.autoscaling: the replicas are handed over and taken over at the live count; in between, the load decides.
+"""spec.autoscaling: the replicas are transferred to it and back at the live count; in between, the load decides.
 
 The HPA controller is real; the test sets the CPU usage of the pods.
 """
@@ -45,7 +45,7 @@ def test_load_raises_the_count_and_its_end_lowers_it(scene: Scene, metrics: Metr
         metrics.set_load(scene.namespace, load)
         scaled(scene, count)
     assert scene.settled(mark).keys() <= {"patch webapps/status"}
-    assert switched_on.so_far() == [2, 4, 7, 8, 1, 3], "the handover at 2 changes nothing"
+    assert switched_on.so_far() == [2, 4, 7, 8, 1, 3], "the transfer at 2 changes nothing"
     assert len(told(scene, "Autoscaled")) == 1
     assert told(scene, "DriftCorrected") == []
     assert owners(scene) <= {"coxswain-replicas", "kube-controller-manager"}

@@ -21,7 +21,7 @@ FIGHT = 0.05
 def hurried(
     cluster: ControlPlane, operator: OperatorProcess, kubeconfig: Path, make_namespace: Callable[[], str]
 ) -> Iterator[Scene]:
-    """A namespace with an operator that first pauses 2 seconds on a contested field, and at most 6."""
+    """A namespace with an operator that suspends a contested field for 2 seconds at first, and for 6 at most."""
     operator.stop()
     log = cluster.directory / "logs" / "hurried-operator.log"
     launch = ("faults.launch", "--scale", "0.01")
@@ -41,7 +41,7 @@ def contested(scene: Scene) -> str:
     return str(scene.condition("Contested")["message"])
 
 
-def test_after_five_rounds_only_the_contested_field_pauses(scene: Scene) -> None:
+def test_after_five_rounds_only_the_contested_field_is_suspended(scene: Scene) -> None:
     scene.apply_ready(spec=NOTED)
     scene.apply_ready("other")
     mark = scene.cluster.audit()
@@ -51,8 +51,9 @@ def test_after_five_rounds_only_the_contested_field_pauses(scene: Scene) -> None
         message = contested(scene)
         assert message == (
             f"Service/web metadata.annotations[{NOTE}] is overwritten by rival each time coxswain enforces it. "
-            "Not enforced for now: coxswain tries again after a pause. "
-            "Stop the other manager from setting the field, or choose Yield in spec.conflicts"
+            "Enforcement is suspended: coxswain tries again later. "
+            "Stop the other manager from setting the field, or choose Yield in spec.conflicts: "
+            f"kubectl edit webapp web -n {scene.namespace}"
         )
         requests = scene.settled(mark)
         assert requests["patch services"] == 5
@@ -69,7 +70,7 @@ def test_after_five_rounds_only_the_contested_field_pauses(scene: Scene) -> None
         assert is_true(scene, "Contested")
 
 
-def test_after_the_pause_the_field_is_enforced_for_good_if_the_other_stopped(hurried: Scene) -> None:
+def test_after_the_suspension_the_field_is_enforced_for_good_if_the_other_stopped(hurried: Scene) -> None:
     scene = hurried
     scene.apply_ready()
     with co_writer(scene, "rival", "force-apply", "deployments/web", image(THEIRS), every=FIGHT):
@@ -79,7 +80,7 @@ def test_after_the_pause_the_field_is_enforced_for_good_if_the_other_stopped(hur
         contested(scene)
 
     def over() -> bool:
-        # The other controller's last write may end a round: then the field is enforced after one more pause.
+        # The other controller's last write may end a round: then the field is enforced after one more suspension.
         return bool(scene.condition("Contested")["status"] == "False" and live_image(scene) == SPEC["image"])
 
     eventually(over, "the field is ours", timeout=75)

@@ -33,11 +33,11 @@ class Bounds:
     Another look if two replicas try to acquire the same slot: one of them takes another slot then."""
     balance: float = 31.0
     """From the last fault of the election until no replica leads more than its share of slots, without the drain: all
-    slots have a leader after 19 s, and a hand-over to a replica that joined takes 12 s: two renewals of the shared
+    slots have a leader after 19 s, and a handover to a replica that joined takes 12 s: two renewals of the shared
     Lease, 5 s to settle, and two looks."""
     memory: float = 60.0
     """From the end of the work on a slot until nothing of its parents is remembered: in-flight reconciles end."""
-    contest: float = 45.0
+    write_war: float = 45.0
     """From three writes of two processes to one object until the status reports their write war."""
     unseen: float = 105.0
     """Until an optional kind is watched and listed after it has come, or after a fault of its watch: discovery is asked

@@ -1,4 +1,4 @@
-"""Recipes for replicas that share slots: hand-overs, and faults in the middle of them."""
+"""Recipes for replicas that share slots: handovers, and faults in the middle of them."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -64,7 +64,7 @@ def crash_loop(recipe: RecipeBuilder) -> None:
 
 
 def crashes_in_a_hand_over(recipe: RecipeBuilder) -> None:
-    """A replica joins, and it or another one is killed during the hand-over."""
+    """A replica joins, and it or another one is killed during the handover."""
     _begin(recipe)
     for _ in range(2):
         _join(recipe, _replica(recipe))
@@ -85,7 +85,7 @@ def slow_drains(recipe: RecipeBuilder) -> None:
 
 
 def pauses_in_a_hand_over(recipe: RecipeBuilder) -> None:
-    """A replica joins, and it or another one is paused during the hand-over."""
+    """A replica joins, and it or another one is paused during the handover."""
     _begin(recipe)
     for _ in range(2):
         _join(recipe, _replica(recipe))
@@ -96,7 +96,7 @@ def pauses_in_a_hand_over(recipe: RecipeBuilder) -> None:
 
 
 def lost_releases_of_slots(recipe: RecipeBuilder) -> None:
-    """A replica joins, and writes of Leases get lost or late during the hand-over."""
+    """A replica joins, and writes of Leases get lost or late during the handover."""
     _begin(recipe)
     for _ in range(2):
         which = _replica(recipe)

@@ -16,7 +16,6 @@ from model_cluster.virtual import GROUP, Deadlock, Spinning, VirtualLoop, run
 from simulation import actions
 from simulation.actions import faults, foreign, replicas, users, writers  # noqa: F401 - they register themselves
 from simulation.bounds import Bounds, Violated
-from simulation.contest import Contest
 from simulation.environment import InternalErrors, virtual_time
 from simulation.honesty import Honesty
 from simulation.memory import leftovers, memory_of, tasks_left
@@ -27,6 +26,7 @@ from simulation.succession import Succession
 from simulation.watchdog import Watchdog
 from simulation.workloads import workload
 from simulation.world import World
+from simulation.write_war import WriteWar
 
 _TAIL_SECONDS = 200.0
 _RESYNCS = 3.4
@@ -99,7 +99,7 @@ def _of_replicas(world: World, bounds: Bounds) -> "list[_Looks]":
     if len(world.replicas) == 1:
         return []
     if not world.conditions.elected:
-        return [Contest(world, bounds)]
+        return [WriteWar(world, bounds)]
     return [SlotSuccession(world, bounds) if world.conditions.slots > 1 else Succession(world, bounds)]
 
 

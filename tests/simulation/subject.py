@@ -237,7 +237,7 @@ class Subject:
         key, queue = Key(*place), self.loop._queue
         if not hasattr(self.loop, "_waiting"):  # before the fix of K5
             if not self.loop._resync.complete.is_set():
-                return "nothing is reconciled before the first sweep"
+                return "nothing is reconciled before the first relist"
         elif key in self.loop._waiting._keys:
             return "waits until its namespace is listed"
         if any(key in lane for lane in queue._lanes.values()) or key in queue._dirty:

@@ -110,7 +110,7 @@ def during(
         loop = Manager(WORKLOAD, settings, client or Empty(), watches, election=election)
         monkeypatch.setattr(loop, "_reconciler", reconciler)
         monkeypatch.setattr(loop._workers, "_reconciler", reconciler)
-        monkeypatch.setattr(loop._handover, "_reconciler", reconciler)
+        monkeypatch.setattr(loop._slot_lifecycle, "_reconciler", reconciler)
         stop = asyncio.Event()
         running = asyncio.create_task(loop.run(stop))
         async with asyncio.timeout(20):

@@ -95,7 +95,7 @@ class ModelBench:
         answers = Answers(self.store, name_interval=60, clock=lambda: self.now)
         executor = Executor(self.store, writer, guard, answers, clock=lambda: self.now)
         self.children = Children(WORKLOAD, self.store, executor, Settings().status, clock=lambda: self.now)
-        self._memories = Memories(Settings().contest)
+        self._memories = Memories(Settings().write_war)
         self._observed = 0
         self.observe_all()
 

@@ -4,6 +4,7 @@ import copy
 import json
 from typing import Any
 
+from coxswain.kernel.objects.commands import Commands
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.manifests import Manifest
 from coxswain.kernel.objects.projection import Projection
@@ -16,6 +17,10 @@ def webapp(name: str = "web", namespace: str = "shop", uid: str = "uid-1", gener
     """Return a WebApp with this spec."""
     full: Any = {"image": "registry.example/web:1", **spec}
     return WebApp(namespace=namespace, name=name, uid=uid, generation=generation, spec=full)
+
+
+COMMANDS = Commands("webapp", "web", "shop")
+"""The commands about that WebApp."""
 
 
 def raw_webapp(name: str = "web", *, version: int = 10, uid: str = "uid-1", **more: Any) -> dict[str, Any]:

@@ -5,6 +5,8 @@ from typing import Any
 
 PODS = "-l coxswain.dev/webapp=web -n shop"
 """The options of kubectl that select the pods."""
+EDIT = "kubectl edit webapp web -n shop"
+"""The command that changes the WebApp."""
 NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 IMAGE = "registry.example/web:2"
 READINESS: dict[str, Any] = {

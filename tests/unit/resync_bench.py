@@ -75,7 +75,7 @@ class Bench:
     def _resync(self) -> None:
         self.resynced += 1
 
-    async def swept(self, kind: Kind) -> None:
+    async def relisted(self, kind: Kind) -> None:
         """Wait until a kind has been listed."""
         async with asyncio.timeout(10):
             while not self.resync.coverage.is_listed((kind, None)):
@@ -105,4 +105,4 @@ def during(body: Callable[[Bench], Any], interval: float = 600.0, namespaces: Se
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
 
-    run(VirtualLoop(Chance("sweeps")), whole())
+    run(VirtualLoop(Chance("relists")), whole())

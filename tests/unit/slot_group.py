@@ -14,7 +14,7 @@ FIRST = 20.0
 """Seconds until all slots have a holder: nobody knows who held Leases that do not exist."""
 REBALANCED = 12.0
 """Seconds until a new replica has its share: it is seen, settles, and others release, each with a look."""
-TAKEN_OVER = 19.0
+TAKEOVER = 19.0
 """Seconds until all slots of a killed replica are led: the expiry, and a look at all Leases."""
 
 

@@ -51,7 +51,7 @@ def test_the_war_over_an_overridden_field_ends(bench: ModelBench, removed: Any) 
     assert rounds(bench, 20, {"metadata": {"labels": removed}}) == 0
 
 
-def test_after_the_pause_the_field_is_enforced(bench: ModelBench) -> None:
+def test_after_the_suspension_the_field_is_enforced(bench: ModelBench) -> None:
     rounds(bench, 20, {"metadata": {"labels": {"team": None}}})
     bench.api.admission.clear()
     bench.now += 700

@@ -24,7 +24,7 @@ from coxswain.kernel.status.urgency import Urgency
 from coxswain.webapp.spec import Status
 from coxswain.webapp.status import RULES, status
 from rendered import health, observations, urgency
-from unit.objects import webapp
+from unit.objects import COMMANDS, webapp
 
 NOW, LATER = "2026-01-01T00:00:00Z", "2026-01-01T00:01:00Z"
 PORTS = [{"name": "http", "containerPort": 8080}]
@@ -97,7 +97,7 @@ def test_all_is_well() -> None:
 
 
 def test_the_worst_child_decides() -> None:
-    conditions = shown(made(HEALTHY, MISSING, name_taken("ReplicaSet x"), rejected("no")))
+    conditions = shown(made(HEALTHY, MISSING, name_taken("ReplicaSet x", "kubectl"), rejected("no", COMMANDS)))
     assert conditions["Ready"] == ("False", "NameTaken")
     assert conditions["Stalled"] == ("True", "NameTaken")
     assert conditions["Progressing"] == ("False", "NameTaken")
@@ -113,7 +113,7 @@ def test_what_may_pass_is_progress(state: Health) -> None:
 
 def test_paused_is_ready_only_if_all_is_as_the_spec_says() -> None:
     assert shown(made(HEALTHY, paused=True))["Ready"] == ("True", "Ready")
-    assert shown(made(differs("spec.replicas"), paused=True))["Ready"] == ("False", "Differs")
+    assert shown(made(differs("spec.replicas", COMMANDS), paused=True))["Ready"] == ("False", "Differs")
     assert shown(made(HEALTHY, paused=True))["Progressing"] == ("False", "Paused")
 
 
@@ -190,7 +190,11 @@ def test_numbers_in_the_last_words_of_a_program_are_no_news() -> None:
 
 
 @given(
-    st.lists(st.sampled_from([HEALTHY, MISSING, TERMINATING, name_taken(None), rejected("no"), not_written("X", "y")]))
+    st.lists(
+        st.sampled_from(
+            [HEALTHY, MISSING, TERMINATING, name_taken(None, "x"), rejected("no", COMMANDS), not_written("X", "y")]
+        )
+    )
 )
 def test_rules_of_every_status(healths: list[Health]) -> None:
     result = made(*healths)
@@ -217,7 +221,7 @@ def test_ready_does_not_wait_for_what_the_application_serves_without() -> None:
     assert [child["health"] for child in found["children"]] == ["Healthy", "Progressing"]
 
 
-@pytest.mark.parametrize("other", [MISSING, TERMINATING, rejected("no"), held_back("x", there=True)])
+@pytest.mark.parametrize("other", [MISSING, TERMINATING, rejected("no", COMMANDS), held_back("x", there=True)])
 def test_another_child_decides_beside_it(other: Health) -> None:
     for healths in ((WAITING, other), (other, WAITING)):
         assert shown(made(*healths))["Ready"] == ("False", other.reason)

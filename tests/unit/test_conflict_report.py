@@ -172,7 +172,8 @@ def test_conflicted() -> None:
     assert yielded["message"] == (
         "Deployment/web metadata.labels.a is owned by helm (policy Yield); "
         "Deployment/web spec.replicas is owned by flux (policy Yield). "
-        "coxswain does not write the field. To enforce the spec, choose Enforce in spec.conflicts"
+        "coxswain does not write the field. To enforce the spec, choose Enforce in spec.conflicts: "
+        "kubectl edit webapp web -n shop"
     )
     assert conditions(held(), held(Policy.HALT, field="spec.x"))["Conflicted"]["reason"] == "Halted"
 
@@ -183,8 +184,9 @@ def test_contested_names_both_managers() -> None:
     assert (found["Contested"]["status"], found["Contested"]["reason"]) == ("True", "WriteWar")
     assert found["Contested"]["message"] == (
         "Deployment/web spec.replicas is overwritten by flux each time coxswain enforces it. "
-        "Not enforced for now: coxswain tries again after a pause. "
-        "Stop the other manager from setting the field, or choose Yield in spec.conflicts"
+        "Enforcement is suspended: coxswain tries again later. "
+        "Stop the other manager from setting the field, or choose Yield in spec.conflicts: "
+        "kubectl edit webapp web -n shop"
     )
     assert found["Conflicted"]["status"] == "False"
 

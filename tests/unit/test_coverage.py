@@ -5,7 +5,7 @@ import pytest
 from coxswain.kernel.api.errors import Refused, Unreachable
 from coxswain.kernel.cache.coverage import LASTING_SECONDS, Coverage, _Failure, _message
 from coxswain.kernel.objects.kinds import Kind
-from coxswain.webapp.kinds import DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER, POD, SERVICE, WEBAPP
+from coxswain.webapp.kinds import DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER, HTTP_ROUTE, POD, SERVICE, WEBAPP
 from rendered import CHILDREN, KINDS
 from unit.bench import Bench as Reconciling
 
@@ -178,3 +178,16 @@ def test_an_unlisted_kind_is_reported_and_nothing_is_written(monkeypatch: pytest
 )
 def test_the_message_of_an_unlisted_kind_has_a_command_to_run(text: str, step: str) -> None:
     assert _message((SERVICE, "shop"), _Failure(403, text, 0.0, 0.0)).endswith(step)
+
+
+@pytest.mark.parametrize(
+    ("kind", "namespace", "step"),
+    [
+        (HTTP_ROUTE, "shop", "To grant it: kubectl apply -n shop -k manifests/overlays/routes"),
+        (HTTP_ROUTE, None, "--as=ops"),
+        (SERVICE, "shop", "--as=ops"),
+    ],
+)
+def test_a_kind_with_permissions_of_its_own_names_their_manifest(kind: Kind, namespace: str | None, step: str) -> None:
+    text = f'{kind.plural} is forbidden: User "ops" cannot list resource "{kind.plural}"'
+    assert _message((kind, namespace), _Failure(403, text, 0.0, 0.0)).endswith(step)

@@ -20,7 +20,7 @@ from coxswain.webapp.spec import Status
 from coxswain.webapp.status import status
 from coxswain.webapp.workload import WORKLOAD
 from rendered import desired, observations
-from unit.objects import webapp
+from unit.objects import COMMANDS, webapp
 
 APP = webapp()
 NOW = "2026-01-01T00:00:00Z"
@@ -53,7 +53,7 @@ def test_a_field_left_to_another_manager_is_reported_once() -> None:
     found = heard(before, after)["FieldConflict"]
     assert found.note == (
         "owned by another field manager: Deployment/web spec.replicas (flux). coxswain does not write the field. "
-        "To enforce the spec, choose Enforce in spec.conflicts"
+        "To enforce the spec, choose Enforce in spec.conflicts: kubectl edit webapp web -n shop"
     )
     assert found.type == "Normal"
     assert heard(after, told(held(Policy.YIELD), previous=after)) == {}
@@ -68,7 +68,7 @@ def test_the_event_names_a_bounded_number_of_new_fields() -> None:
 
 
 def test_a_halted_child_gets_a_warning_and_no_second_event() -> None:
-    results = [Result(Child("Deployment", "web", halted("spec.replicas (flux)")))]
+    results = [Result(Child("Deployment", "web", halted("spec.replicas (flux)", COMMANDS)))]
     found = heard(told(), told(held(Policy.HALT)), *results)
     assert set(found) == {"FieldConflict"}
     assert found["FieldConflict"].type == "Warning"
@@ -76,7 +76,7 @@ def test_a_halted_child_gets_a_warning_and_no_second_event() -> None:
 
 
 def test_a_write_war_is_reported_once_for_all_its_rounds() -> None:
-    results = [Result(Child("Deployment", "web", contested("spec.replicas (flux)")))]
+    results = [Result(Child("Deployment", "web", contested("spec.replicas (flux)", COMMANDS)))]
     before, after = told(), told(held(Policy.ENFORCE, fought=True))
     found = heard(before, after, *results)
     assert set(found) == {"Contested"}
@@ -140,6 +140,6 @@ def test_last_applied_has_the_fields_of_the_last_matching_manifest() -> None:
     assert not had("spec.left.inside"), "the field was given up, not removed"
     assert not had("spec")
     assert not last.had(deployment(APP, Scaling(None, AUTOSCALED)))("spec.replicas"), (
-        "an autoscaler took over the field"
+        "an autoscaler became the owner of the field"
     )
     assert not last.had(deployment(webapp(image="registry.example/web:2")))("spec.a")

@@ -64,10 +64,13 @@ def test_a_long_note_is_cut_to_what_the_api_takes() -> None:
     posts = Posts()
     asyncio.run(
         Recorder(posts, "coxswain.dev/operator", lambda: 0.0).record(
-            observed_webapp(), EventRecord("Reason", "Apply", "ä" * 2000), RecentEvents()
+            observed_webapp(), EventRecord("Reason", "Apply", "ä" * 2000 + " See: kubectl get pods"), RecentEvents()
         )
     )
-    assert len(posts.posted[0]["note"].encode()) <= 1024
+    note = posts.posted[0]["note"]
+    assert 1000 < len(note.encode()) <= 1024
+    assert note.startswith("ä")
+    assert note.endswith(" See: kubectl get pods")
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ def _foreign(run: Run, name: str, *, owned: bool) -> Thing:
 
 
 @pytest.mark.parametrize(("owned", "whose"), [(True, "by Shop x (y)"), (False, "by nobody")])
-def test_a_foreign_object_that_was_taken_over(owned: bool, whose: str) -> None:
+def test_a_foreign_object_that_was_adopted(owned: bool, whose: str) -> None:
     run = good()
     foreign = run.store("services", _foreign(run, "taken", owned=owned))
     ours = run.thing("services", "taken")

@@ -71,6 +71,54 @@ def test_ready_though_a_child_is_wrong(break_it: Callable[[Run], object], proble
     assert problem in sentence
 
 
+@pytest.mark.parametrize(
+    ("resource", "spec"),
+    [
+        ("networkpolicies", {"network": {"defaultDeny": True}}),
+        ("networkpolicies", {"network": {"ingress": []}}),
+        ("poddisruptionbudgets", {"disruption": {"minAvailable": 1}}),
+        ("poddisruptionbudgets", {"disruption": {"enabled": True}}),
+        ("horizontalpodautoscalers", {"autoscaling": {"maxReplicas": 3}}),
+        ("ingresses", {"ingress": {"hosts": []}}),
+        ("httproutes", {"routes": [{}]}),
+    ],
+)
+def test_ready_without_a_child_that_the_spec_asks_for(resource: str, spec: Thing) -> None:
+    run = good()
+    changed(run, "webapps", "web", lambda thing: thing["spec"].update(spec))
+    run.tell("True")
+    assert found(run, "O5") == []  # the operator has not listed the kind
+    _list_none(run, resource)
+    run.tell("True")
+    assert any(f"says Ready, contrary to received data: it owns no {resource}" in each for each in found(run, "O5"))
+
+
+def test_ready_with_some_of_the_routes() -> None:
+    run = good()
+    changed(run, "webapps", "web", lambda thing: thing["spec"].update(routes=[{}, {"name": "api"}]))
+    run.store("httproutes", run.thing("httproutes", "web"))
+    run.tell("True")
+    assert any("it owns 1 httproutes of 2" in sentence for sentence in found(run, "O5"))
+    run.store("httproutes", run.thing("httproutes", "web-api"))
+    complaints = len(found(run, "O5"))
+    run.tell("True")
+    assert len(found(run, "O5")) == complaints
+
+
+def test_a_budget_may_be_declined() -> None:
+    run = good()
+    changed(run, "webapps", "web", lambda thing: thing["spec"].update(disruption={"enabled": False, "minAvailable": 1}))
+    _list_none(run, "poddisruptionbudgets")
+    run.tell("True")
+    assert found(run, "O5") == []
+
+
+def _list_none(run: Run, resource: str) -> None:
+    run.now += 1
+    run.ask("list", resource, "", answer={"metadata": {"resourceVersion": str(run.version)}, "items": []})
+    run.now += 1
+
+
 def test_replicas_that_an_autoscaler_has_are_not_wrong() -> None:
     run = good()
     changed(run, "deployments", "web", _autoscaled)

@@ -155,3 +155,16 @@ def test_the_children_of_two_webapps_are_compared_without_their_names() -> None:
     assert differences(state(80, 80), "evolved", "fresh") == []
     (found,) = differences(state(80, 81), "evolved", "fresh")
     assert found.startswith("services/<name>.spec")
+
+
+def test_a_service_account_that_only_an_earlier_revision_uses_is_not_compared() -> None:
+    def ended(account: str) -> dict[str, Any]:
+        owner = service("evolved", 80)["metadata"]
+        template = {"spec": {"serviceAccountName": account}}
+        names = ("evolved", "fresh")
+        both = [{"metadata": service(name, 80)["metadata"], "spec": {"template": template}} for name in names]
+        return {**state(80, 80), "serviceaccounts": [{"metadata": owner}], "deployments": both}
+
+    assert differences(ended("existing"), "evolved", "fresh") == []
+    found = differences(ended("evolved"), "evolved", "fresh")
+    assert any(each.startswith("serviceaccounts/<name>") for each in found)

@@ -28,6 +28,7 @@ class Server:
         self.refuses = False
         self.cut = 0
         self.silent = False
+        self.unserved: set[str] = set()
         self.objects: dict[tuple[str, str], dict[str, Any]] = {}
         self.events: list[tuple[int, str, dict[str, Any]]] = []
         self.news = threading.Condition()
@@ -75,6 +76,8 @@ class _Handler(BaseHTTPRequestHandler):
         query = {key: values[0] for key, values in parse_qs(parts.query).items()}
         if self.fake.refuses:
             self._answer(503, {"message": "not now"})
+        elif resource in self.fake.unserved:
+            self._answer_text(404, b"404 page not found\n")  # as the API server does without the API group
         elif "watch" not in query:
             with self.fake.news:
                 items = [thing for (kind, _), thing in self.fake.objects.items() if kind == resource]
@@ -120,7 +123,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(b"0\r\n\r\n")
 
     def _answer(self, status: int, body: dict[str, Any]) -> None:
-        data = json.dumps(body).encode()
+        self._answer_text(status, json.dumps(body).encode())
+
+    def _answer_text(self, status: int, data: bytes) -> None:
         self.send_response(status)
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
@@ -212,6 +217,25 @@ def test_a_server_that_does_not_list_is_named(server: Server, witness: Witness) 
     server.refuses = True
     with pytest.raises(TimeoutError, match=r"LIST of webapps keeps failing: .* 503: not now"):
         witness.caught_up(0.2)
+
+
+def test_a_resource_that_is_not_served_has_no_objects_until_it_is(server: Server) -> None:
+    server.unserved = {"httproutes"}
+    with Witness(server, "shop", RESOURCES) as witness:
+        witness.caught_up(5)
+        assert list_all(server, "shop", RESOURCES)["httproutes"] == []
+        server.unserved = set()
+        server.store("ADDED", "web", "httproutes")
+        witness.caught_up(5)
+        server.unserved = {"httproutes"}
+        server.break_off()
+        witness.caught_up(5)
+        assert witness.latest("httproutes", "web") is None
+        assert _short(witness.changes()) == ["ADDED web late", "DELETED web late"]
+        server.unserved = set()
+        server.store("MODIFIED", "web", "httproutes")
+        witness.caught_up(5)
+        assert _short(witness.changes()[2:]) == ["ADDED web late"]
 
 
 def test_an_older_history(server: Server, witness: Witness) -> None:

@@ -144,7 +144,7 @@ def test_a_relist_in_flight_at_a_gap_is_followed_by_another() -> None:
         coverage.watch_refused(AUTOSCALERS)
         coverage.watch_opened(AUTOSCALERS)
         bench.client.gate.set()
-        await bench.swept(autoscaler)
+        await bench.relisted(autoscaler)
         assert autoscaler in coverage.view(None).doubtful
         bench.resync.relist_soon(*AUTOSCALERS)
         await bench.listed(2)

@@ -1,4 +1,4 @@
-"""Log entries name the WebApp, in text and in JSON. Kopf's entries are short."""
+"""Log entries name the parent, in text and in JSON. Kopf's entries are short."""
 
 import json
 import logging
@@ -19,17 +19,17 @@ def _restored() -> Iterator[None]:
 
 def test_text(capsys: pytest.CaptureFixture[str]) -> None:
     configure("info", "text")
-    with about("shop/web"):
+    with about("scheduledtask", "shop/web"):
         logging.getLogger("coxswain.x").info("created %s", "it")
     logging.getLogger("coxswain.x").debug("hidden")
     line = capsys.readouterr().err
-    assert "info    webapp=shop/web logger=coxswain.x created it" in line
+    assert "info    scheduledtask=shop/web logger=coxswain.x created it" in line
     assert "hidden" not in line
 
 
 def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     configure("warning", "json")
-    with about("shop/web"):
+    with about("webapp", "shop/web"):
         logging.getLogger("coxswain.x").warning("ümlaut")
     entry = json.loads(capsys.readouterr().err)
     assert {key: entry[key] for key in ("level", "webapp", "message")} == {
@@ -59,7 +59,7 @@ HOSTILE = "no\n2026-01-01T00:00:00.000Z info    logger=coxswain.x forged\r\x1b[2
 def test_a_text_entry_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     """S9: a foreign message cannot forge an entry or control the terminal that shows it."""
     configure("info", "text")
-    with about("shop/web"):
+    with about("scheduledtask", "shop/web"):
         logging.getLogger("coxswain.x").info("refused: %s", HOSTILE)
     (line,) = capsys.readouterr().err.splitlines()
     assert r" refused: no\n2026-01-01T00:00:00.000Z info    logger=coxswain.x forged\r\u001b[2J" in line

@@ -131,7 +131,7 @@ def named(raw: dict[str, Any], name: str) -> dict[str, Any]:
     return {**raw, "metadata": metadata}
 
 
-async def _taken_over(observed: Projection, places: Sequence[Path]) -> Projection:
+async def _reassigned(observed: Projection, places: Sequence[Path]) -> Projection:
     owned, others = dict(observed.owned or {}), list(observed.others)
     for place in places:
         owned = plus(owned, place, {})
@@ -145,7 +145,7 @@ async def _taken_over(observed: Projection, places: Sequence[Path]) -> Projectio
 def test_a_reconcile_of_odd_objects_raises_nothing(data: st.DataObject) -> None:
     bench = Bench()
     bench.time = NOW
-    bench.writer.take_over = _taken_over  # type: ignore[method-assign]
+    bench.writer.take_ownership = _reassigned  # type: ignore[method-assign]
     spec: Any = APP.spec
     bench.webapp(version=1000, **spec)
     raws = list(children().items())

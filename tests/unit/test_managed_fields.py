@@ -1,9 +1,9 @@
-"""Edits of managedFields: we alone own taken-over fields, and a release removes only our fields from other entries."""
+"""Edits of managedFields: we alone own reassigned fields, and a release removes only our fields from other entries."""
 
 import copy
 from typing import Any
 
-from coxswain.kernel.conflicts.managed_fields import BEFORE_FIRST_APPLY, patch, released, taken_over
+from coxswain.kernel.conflicts.managed_fields import BEFORE_FIRST_APPLY, patch, reassigned, released
 from coxswain.kernel.objects.field_paths import owns
 
 EXEC = ("f:spec", "f:probe", "f:exec")
@@ -31,12 +31,12 @@ def fields(entries: list[Any], manager: str) -> Any:
 
 def taken(entries: list[Any], *paths: Any) -> list[Any]:
     before = copy.deepcopy(entries)
-    made = taken_over(entries, paths, "coxswain", api_version="v1", now=NOW)
+    made = reassigned(entries, paths, "coxswain", api_version="v1", now=NOW)
     assert entries == before, "the input is not modified"
     return list(made)
 
 
-def test_a_taken_over_field_is_ours_alone_and_the_rest_stays() -> None:
+def test_a_reassigned_field_is_ours_alone_and_the_rest_stays() -> None:
     made = taken([OURS, THEIRS, STATUS], EXEC)
     assert owns(fields(made, "coxswain"), (*EXEC, "f:command"))
     assert owns(fields(made, "coxswain"), (*HTTP, "f:port"))

@@ -217,7 +217,7 @@ def test_a_history_reset(monkeypatch: pytest.MonkeyPatch) -> None:
     assert change.of("controller_runtime_reconcile_panics_total", controller="webapp") == 0
 
 
-def test_resyncs() -> None:
+def test_relists() -> None:
     change = Change()
 
     async def body(bench: resync_bench.Bench) -> None:
@@ -226,10 +226,10 @@ def test_resyncs() -> None:
         bench.client.failures = 1
         bench.resync.relist_soon(*scope)
         await bench.listed(1)
-        assert change.of("coxswain_resync_duration_seconds_count", kind="services") == 0
+        assert change.of("coxswain_relist_duration_seconds_count", kind="services") == 0
         assert bench.resync.coverage.last_relists()[scope] == 0
-        await bench.swept(SERVICE)
-        assert change.of("coxswain_resync_duration_seconds_count", kind="services") == 1
+        await bench.relisted(SERVICE)
+        assert change.of("coxswain_relist_duration_seconds_count", kind="services") == 1
         first = bench.resync.coverage.last_relists()[scope]
         assert first > 1.7e9
         bench.resync.coverage.begin_watches([WEBAPP])

@@ -141,7 +141,7 @@ def test_the_gauges_of_a_manager(monkeypatch: pytest.MonkeyPatch) -> None:
             assert longest == pytest.approx(10, abs=0.5)
             assert sample("workqueue_unfinished_work_seconds", **QUEUE) == pytest.approx(2 * longest, abs=0.5)
             assert sample("coxswain_watch_last_event_age_seconds", kind="pods") == pytest.approx(10, abs=0.5)
-            assert sample("coxswain_resync_last_success_timestamp_seconds", kind="pods") > 1.7e9
+            assert sample("coxswain_relist_last_success_timestamp_seconds", kind="pods") > 1.7e9
             assert sample("coxswain_objects", kind="webapps") == 1
             assert sample("coxswain_objects", kind="pods") == 0
             assert sample("coxswain_parents", kind="webapps", condition="Ready", status="True") == 1
@@ -158,6 +158,6 @@ def test_of_several_namespaces_the_worst_counts(monkeypatch: pytest.MonkeyPatch)
         monkeypatch.setattr(loop._coverage, "last_relists", lambda: {(POD, "a"): 9.0, (POD, "b"): 0.0})
         monkeypatch.setattr(loop._liveness, "data_ages", lambda: {(POD, "a"): 5.0, (POD, "b"): 7.0})
         readings = loop.readings
-        assert (readings.resyncs, readings.event_ages) == ({"pods": 0.0}, {"pods": 7.0})
+        assert (readings.relists, readings.event_ages) == ({"pods": 0.0}, {"pods": 7.0})
 
     during(monkeypatch, Scripted({}), body)

@@ -1,30 +1,40 @@
-"""Each reason that a user can act on has a next step: a command with its names, or a field to change.
+"""Each message that a user can act on ends with the next step: a command with its names.
 
 Quotations come after the step, since messages are compared without the numbers in quotations.
 """
 
 import dataclasses
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 
 from coxswain.kernel.cache.coverage import _Failure, _message
+from coxswain.kernel.conflicts.diff import Difference
 from coxswain.kernel.conflicts.immutable import command
-from coxswain.kernel.objects.event_record import ReportedEvent
+from coxswain.kernel.conflicts.managed_fields import ANOTHER_COXSWAIN, UNKNOWN
+from coxswain.kernel.conflicts.policy import Policy
+from coxswain.kernel.objects.event_record import EventRecord, ReportedEvent
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Controller, Projection
 from coxswain.kernel.objects.quote import MARK
 from coxswain.kernel.reconciling.child.adoption import foreign
 from coxswain.kernel.reconciling.child.failures import failure, next_step
+from coxswain.kernel.reconciling.child.result import Correction, Result
+from coxswain.kernel.reconciling.parent.event_reasons import event_records
+from coxswain.kernel.status.conditions import ConditionState, standard_findings
+from coxswain.kernel.status.conflict_report import Conflict
 from coxswain.kernel.status.health import (
     HEALTHY,
+    Child,
     Health,
     contested,
     differs,
     halted,
+    held,
     immutable,
+    left_absent,
     not_listed,
     not_removed,
     not_served,
@@ -34,8 +44,10 @@ from coxswain.webapp import kinds, restarts
 from coxswain.webapp.children import TYPES
 from coxswain.webapp.diagnosis.autoscaling_health import conflict, failing
 from coxswain.webapp.releases.render_choice import unknown_render
-from rendered import Empty
-from unit.objects import observed_autoscaler, observed_child, webapp
+from coxswain.webapp.status import status
+from coxswain.webapp.workload import WORKLOAD
+from rendered import Empty, observations
+from unit.objects import COMMANDS, observed_autoscaler, observed_child, webapp
 from unit.pod_states import (
     NOW,
     READINESS,
@@ -52,10 +64,12 @@ from unit.pod_states import (
 from unit.server import refusal
 from unit.test_reference import listed
 
-STEP = re.compile(r"\bkubectl (\w+)( can-i \w+)? [a-z-]|\bspec\.[a-zA-Z]|\bthe spec\b")
-"""A command, or a field."""
-PLACE = re.compile(r" -n \w|--all-namespaces| (namespace|ingressclasses|apiservices)\b")
-"""A command has its namespace, unless its objects have none."""
+COMMAND = re.compile(r"\b(kubectl [a-z-]+(?: (?:[^\s.:,;()]|[.:,](?=\S))+)+)\Z")
+"""A command with its arguments, at the end of a message: no sentence or clause follows it."""
+PLACE = re.compile(
+    r" -n \w|--all-namespaces| (namespace|ingressclasses|apiservices|-k|\w+admissionpolic\w+|\w+configurations)\b"
+)
+"""A command has its namespace, unless its objects have none, or a directory has them."""
 
 NOTHING_TO_DO = {
     "Ready": "all is well",
@@ -134,6 +148,7 @@ def not_prepared() -> dict[str, Any]:
     return pod(container(waiting("ContainerCreating")), conditions=[condition])
 
 
+TIME = "2026-01-01T00:00:00Z"
 SCALER = {"type": "ScalingActive", "status": "False", "reason": "FailedGetResourceMetric", "message": "no answer"}
 BLOCKS = {"metadata": {}, "status": {"blocks": True}}
 ROUTE = {"metadata": {}, "spec": {"parentRefs": [{"name": "public"}]}}
@@ -147,9 +162,17 @@ REFUSED = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate",
 DENIED = 'admission webhook "x.example.com" denied the request: no'
 MOUNT = ReportedEvent("FailedMount", 'MountVolume.SetUp failed for volume "tls" : secret "tls" not found')
 PROBED = container(running(9999), started=False)
+BY_POLICY = "deployments.apps \"web\" is forbidden: ValidatingAdmissionPolicy 'x' with binding 'y' denied request: no"
 NO_CLASS = _message((kinds.HTTP_ROUTE, "shop"), _Failure(403, RBAC, 0.0, 0.0))
 FOREIGN = foreign(webapp(), kinds.WEBAPP, dataclasses.replace(observed_child(label=None), controller=None))
 assert FOREIGN is not None
+CONTROLLED = foreign(
+    webapp(),
+    kinds.WEBAPP,
+    dataclasses.replace(observed_child(label=None), controller=Controller("Website", "web", "other")),
+)
+assert CONTROLLED is not None
+UNKNOWN_POLICIES = webapp(conflicts={"policy": "Observe"}).policies.unknown()
 UNKNOWN_RENDER = unknown_render(dataclasses.replace(webapp(), render="9"))
 assert UNKNOWN_RENDER is not None
 
@@ -157,16 +180,16 @@ HEALTHS = {
     "NotScaling": failing(webapp(), {"status": {"conditions": [SCALER]}}, NOW).health,
     "DisruptionBlocked": told(kinds.POD_DISRUPTION_BUDGET, BLOCKS),
     "WaitingForAddress": told(kinds.SERVICE, {"metadata": {}, "spec": {"type": "LoadBalancer"}}),
-    "Contested": contested("spec.replicas (kubectl)"),
-    "Differs": differs("spec.replicas"),
-    "Halted": halted("spec.replicas (kubectl)"),
+    "Contested": contested("spec.replicas (kubectl)", COMMANDS),
+    "Differs": differs("spec.replicas", COMMANDS),
+    "Halted": halted("spec.replicas (kubectl)", COMMANDS),
     "Immutable": immutable("spec.clusterIP", command("Service", "web", "shop")),
     "AutoscalerConflict": conflict(webapp(), [observed_autoscaler()]),
-    "Rejected": failure(refusal(422, "spec.x: Invalid"), "shop", there=True, patient=True),
-    "AdmissionDenied": failure(refusal(403, DENIED), "shop", there=True, patient=True),
+    "Rejected": failure(refusal(422, "spec.x: Invalid"), COMMANDS, there=True, patient=True),
+    "AdmissionDenied": failure(refusal(403, DENIED), COMMANDS, there=True, patient=True),
     "NotRemoved": not_removed(RBAC, next_step(refusal(403, RBAC), "shop")),
     "NotListed": not_listed(NO_CLASS),
-    "APIMissing": not_served("gateway.networking.k8s.io/v1", OPTIONAL),
+    "APIMissing": not_served("gateway.networking.k8s.io/v1", OPTIONAL, COMMANDS),
     "RenderUnknown": UNKNOWN_RENDER,
     "NameTaken": FOREIGN,
     "NotWatched": named_by_restart_on("forbidden"),
@@ -195,15 +218,69 @@ OTHERS = {
     ),
     "SchedulingGated": of_pods(unscheduled("gated", "SchedulingGated")),
     "Evicted": of_pods(pod(phase="Failed", reason="Evicted", message="low on memory")),
-    "Forbidden": failure(refusal(403, RBAC), "shop", there=True, patient=True),
-    "Forbidden by a quota": failure(refusal(403, QUOTA), "shop", there=False, patient=True),
-    "Forbidden for another reason": failure(refusal(403, "no"), "shop", there=False, patient=True),
+    "Forbidden": failure(refusal(403, RBAC), COMMANDS, there=True, patient=True),
+    "Forbidden by a quota": failure(refusal(403, QUOTA), COMMANDS, there=False, patient=True),
+    "Forbidden for another reason": failure(refusal(403, "no"), COMMANDS, there=False, patient=True),
     "Deadline and cause": of_condition("Progressing", "ProgressDeadlineExceeded", "late.", unscheduled("0/3 nodes")),
     "Injected": of_pods(pod(container(waiting("ErrImagePull"), name="mesh"))),
     "Not watched, without a right": named_by_restart_on("forbidden", "configMaps"),
+    "Denied by a policy": not_removed(BY_POLICY, next_step(refusal(422, BY_POLICY), "shop")),
+    "Deletion denied by a webhook": not_removed(DENIED, next_step(refusal(400, DENIED), "shop")),
+    "Deleted again and again": left_absent(COMMANDS.events_about("Service", "web")),
+    "Changed by admission": held(HEALTHY, "spec.replicas", COMMANDS),
+    "Halted by an unknown policy": halted("spec.replicas (kubectl)", COMMANDS, UNKNOWN_POLICIES),
+    "Name of a controlled object": CONTROLLED,
+    "No request": failing(
+        webapp(), {"status": {"conditions": [{**SCALER, "message": "missing request for cpu"}]}}, NOW
+    ).health,
+    "Injected and out of memory": of_pods(
+        pod(container(waiting("CrashLoopBackOff"), ended(137, "OOMKilled"), name="mesh"))
+    ),
+    "Invalid image name": of_pods(pod(container(waiting("InvalidImageName")))),
     "No class": told(kinds.INGRESS, {"metadata": {}, "spec": {}}),
 }
 """Messages of reasons that Coxswain passes on, and other cases."""
+
+
+def held_by(manager: str, policy: Policy = Policy.ENFORCE, field: str = "spec.replicas") -> Conflict:
+    """Return a field of the Deployment held by a manager. The policy Enforce contests it."""
+    return Conflict("Deployment/web", field, manager, policy, differs=True, contested=policy is Policy.ENFORCE)
+
+
+def condition(name: str, *fields: Conflict, paused: bool = False, unknown: str = "") -> ConditionState:
+    """Return a condition of a WebApp with fields held by other managers."""
+    return standard_findings([], fields, {}, COMMANDS, paused=paused, unknown_policies=unknown)[name]
+
+
+CONDITIONS = {
+    "Paused": condition("Progressing", paused=True),
+    "Yielded": condition("Conflicted", held_by("flux", Policy.YIELD)),
+    "Halted": condition("Conflicted", held_by("flux", Policy.HALT)),
+    "Halted by an unknown policy": condition("Conflicted", held_by("flux", Policy.HALT), unknown=UNKNOWN_POLICIES),
+    "Unknown policy without a conflict": condition("Conflicted", unknown=UNKNOWN_POLICIES),
+    "Contested": condition("Contested", held_by("flux")),
+    "Contested by an unknown manager": condition("Contested", held_by(UNKNOWN)),
+    "Contested by a second operator": condition("Contested", held_by(ANOTHER_COXSWAIN)),
+    "Deleted again and again": condition("Contested", held_by(UNKNOWN, field="")),
+}
+"""Conditions beside those that quote the health of a child."""
+
+
+def events_of(*fields: Conflict, undeclared: Sequence[str] = (), corrected: bool = False) -> list[EventRecord]:
+    """Return the Events about fields held by other managers, missing status fields, or a corrected field."""
+    corrections = (Correction(Difference(("f:spec", "f:paused"), False, True), "flux"),) if corrected else ()
+    results = [Result(Child("Deployment", "web", HEALTHY), corrections=corrections)]
+    before, now = (status(webapp(), observations([], held=held), {}, TIME) for held in ((), fields))
+    return event_records(webapp(), WORKLOAD, results, before, now, undeclared=undeclared)
+
+
+EVENTS = {
+    "FieldConflict": events_of(held_by("flux", Policy.YIELD)),
+    "Contested": events_of(held_by("flux")),
+    "DriftCorrected": events_of(corrected=True),
+    "StatusPruned": events_of(undeclared=("url",)),
+}
+"""Events beside those that quote the health of a child."""
 
 
 def test_each_reason_is_here() -> None:
@@ -234,9 +311,25 @@ def test_the_newest_replica_set_has_the_message_about_the_newest_revision() -> N
     assert "ResourceQuota few" in told(kinds.DEPLOYMENT, live_deployment, Pods(replica_sets=(before,))).message
 
 
+def ends_with_a_command(message: str) -> None:
+    """Check the end of a message, without the quotation after it."""
+    text = message.partition(MARK)[0]
+    command = COMMAND.search(text)
+    assert command, text
+    assert PLACE.search(command[1]), f"no namespace: {text}"
+
+
 @pytest.mark.parametrize("name", [*HEALTHS, *OTHERS])
-def test_a_message_ends_with_the_next_step(name: str) -> None:
-    text = {**HEALTHS, **OTHERS}[name].message.partition(MARK)[0]
-    step = text.rpartition(". ")[2]
-    assert STEP.search(step), text
-    assert "kubectl" not in step or PLACE.search(step), f"no namespace: {step}"
+def test_a_message_ends_with_the_next_command(name: str) -> None:
+    ends_with_a_command({**HEALTHS, **OTHERS}[name].message)
+
+
+@pytest.mark.parametrize("name", CONDITIONS)
+def test_a_condition_ends_with_the_next_command(name: str) -> None:
+    ends_with_a_command(CONDITIONS[name].message)
+
+
+@pytest.mark.parametrize("reason", EVENTS)
+def test_an_event_ends_with_the_next_command(reason: str) -> None:
+    assert [each.reason for each in EVENTS[reason]] == [reason]
+    ends_with_a_command(EVENTS[reason][0].note)

@@ -8,7 +8,7 @@ import pytest
 from coxswain.webapp.diagnosis.pod_start import PREPARED, SCHEDULED, of_start
 from coxswain.webapp.diagnosis.pods import diagnosis, projected_pod
 from unit.objects import webapp
-from unit.pod_states import NOW, PODS, ago, container, deployment, pod, replica_set, unscheduled, waiting
+from unit.pod_states import EDIT, NOW, PODS, ago, container, deployment, pod, replica_set, unscheduled, waiting
 
 EVENTS = f"See the Events: kubectl describe pods {PODS}"
 WAITS = "volumes or network have not been ready for 2 minutes. The kubelet retries. "
@@ -43,15 +43,16 @@ def preparing(seconds: float, status: str = "False") -> dict[str, Any]:
 )
 def test_volumes_that_are_not_mounted_in_time_are_a_cause(volumes: list[Any], advice: str) -> None:
     """Only Events say Multi-Attach or FailedMount; the condition says for how long the kubelet has tried."""
-    found = of_start(preparing(120), {"volumes": volumes}, PODS, NOW)
+    found = of_start(preparing(120), {"volumes": volumes}, webapp(), NOW)
     assert found.cause is not None
     assert (found.cause.reason, found.cause.text) == ("ContainerCreating", WAITS + advice)
 
 
 def test_volumes_have_two_minutes_and_a_requeue() -> None:
-    found = of_start(preparing(119), {"volumes": [CLAIM]}, PODS, NOW)
+    found = of_start(preparing(119), {"volumes": [CLAIM]}, webapp(), NOW)
     assert (found.cause, found.until) == (None, NOW + timedelta(seconds=1))
-    assert of_start(preparing(999, "True"), {"volumes": [CLAIM]}, PODS, NOW).cause is None, "the image is being pulled"
+    found = of_start(preparing(999, "True"), {"volumes": [CLAIM]}, webapp(), NOW)
+    assert found.cause is None, "the image is being pulled"
 
 
 def test_it_is_told_of_the_deployment() -> None:
@@ -74,9 +75,9 @@ def test_it_is_told_of_the_deployment() -> None:
     ],
 )
 def test_a_pod_without_a_node_names_the_fields_that_may_be_the_cause(template: Any, fields: str) -> None:
-    found = of_start(unscheduled("0/3 nodes"), template, PODS, NOW)
+    found = of_start(unscheduled("0/3 nodes"), template, webapp(), NOW)
     assert found.cause is not None
-    assert found.cause.text == f"cannot be scheduled. The scheduler retries. Check {fields}, or add nodes"
+    assert found.cause.text == f"cannot be scheduled. The scheduler retries. Add nodes, or check {fields}: {EDIT}"
 
 
 def pending(seconds: float, conditions: list[Any]) -> dict[str, Any]:
@@ -87,14 +88,14 @@ def pending(seconds: float, conditions: list[Any]) -> dict[str, Any]:
 
 def test_a_scheduler_that_is_not_there_is_a_cause() -> None:
     batch = {"schedulerName": "batch"}
-    found = of_start(pending(120, []), batch, PODS, NOW)
+    found = of_start(pending(120, []), batch, webapp(), NOW)
     assert found.cause is not None
-    assert found.cause.text == "no scheduler batch has handled them for 2 minutes. Check spec.schedulerName"
-    assert of_start(pending(119, []), batch, PODS, NOW).until == NOW + timedelta(seconds=1)
+    assert found.cause.text == f"no scheduler batch has handled them for 2 minutes. Check spec.schedulerName: {EDIT}"
+    assert of_start(pending(119, []), batch, webapp(), NOW).until == NOW + timedelta(seconds=1)
 
 
 def test_a_scheduler_that_has_handled_the_pod_is_none() -> None:
     """The projection keeps PodScheduled of a pending pod: without it, both look the same."""
     scheduled = [{"type": SCHEDULED, "status": "True"}]
-    assert of_start(pending(999, scheduled), {"schedulerName": "batch"}, PODS, NOW).cause is None
-    assert of_start(pending(999, []), {"schedulerName": "default-scheduler"}, PODS, NOW).cause is None
+    assert of_start(pending(999, scheduled), {"schedulerName": "batch"}, webapp(), NOW).cause is None
+    assert of_start(pending(999, []), {"schedulerName": "default-scheduler"}, webapp(), NOW).cause is None

@@ -103,9 +103,9 @@ def test_a_create_meets_no_object() -> None:
     "write",
     [
         lambda writer, live: writer.release(live, lambda *_: True),
-        lambda writer, live: writer.take_over(live, [("f:spec", "f:replicas")]),
+        lambda writer, live: writer.take_ownership(live, [("f:spec", "f:replicas")]),
     ],
-    ids=["release", "take over"],
+    ids=["release", "take ownership"],
 )
 def test_managed_fields_are_those_that_were_observed(write: Callable[[Writer, Projection], Awaitable[object]]) -> None:
     assert {"op": "replace", "path": "/metadata/resourceVersion", "value": "42"} in sent(write)

@@ -1,4 +1,4 @@
-"""Reconciling a WebApp with spec.autoscaling: the order of writes, and an unchanged replica count at each handover."""
+"""Reconciling a WebApp with spec.autoscaling: the order of writes, and an unchanged replica count at each transfer."""
 
 from typing import Any
 
@@ -45,7 +45,7 @@ def test_a_new_webapp_with_autoscaling_begins_with_its_least_count() -> None:
 
 @pytest.mark.parametrize(("generation", "reasons"), [(1, []), (2, ["Autoscaled"])])
 def test_a_hand_over_is_no_news_for_a_webapp_that_always_had_autoscaling(generation: int, reasons: list[str]) -> None:
-    """A conflict delayed the handover to a reconcile after the creation."""
+    """A conflict delayed the transfer to a reconcile after the creation."""
     web = WebApp("shop", "web", "uid-1", generation, {"image": "web:1", "autoscaling": {"maxReplicas": 8}})
     path = ("f:metadata", "f:annotations", "f:coxswain.dev/replicas")
     noted = Difference(path, "autoscaled-by-spec", None)

@@ -62,7 +62,7 @@ def set_image(bench: Bench, image: str, *, others: tuple[ManagedFieldsEntry, ...
 
 
 def fight(bench: Bench) -> None:
-    """Set the image as a rival until its enforcement pauses."""
+    """Set the image as a rival until its enforcement is suspended."""
     bench.converge()
     for _ in range(6):
         bench.now += 0.1
@@ -188,8 +188,8 @@ def test_other_children_are_written_during_the_backoff(bench: Bench) -> None:
     assert [sent for sent in bench.writer.sent if sent != "status"] == ["update Service"]
 
 
-def test_a_port_that_returns_during_an_apply_is_taken_over_again(bench: Bench) -> None:
-    """Simulation, seed 412: an apply without a takeover has two ports of one name, which is invalid for good."""
+def test_a_port_that_returns_during_an_apply_is_reassigned_again(bench: Bench) -> None:
+    """Simulation, seed 412: an apply without a reassignment has two ports of one name, which is invalid for good."""
     bench.converge()
     ours = bench.store.get(SERVICE, WEB)
     assert ours is not None
@@ -201,9 +201,9 @@ def test_a_port_that_returns_during_an_apply_is_taken_over_again(bench: Bench) -
     }
     moved = dataclasses.replace(ours, content=content, others=(helm,))
 
-    async def take_over(observed: Projection, places: Sequence[Path]) -> Projection:
+    async def take_ownership(observed: Projection, places: Sequence[Path]) -> Projection:
         assert places == (others_port,)
-        bench.writer.sent.append("take over Service")
+        bench.writer.sent.append("take ownership Service")
         bench.writer.version += 1
         owned = plus(observed.owned or {}, others_port, {})
         return dataclasses.replace(observed, version=bench.writer.version, owned=owned, others=())
@@ -214,10 +214,10 @@ def test_a_port_that_returns_during_an_apply_is_taken_over_again(bench: Bench) -
         bench.store.observe(dataclasses.replace(moved, version=bench.writer.version))
         return dataclasses.replace(ours, version=bench.writer.version - 1)
 
-    bench.writer.take_over = take_over  # type: ignore[method-assign]
+    bench.writer.take_ownership = take_ownership  # type: ignore[method-assign]
     bench.writer.answers["update Service"] = overtaken
     bench.writer.version = 500
     bench.store.observe(dataclasses.replace(moved, version=500))
     bench.run()
     writes = [request for request in bench.writer.sent if "Service" in request and "Account" not in request]
-    assert writes == ["take over Service", "update Service", "take over Service", "update Service"]
+    assert writes == ["take ownership Service", "update Service", "take ownership Service", "update Service"]

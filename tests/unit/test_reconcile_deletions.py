@@ -52,23 +52,23 @@ def test_after_five_deletions_the_child_stays_absent_and_this_is_reported(bench:
     assert bench.writer.sent == []
 
 
-def test_it_comes_back_when_its_time_is_up_and_each_rest_is_twice_as_long(bench: Bench) -> None:
+def test_it_comes_back_when_its_time_is_up_and_each_delay_is_twice_as_long(bench: Bench) -> None:
     for _ in range(5):
         delete(bench, SERVICE)
-    rests = []
+    delays = []
     for _ in range(5):
         delete(bench, SERVICE)
         after = bench.run().after
         assert after is not None
-        rests.append(round(after))
+        delays.append(round(after))
         bench.now += after
         bench.run()
         assert bench.writer.sent[:2] == ["look WebApp", "create Service"]
-    assert rests == [10, 20, 40, 60, 60]
+    assert delays == [10, 20, 40, 60, 60]
     assert bench.conditions()["Contested"][0] == "False"
 
 
-def test_now_and_then_is_no_contest(bench: Bench) -> None:
+def test_now_and_then_is_no_write_war(bench: Bench) -> None:
     for _ in range(12):
         bench.now += 601
         assert delete(bench, SERVICE)[:2] == ["look WebApp", "create Service"]

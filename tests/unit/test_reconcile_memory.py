@@ -50,11 +50,11 @@ def remember_all(bench: Bench) -> None:
     bench.writer.fail("create Service", Unreachable("reset"))
     bench.reconciler.resynced()
     bench.run()
-    contest(bench)
+    fight(bench)
     bench.memory.drift.add([Repair("Deployment/web", "metadata.labels.team", "kubectl", "1", "5")])
 
 
-def contest(bench: Bench) -> None:
+def fight(bench: Bench) -> None:
     for _ in range(5):
         manifest = desired(webapp_of(bench.webapp_now()))[-1]
         bench.memory.child("Deployment/web").wars.enforced(manifest, [FIELD], bench.now)
@@ -131,7 +131,7 @@ def test_a_write_war_is_forgotten_with_its_child(bench: Bench) -> None:
         bench.memory.child("Service/web").wars.enforced(service, [FIELD], 0)
     bench.webapp(version=500, generation=2, ports=[])
     bench.run()
-    assert bench.memory.child("Service/web").wars.resting(service, 0) == ()
+    assert bench.memory.child("Service/web").wars.suspended(service, 0) == ()
 
 
 def test_a_write_war_over_the_status_is_kept(bench: Bench) -> None:
@@ -140,4 +140,4 @@ def test_a_write_war_over_the_status_is_kept(bench: Bench) -> None:
     for _ in range(5):
         bench.memory.status_wars.enforced(status, [("f:status",)], 0)
     bench.run()
-    assert bench.memory.status_wars.resting(status, 0) == ("status",)
+    assert bench.memory.status_wars.suspended(status, 0) == ("status",)

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from coxswain.kernel.api.errors import Refused, Unreachable
 from coxswain.kernel.cache.store import Key
 from coxswain.kernel.objects.field_paths import ManagedFieldsEntry
 from coxswain.kernel.objects.kinds import Kind
@@ -168,121 +167,6 @@ def test_a_deployment_is_not_replaced_again_and_again(bench: Bench) -> None:
         bench.run()
     assert removed == 5
     assert bench.conditions()["Ready"] == ("False", "Contested")
-
-
-AUTOSCALED = {"coxswain.dev/replicas": "kept=7,spec=1"}
-
-
-def autoscaled_with_another_selector(bench: Bench) -> Projection:
-    """Put a Deployment of seven replicas into the store that must be replaced around its pods."""
-    live = bench.store.get(DEPLOYMENT, WEB)
-    assert live is not None
-    assert live.owned is not None
-    note: dict[str, Any] = {"f:annotations": {f"f:{next(iter(AUTOSCALED))}": {}}}
-    spec = {**live.content["spec"], "replicas": 7, "selector": OTHER}
-    content = {**live.content, "metadata": {**live.content["metadata"], "annotations": AUTOSCALED}, "spec": spec}
-    owned = {**live.owned, "f:metadata": {**live.owned["f:metadata"], **note}}
-    bench.writer.version += 100
-    other = dataclasses.replace(live, version=bench.writer.version, owned=owned, content=content)
-    bench.store.observe(other)
-    return other
-
-
-def replicas_of(bench: Bench) -> Any:
-    made = bench.store.get(DEPLOYMENT, WEB)
-    return made and made.content["spec"]["replicas"]
-
-
-def test_the_count_survives_a_lost_answer(bench: Bench) -> None:
-    """The DELETE succeeded, but its response was lost (K11)."""
-    bench.converge()
-    autoscaled_with_another_selector(bench)
-    bench.writer.fail("remove Deployment but not its pods", Unreachable("reset after it was sent"))
-    assert isinstance(bench.run().failed, Unreachable)
-    bench.writer.version += 1
-    bench.store.forget(DEPLOYMENT, WEB, bench.writer.version)
-    bench.run()
-    assert (bench.writer.sent[0], replicas_of(bench)) == ("create Deployment", 7)
-    assert bench.events.told == [], "its deletion is not drift"
-
-
-def test_the_count_survives_a_lost_answer_and_a_conflict(bench: Bench) -> None:
-    """The object is already terminating at the second DELETE, so it has changed. Found by the simulation, seed 4111."""
-    bench.converge()
-    autoscaled_with_another_selector(bench)
-    bench.writer.fail("remove Deployment but not its pods", Unreachable("reset after it was sent"))
-    assert isinstance(bench.run().failed, Unreachable)
-    bench.writer.fail("remove Deployment but not its pods", refusal(409))
-    bench.run(failures=1)
-    bench.writer.version += 1
-    bench.store.forget(DEPLOYMENT, WEB, bench.writer.version)
-    bench.now += 10
-    bench.run(failures=2)
-    assert replicas_of(bench) == 7
-
-
-def test_a_delete_without_an_answer_is_sent_again(bench: Bench) -> None:
-    """The result of the first DELETE is unknown. The preconditions make a second one harmless (K11)."""
-    bench.converge()
-    other = autoscaled_with_another_selector(bench)
-    bench.writer.fail("remove Deployment but not its pods", Unreachable("reset before it was sent"))
-    assert isinstance(bench.run().failed, Unreachable)
-    bench.writer.answers.clear()
-    bench.run()
-    assert bench.writer.sent == ["remove Deployment but not its pods", "status"]
-    bench.run()
-    assert bench.writer.sent == []
-    bench.store.forget(DEPLOYMENT, WEB, other.version + 1)
-    bench.writer.version += 10
-    bench.run()
-    assert replicas_of(bench) == 7
-
-
-def test_a_terminating_object_after_an_unanswered_delete_delays_the_replacement(bench: Bench) -> None:
-    bench.converge()
-    other = autoscaled_with_another_selector(bench)
-    bench.writer.fail("remove Deployment but not its pods", Unreachable("reset after it was sent"))
-    assert isinstance(bench.run().failed, Unreachable)
-    bench.writer.version += 1
-    bench.store.observe(dataclasses.replace(other, version=bench.writer.version, terminating=True))
-    bench.run()
-    assert bench.writer.sent == ["status"]
-    assert "is being recreated" in bench.message_of("Ready")
-
-
-def test_a_refused_delete_leaves_nothing_behind(bench: Bench) -> None:
-    """The object changed in the meantime and needs no replacement any more. Its later deletion is drift (K11)."""
-    bench.converge()
-    before = bench.store.get(DEPLOYMENT, WEB)
-    other = autoscaled_with_another_selector(bench)
-    assert before is not None
-    mended = dataclasses.replace(before, version=other.version + 1)
-    bench.writer.fail("remove Deployment but not its pods", refusal(409))
-    bench.writer.answer("look Deployment", mended)
-    assert isinstance(bench.run().failed, Refused)
-    bench.run()
-    bench.store.forget(DEPLOYMENT, WEB, other.version + 2)
-    bench.writer.version += 10
-    bench.run()
-    assert replicas_of(bench) == 1
-    assert [told.reason for told in bench.events.told] == ["DriftCorrected"]
-
-
-def test_a_replacement_that_is_needed_no_more_is_forgotten(bench: Bench) -> None:
-    """The DELETE never arrived, and by now the object can be changed in place (K11)."""
-    bench.converge()
-    before = bench.store.get(DEPLOYMENT, WEB)
-    other = autoscaled_with_another_selector(bench)
-    bench.writer.fail("remove Deployment but not its pods", Unreachable("reset before it was sent"))
-    assert isinstance(bench.run().failed, Unreachable)
-    assert before is not None
-    bench.store.observe(dataclasses.replace(before, version=other.version + 1))
-    bench.writer.version = other.version + 1
-    bench.run()
-    bench.store.forget(DEPLOYMENT, WEB, other.version + 2)
-    bench.writer.version += 10
-    bench.run()
-    assert replicas_of(bench) == 1
 
 
 def test_after_a_history_reset_no_replacement_is_pending(bench: Bench) -> None:

@@ -10,7 +10,7 @@ from coxswain.kernel.api.errors import OutOfDate, Refused, Unreachable
 from coxswain.kernel.objects.edit import with_value
 from coxswain.kernel.objects.field_paths import ManagedFieldsEntry, Path, minus_place, plus
 from coxswain.kernel.objects.kinds import Kind
-from coxswain.kernel.objects.projection import Projection
+from coxswain.kernel.objects.projection import Controller, Projection
 from coxswain.webapp.identity import ADOPT_ANNOTATION, FAILED_ANNOTATION
 from coxswain.webapp.kinds import CONTROLLER_REVISION, DEPLOYMENT, SERVICE, SERVICE_ACCOUNT, WEBAPP
 from rendered import observe
@@ -112,7 +112,7 @@ def test_an_adoption_is_reported_although_the_release_fails() -> None:
     assert not any(each.adopted for each in bench.reconcile()), "it is reported once"
 
 
-def test_a_field_taken_over_before_a_conflict_is_not_of_another_coxswain() -> None:
+def test_a_field_reassigned_before_a_conflict_is_not_of_another_coxswain() -> None:
     bench = ModelBench()
     bench.reconcile()
     source = {"name": "A", "value": None, "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}
@@ -191,6 +191,87 @@ def test_a_lost_answer_is_counted_once_if_the_next_apply_conflicts_with_it(bench
     bench.run(failures=2)
     assert bench.writer.sent == ["status"]
     assert drift(bench) == [("Service/web", "spec.type")]
+
+
+def deleted(bench: Bench) -> None:
+    """Delete the Service as someone else."""
+    bench.writer.version += 1
+    bench.store.forget(SERVICE, WEB, bench.writer.version)
+
+
+def test_a_creation_is_reported_although_its_answer_is_lost(bench: Bench) -> None:
+    bench.converge()
+    deleted(bench)
+    lost = lose_answer(bench, "create Service")
+    assert bench.run().failed is not None
+    assert bench.events.told == []
+    bench.store.observe(lost[0])
+    bench.run(failures=1)
+    assert told(bench) == [("DriftCorrected", "recreated Service web after its deletion")]
+    assert len(bench.memory.child("Service/web").wars) == 1, "it is a round of a write war"
+    bench.run()
+    assert len(bench.events.told) == 1
+
+
+def test_a_creation_without_an_answer_is_reported_once_if_the_next_one_conflicts_with_it(bench: Bench) -> None:
+    """The watch is slow, so the creation is sent again."""
+    bench.converge()
+    deleted(bench)
+    lost = lose_answer(bench, "create Service")
+    bench.run()
+    bench.writer.fail("create Service", refusal(409))
+    bench.writer.answer("look Service", lost[0])
+    bench.run(failures=1)
+    assert told(bench) == [("DriftCorrected", "recreated Service web after its deletion")]
+    bench.run()
+    assert len(bench.events.told) == 1
+
+
+def test_a_refused_creation_is_not_reported(bench: Bench) -> None:
+    """The cache lags behind, so it lacks a Service that exists."""
+    bench.converge()
+    live = bench.store.get(SERVICE, WEB)
+    assert live is not None
+    deleted(bench)
+    bench.writer.fail("create Service", refusal(409))
+    bench.writer.answer("look Service", dataclasses.replace(live, version=bench.writer.version + 1))
+    bench.run()
+    bench.run()
+    assert bench.events.told == []
+
+
+@pytest.mark.parametrize("change", [{"owned": None}, {"controller": Controller("WebApp", "web", "uid-0")}])
+def test_an_object_of_someone_else_is_no_creation_without_an_answer(bench: Bench, change: Any) -> None:
+    """The creation did not arrive. Someone restores the Service: without managedFields, or that of an old WebApp."""
+    bench.converge()
+    live = bench.store.get(SERVICE, WEB)
+    assert live is not None
+    deleted(bench)
+    bench.writer.fail("create Service", Unreachable("PATCH: the connection was reset"))
+    bench.run()
+    bench.writer.version += 1
+    bench.store.observe(dataclasses.replace(live, version=bench.writer.version, uid="restored", **change))
+    bench.now += 60
+    bench.run(failures=1)
+    assert "recreated Service web after its deletion" not in [note for _, note in told(bench)]
+
+
+def test_a_planned_correction_is_not_that_of_another_object(bench: Bench) -> None:
+    """The apply fails, and then someone restores the object from a backup, with our entry in managedFields."""
+    bench.converge()
+    before = bench.store.get(SERVICE, WEB)
+    assert before is not None
+    drifted(bench, SERVICE, TYPE, "NodePort")
+    bench.writer.fail("update Service", Unreachable("PATCH: the connection was reset"))
+    assert bench.run().failed is not None
+    bench.writer.answers.clear()
+    bench.writer.version += 1
+    content = with_value(before.content, TYPE, "NodePort")
+    bench.store.observe(dataclasses.replace(before, version=bench.writer.version, uid="restored", content=content))
+    bench.now += 60
+    bench.run(failures=1)
+    (entry,) = bench.webapp_now().content["status"]["drift"]
+    assert (entry["field"], entry["manager"]) == ("spec.type", "another coxswain")
 
 
 def test_a_refused_apply_is_no_correction(bench: Bench) -> None:

@@ -91,7 +91,7 @@ def test_the_live_count_is_kept_before_it_is_left_out(bench: Autoscaled) -> None
     assert bench.applied() == []
 
 
-def test_fields_of_others_need_no_takeover(bench: Autoscaled) -> None:
+def test_fields_of_others_need_no_reassignment(bench: Autoscaled) -> None:
     bench.come()
     bench.scale(5)
     assert bench.applied() == ["update Deployment"]
@@ -115,7 +115,7 @@ def test_after_a_conflict_of_the_first_write_the_deployment_is_read(bench: Autos
     assert bench.writer.sent[:2] == ["keep 2", "look Deployment"]
 
 
-def test_the_replicas_are_taken_over_in_one_write_at_the_live_count(bench: Autoscaled) -> None:
+def test_the_replicas_are_transferred_back_in_one_write_at_the_live_count(bench: Autoscaled) -> None:
     bench.come()
     bench.applied()
     bench.scale(5)
@@ -149,7 +149,7 @@ def test_the_count_after_an_autoscaler_is_no_drift(bench: Autoscaled) -> None:
     assert "drift" not in observed.content["status"]
 
 
-def test_the_replicas_are_taken_over_at_the_count_of_the_spec(bench: Autoscaled) -> None:
+def test_the_replicas_are_transferred_back_at_the_count_of_the_spec(bench: Autoscaled) -> None:
     bench.come()
     bench.applied()
     bench.reasons()

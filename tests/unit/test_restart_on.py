@@ -297,6 +297,6 @@ def test_a_reference_tells_since_when_the_cache_is_complete(seconds: float, sinc
     store = Store(WEBAPP)
     store.observe(observed_webapp("web", **SHOP))
     store.observe(DB)
-    memory = Memory("uid", Settings().contest)
+    memory = Memory("uid", Settings().write_war)
     view = CacheView(store, app(), memory, lambda *_: False, lambda *_: Visibility(None, seconds), THEN)
     assert view.reference(SECRET, "db") == Reference(DB, 1, None, since)

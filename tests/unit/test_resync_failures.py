@@ -22,7 +22,7 @@ def test_objects_of_a_page_are_processed_even_if_a_later_page_fails(monkeypatch:
         bench.client.webapps = [raw_webapp("first", version=10), raw_webapp("second", version=11, uid="uid-2")]
         bench.client.failing_pages = 1
         bench.resync.relist_soon(WEBAPP, None)
-        await bench.swept(WEBAPP)
+        await bench.relisted(WEBAPP)
         assert sorted(key.name for key in bench.found) == ["first", "second"]
 
     during(body)
@@ -56,7 +56,7 @@ def test_an_unreadable_object_is_skipped_and_reported(caplog: pytest.LogCaptureF
         bench.client.services = [raw_webapp("before"), odd, raw_webapp("after")]
         bench.store.observe(observed_child(SERVICE, "odd", version=11))
         bench.resync.relist_soon(SERVICE, None)
-        await bench.swept(SERVICE)
+        await bench.relisted(SERVICE)
         assert all(bench.store.get(SERVICE, Key("shop", name)) is not None for name in ("before", "after"))
         assert unreadable() == before + 1
         assert "can't be read and is skipped" in caplog.text
@@ -79,7 +79,7 @@ def test_an_answer_that_is_no_list_is_a_failure(monkeypatch: pytest.MonkeyPatch,
     async def body(bench: Bench) -> None:
         bench.client.first = [answer]
         bench.resync.relist_soon(WEBAPP, None)
-        await bench.swept(WEBAPP)
+        await bench.relisted(WEBAPP)
         assert len(bench.client.listed) == 2
 
     during(body)
@@ -92,9 +92,9 @@ def test_an_error_in_one_relist_does_not_end_others(monkeypatch: pytest.MonkeyPa
     async def body(bench: Bench) -> None:
         bench.client.failure, bench.client.failures = error, 2
         bench.resync.relist_soon(WEBAPP, None)
-        await bench.swept(WEBAPP)
+        await bench.relisted(WEBAPP)
         bench.resync.relist_soon(SERVICE, None)
-        await bench.swept(SERVICE)
+        await bench.relisted(SERVICE)
 
     during(body)
 
@@ -110,7 +110,7 @@ def test_a_scope_with_a_refused_watch_is_listed_for_the_reason_only() -> None:
         await asyncio.sleep(0.05)
         assert len(bench.client.listed) == 1, "one request in ten seconds"
         bench.resync.relist_soon(WEBAPP, None)
-        await bench.swept(WEBAPP)
+        await bench.relisted(WEBAPP)
         assert bench.resync.coverage.missing()[scope] == "webapps not watched yet"
         bench.resync.diagnose(scope)
         await asyncio.sleep(0.05)

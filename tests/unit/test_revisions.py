@@ -6,11 +6,12 @@ import pytest
 
 from coxswain.kernel.objects.projection import Projection
 from coxswain.webapp.content import spec_hash
-from coxswain.webapp.kinds import CONTROLLER_REVISION
+from coxswain.webapp.kinds import CONTROLLER_REVISION, WEBAPP
 from coxswain.webapp.releases.spec_changes import last_change
 from unit.model_bench import SPEC
 from unit.release_bench import ReleaseBench
 
+CAUSE = "kubernetes.io/change-cause"
 ONE, TWO, THREE = (f"registry.example/web:{number}" for number in (1, 2, 3))
 
 
@@ -95,11 +96,62 @@ def test_a_change_of_metadata_makes_no_revision(bench: ReleaseBench) -> None:
 def test_the_change_cause_follows_the_annotation_as_in_a_deployment(bench: ReleaseBench) -> None:
     changed = bench.time
     bench.release(image=TWO)
-    bench.annotate(**{"kubernetes.io/change-cause": "new shop window"})
+    bench.annotate(**{CAUSE: "new shop window"})
     bench.settle()
-    causes = [bench.revisions[number]["metadata"]["annotations"].get("kubernetes.io/change-cause") for number in (1, 2)]
-    assert causes == [None, "new shop window"]
+    assert causes(bench) == {1: None, 2: "new shop window"}
     assert bench.note(2, "changed-at") == changed.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def undo(bench: ReleaseBench, cause: str, **spec: Any) -> None:
+    """Change the spec and its cause in one request, as `kubectl coxswain undo` does."""
+    answer = bench.patch(WEBAPP.path("shop", "web"), {"metadata": {"annotations": {CAUSE: cause}}, "spec": spec})
+    assert answer.status == 200, answer.body
+    bench.settle()
+    bench.roll_out()
+
+
+def test_a_later_change_does_not_repeat_the_cause(bench: ReleaseBench) -> None:
+    """The annotation stays on the WebApp, so a plain edit after an undo had "undo" as its cause."""
+    bench.release(image=TWO)
+    undo(bench, "undo web --to 1", image=ONE)
+    bench.release(image=THREE)
+    bench.restart()
+    bench.release(env=[{"name": "A", "value": "2"}])
+    assert causes(bench) == {2: None, 3: "undo web --to 1", 4: None, 5: None}
+    undo(bench, "undo web --to 4", image=TWO)
+    assert causes(bench)[6] == "undo web --to 4"
+    bench.annotate(**{CAUSE: "the shop needs it"})
+    bench.settle()
+    assert causes(bench)[6] == "the shop needs it"
+    assert bench.settle() == 0
+
+
+def test_the_cause_does_not_come_back_after_its_revision_is_pruned(bench: ReleaseBench) -> None:
+    bench.change(rollout={"revisionHistoryLimit": 0})
+    bench.settle()
+    undo(bench, "undo web --to 1", image=TWO)
+    assert causes(bench) == {3: "undo web --to 1"}
+    for number, image in ((4, THREE), (5, ONE)):
+        bench.release(image=image)
+        assert causes(bench) == {number: None}
+    bench.restart()
+    assert bench.settle() == 0
+
+
+def test_a_cause_that_is_removed_and_set_again_is_recorded(bench: ReleaseBench) -> None:
+    undo(bench, "as before", image=TWO)
+    bench.release(image=THREE)
+    bench.annotate(**{CAUSE: None})
+    bench.settle()
+    bench.annotate(**{CAUSE: "as before"})
+    bench.settle()
+    assert causes(bench) == {1: None, 2: "as before", 3: "as before"}
+
+
+def causes(bench: ReleaseBench) -> dict[int, str | None]:
+    """Return the change cause of each revision by its number."""
+    found = sorted(bench.revisions.items())
+    return {number: each["metadata"]["annotations"].get(CAUSE) for number, each in found}
 
 
 def test_a_revision_that_comes_back_is_ready_only_when_it_is_ready_again(bench: ReleaseBench) -> None:

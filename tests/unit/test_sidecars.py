@@ -6,7 +6,7 @@ import pytest
 
 from coxswain.webapp.diagnosis.pods import diagnosis
 from unit.objects import webapp
-from unit.pod_states import NOW, PODS, container, deployment, ended, pod, replica_set, running, waiting
+from unit.pod_states import EDIT, NOW, PODS, container, deployment, ended, pod, replica_set, running, waiting
 
 MIGRATE = {"name": "migrate", "image": "registry.example/migrate:1"}
 PROXY = {"name": "proxy", "image": "registry.example/proxy:1", "startupProbe": {"tcpSocket": {"port": 9000}}}
@@ -40,7 +40,7 @@ def told(*init: dict[str, Any], app: dict[str, Any] = WAITS) -> tuple[str, str, 
             "ImagePullBackOff",
             (
                 f"{INIT}: the image cannot be pulled. {RETRIES}"
-                "Check spec.initContainers[name=migrate].image or spec.imagePullSecrets"
+                f"Check spec.initContainers[name=migrate].image or spec.imagePullSecrets: {EDIT}"
             ),
         ),
         (
@@ -49,7 +49,7 @@ def told(*init: dict[str, Any], app: dict[str, Any] = WAITS) -> tuple[str, str, 
             (
                 f"{INIT} cannot be created. The kubelet retries. Check the ConfigMaps and Secrets in "
                 "spec.initContainers[name=migrate].env and spec.initContainers[name=migrate].envFrom, and "
-                "spec.initContainers[name=migrate].runAsUser"
+                f"spec.initContainers[name=migrate].runAsUser: {EDIT}"
             ),
         ),
         (
@@ -57,7 +57,7 @@ def told(*init: dict[str, Any], app: dict[str, Any] = WAITS) -> tuple[str, str, 
             "RunContainerError",
             (
                 f"{INIT} cannot be started. {RETRIES}"
-                "Check spec.initContainers[name=migrate].command and spec.initContainers[name=migrate].image"
+                f"Check spec.initContainers[name=migrate].command and spec.initContainers[name=migrate].image: {EDIT}"
             ),
         ),
         (
@@ -65,7 +65,7 @@ def told(*init: dict[str, Any], app: dict[str, Any] = WAITS) -> tuple[str, str, 
             "OOMKilled",
             (
                 f"{SIDECAR} exits repeatedly, exit code 137 (OOMKilled), because it exceeds its memory limit. {BACKOFF}"
-                "Raise spec.sidecars[name=proxy].resources.limits.memory"
+                f"Raise spec.sidecars[name=proxy].resources.limits.memory: {EDIT}"
             ),
         ),
         (
@@ -81,7 +81,7 @@ def told(*init: dict[str, Any], app: dict[str, Any] = WAITS) -> tuple[str, str, 
             "StartupProbeFailing",
             (
                 f"{SIDECAR} runs, but its startupProbe fails: tcpSocket on port 9000. "
-                "Check the application and spec.sidecars[name=proxy].startupProbe"
+                f"Check the application and spec.sidecars[name=proxy].startupProbe: kubectl describe pods {PODS}"
             ),
         ),
     ],

@@ -9,8 +9,8 @@ from coxswain.kernel.election import lease as leases
 from coxswain.kernel.election.changes import Change
 from coxswain.kernel.election.election import LeaseElection
 from coxswain.kernel.election.elector import Elector
-from coxswain.kernel.handover import Handover
 from coxswain.kernel.manager import Manager
+from coxswain.kernel.slot_lifecycle import SlotLifecycle
 from coxswain.kernel.status import conditions
 from simulation.conditions import Conditions
 from simulation.generate import generate
@@ -102,7 +102,7 @@ def test_the_memory_of_each_replica_is_checked() -> None:
 def test_two_versions_without_election_report_their_write_war() -> None:
     outcome = play(VERSIONS)
     assert outcome.why == ""
-    assert outcome.happened["contest reported"] == 1
+    assert outcome.happened["write war reported"] == 1
 
 
 def broken(outcome: Outcome, invariant: str) -> None:
@@ -136,22 +136,22 @@ def test_a_missing_leader_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_takeover_with_a_list_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    usual = Handover._follow
+    usual = SlotLifecycle._follow
 
-    def lists(self: Handover[Any], change: Change) -> None:
+    def lists(self: SlotLifecycle[Any], change: Change) -> None:
         resync = self._enqueue.__self__._resync  # type: ignore[attr-defined]
         for kind, namespace in resync._requests:
             resync.relist_soon(kind, namespace)
         usual(self, change)
 
-    monkeypatch.setattr(Handover, "_follow", lists)
+    monkeypatch.setattr(SlotLifecycle, "_follow", lists)
     broken(play(script(STOPPED)), "a takeover without a LIST")
 
 
 def test_a_write_war_that_nobody_reports_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     silent = conditions.ConditionState("False", "NoWriteWar", "")
-    monkeypatch.setattr(conditions, "_contested", lambda _: silent)
-    broken(play(VERSIONS), "a contest is reported")
+    monkeypatch.setattr(conditions, "_contested", lambda *_: silent)
+    broken(play(VERSIONS), "a write war is reported")
 
 
 def test_most_seeds_have_one_replica_and_all_recipes_have_more() -> None:

@@ -1,4 +1,4 @@
-"""Replicas that share slots in the simulation: hand-overs, their faults, and invariants that can fail."""
+"""Replicas that share slots in the simulation: handovers, their faults, and invariants that can fail."""
 
 from collections import Counter
 from typing import Any
@@ -10,9 +10,9 @@ from coxswain.kernel.election import balance
 from coxswain.kernel.election.changes import Acquired, Change
 from coxswain.kernel.election.leadership import SlotLeadership
 from coxswain.kernel.election.observed_slots import ObservedSlots
-from coxswain.kernel.handover import Handover
 from coxswain.kernel.reconciling.parent.reconciler import Reconciler
 from coxswain.kernel.reconciling.queue.workers import Workers
+from coxswain.kernel.slot_lifecycle import SlotLifecycle
 from simulation.conditions import Conditions
 from simulation.elections import namespace_of, slot_of
 from simulation.generate import generate
@@ -60,7 +60,7 @@ SLOW = step(64.0, "requests", kind="slow", seconds=20.0, methods="writes", plura
 HAPPENINGS = {
     "a replica leaves and joins": ([STOPPED], {"slot given back": 2}),
     "a replica is killed and joins": ([KILLED], {"slot given back": 2}),
-    "slow writes at a hand-over": ([STOPPED, SLOW], {"slot given back": 2}),
+    "slow writes at a handover": ([STOPPED, SLOW], {"slot given back": 2}),
     "a paused replica": ([PAUSED], {"leadership lost": 1, "slot lost": 2, "slot given back": 2}),
     "a stranger takes a slot": ([TAKEN], {"slot lost": 1}),
     "a deleted Lease of a slot": ([step(STARTED, "change lease", how="delete", slot=SLOT)], {}),
@@ -150,13 +150,13 @@ def test_a_release_before_the_drain_is_found(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_webapp_forgotten_at_a_hand_over_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    usual = Handover._follow
+    usual = SlotLifecycle._follow
 
-    def forgets(self: Handover[Any], change: Change) -> None:
+    def forgets(self: SlotLifecycle[Any], change: Change) -> None:
         if not isinstance(change, Acquired) or self._workers._queue._clock() < STARTED:
             usual(self, change)
 
-    monkeypatch.setattr(Handover, "_follow", forgets)
+    monkeypatch.setattr(SlotLifecycle, "_follow", forgets)
     broken(play(script(STOPPED, SLOW)), "nobody is forgotten")
 
 

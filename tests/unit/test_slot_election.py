@@ -1,4 +1,4 @@
-"""The election with slots in its thread, over HTTP: roles, changes, metrics, the hand-over, and the release."""
+"""The election with slots in its thread, over HTTP: roles, changes, metrics, the handover, and the release."""
 
 import asyncio
 import itertools

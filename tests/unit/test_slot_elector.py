@@ -9,7 +9,7 @@ from coxswain.kernel.election.leadership import SlotLeadership
 from coxswain.kernel.election.slots import slots
 from model_cluster.virtual import run
 from unit.leases import SETTINGS, Candidate, virtual_loop
-from unit.slot_group import FIRST, REBALANCED, TAKEN_OVER, Group, virtually
+from unit.slot_group import FIRST, REBALANCED, TAKEOVER, Group, virtually
 from unit.slot_leases import SHARED, Replica
 
 pytestmark = pytest.mark.thorough
@@ -138,7 +138,7 @@ def test_the_slots_of_a_killed_replica_are_taken_after_the_expiry() -> None:
         await group.started(2, 2, 2)
         await asyncio.sleep(100.3)
         await group.all[0].kill()
-        passed = await group.until(lambda: group.whole(3, 3), TAKEN_OVER)
+        passed = await group.until(lambda: group.whole(3, 3), TAKEOVER)
         assert passed > 12
 
     virtually(body)
@@ -153,7 +153,7 @@ def test_the_slots_of_a_killed_replica_wait_for_its_restart(restart: float) -> N
         await group.all[0].kill()
         await asyncio.sleep(restart)
         group.all[0].start()
-        print(restart, await group.until(lambda: group.whole(2, 2, 2), TAKEN_OVER))
+        print(restart, await group.until(lambda: group.whole(2, 2, 2), TAKEOVER))
 
     virtually(body)
 
@@ -169,7 +169,7 @@ def test_a_pod_whose_container_restarts_does_not_count_twice(restart: float) -> 
         await killed.kill()
         await asyncio.sleep(restart)
         killed.start()
-        await group.until(lambda: group.whole(3, 3), TAKEN_OVER)
+        await group.until(lambda: group.whole(3, 3), TAKEOVER)
         assert other.surplus_slots == 0
 
     virtually(body, "ab")
@@ -199,7 +199,7 @@ def test_a_paused_replica_loses_its_slots_and_joins_again() -> None:
         paused = group.all[0]
         before = set(paused.slots)
         paused.pause(60)
-        await group.until(lambda: not before - group.all[1].slots - group.all[2].slots, TAKEN_OVER)
+        await group.until(lambda: not before - group.all[1].slots - group.all[2].slots, TAKEOVER)
         await group.until(lambda: bool(paused.lost), 60)
         await group.until(lambda: group.whole(2, 2, 2), 30)
         assert "lost the Lease" in paused.lost[0]
@@ -217,7 +217,7 @@ def test_a_stranger_takes_one_slot_and_the_others_stay() -> None:
         assert victim.lost_slots == 1
         assert victim.lost == [], "the process goes on"
         assert len(victim.slots) == 1
-        await group.until(lambda: group.whole(2, 2, 2), TAKEN_OVER)
+        await group.until(lambda: group.whole(2, 2, 2), TAKEOVER)
 
     virtually(body)
 

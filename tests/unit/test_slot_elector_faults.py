@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from model_cluster.virtual import run
 from unit.leases import SETTINGS, Faults, virtual_loop
-from unit.slot_group import REBALANCED, TAKEN_OVER, Group
+from unit.slot_group import REBALANCED, TAKEOVER, Group
 from unit.slot_leases import SHARED, overlaps
 
 pytestmark = pytest.mark.thorough
@@ -63,7 +63,7 @@ def test_no_slot_has_two_writers_and_after_the_faults_each_has_one(
             await act(group, what, number, amount)
         # A pause ends, a lost Lease is noticed, and its expiry is waited for.
         await asyncio.sleep(40 + SETTINGS.renew_deadline)
-        await group.until(lambda: group.whole(2, 2, 2), TAKEN_OVER + 2 * REBALANCED + 3 * drain, pause=0.2)
+        await group.until(lambda: group.whole(2, 2, 2), TAKEOVER + 2 * REBALANCED + 3 * drain, pause=0.2)
         before = [each.acquired_slots for each in group.all]
         await asyncio.sleep(60)
         assert group.whole(2, 2, 2)

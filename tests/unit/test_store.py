@@ -122,10 +122,10 @@ def test_an_answer_after_the_deletion_of_an_unknown_object() -> None:
 def test_a_page_of_a_list_after_the_deleted() -> None:
     store = Store(WEBAPP)
     store.observe(observed_child(version=10))
-    sweep = store.begin_relist(DEPLOYMENT, None)
+    relist = store.begin_relist(DEPLOYMENT, None)
     store.forget(DEPLOYMENT, WEB, 25)
     store.observe(observed_child(version=10))
-    store.end_relist(sweep, 20, [WEB])
+    store.end_relist(relist, 20, [WEB])
     assert store.get(DEPLOYMENT, WEB) is None
 
 
@@ -139,9 +139,9 @@ def test_a_relist_removes_absent_objects() -> None:
 
 def test_a_relist_keeps_objects_newer_than_its_list() -> None:
     store = Store(WEBAPP)
-    sweep = store.begin_relist(DEPLOYMENT, None)
+    relist = store.begin_relist(DEPLOYMENT, None)
     store.observe(observed_child(version=30))
-    store.end_relist(sweep, 20, [])
+    store.end_relist(relist, 20, [])
     assert store.get(DEPLOYMENT, WEB) is not None
 
 
@@ -190,9 +190,9 @@ def test_an_object_of_a_list_is_taken_in() -> None:
 
 def test_a_list_overtaken_by_events_is_no_history_reset() -> None:
     store = Store(WEBAPP)
-    sweep = store.begin_relist(DEPLOYMENT, None)
+    relist = store.begin_relist(DEPLOYMENT, None)
     store.observe(observed_child(version=50))
-    store.end_relist(sweep, 40, [])
+    store.end_relist(relist, 40, [])
     assert store.get(DEPLOYMENT, WEB) is not None
 
 
@@ -294,7 +294,7 @@ def test_with_relists_at_any_time_the_newest_version_wins(life: list[Change], da
         _take(store, change)
     known = max([change.version for change in before], default=0)
     listed_at = data.draw(st.integers(known, life[-1].version + 2))
-    sweep = store.begin_relist(DEPLOYMENT, None)
+    relist = store.begin_relist(DEPLOYMENT, None)
     seen = [change for change in life if change.version <= listed_at]
     meanwhile = data.draw(st.permutations(life))
     cut = data.draw(st.integers(0, len(meanwhile)))
@@ -303,7 +303,7 @@ def test_with_relists_at_any_time_the_newest_version_wins(life: list[Change], da
     present = bool(seen) and seen[-1].uid is not None
     if present:
         _take(store, seen[-1])
-    store.end_relist(sweep, listed_at, [WEB] if present else [])
+    store.end_relist(relist, listed_at, [WEB] if present else [])
     for change in meanwhile[cut:]:
         _take(store, change)
     found = store.get(DEPLOYMENT, WEB)

@@ -88,7 +88,7 @@ class StoreMachine(RuleBasedStateMachine):
         """Start over, like the manager after a history reset."""
         self.store.clear()
         self.epoch = getattr(self, "epoch", 0) + 1
-        self.sweeps: dict[Kind, Listing] = {}
+        self.relists: dict[Kind, Listing] = {}
         self.ended = {WEBAPP: 0, SERVICE: 0}
         self.floors: dict[Place, int] = {}
         self.undelivered: list[News] = []
@@ -183,22 +183,22 @@ class StoreMachine(RuleBasedStateMachine):
             self.undelivered.remove(news)
 
     @rule(kind=kinds)
-    def sweep_begins(self, kind: Kind) -> None:
-        if kind not in self.sweeps:
-            self.sweeps[kind] = Listing(self.store.begin_relist(kind, None))
+    def relist_begins(self, kind: Kind) -> None:
+        if kind not in self.relists:
+            self.relists[kind] = Listing(self.store.begin_relist(kind, None))
 
-    @precondition(lambda self: self.sweeps)
+    @precondition(lambda self: self.relists)
     @rule(kind=kinds)
-    def sweep_is_answered(self, kind: Kind) -> None:
-        listing = self.sweeps.get(kind)
+    def relist_is_answered(self, kind: Kind) -> None:
+        listing = self.relists.get(kind)
         if listing and listing.version is None:
             listing.version = self.version
             listing.pages = [seen for (of, _), seen in self.truth.items() if of is kind and seen_by_watches(seen)]
 
-    @precondition(lambda self: any(each.pages for each in self.sweeps.values()))
+    @precondition(lambda self: any(each.pages for each in self.relists.values()))
     @rule(kind=kinds)
     def page_comes(self, kind: Kind) -> None:
-        listing = self.sweeps.get(kind)
+        listing = self.relists.get(kind)
         if listing and listing.version is not None and listing.pages:
             observed = listing.pages.pop()
             listing.found.append(key(observed.name))
@@ -208,13 +208,13 @@ class StoreMachine(RuleBasedStateMachine):
                 assert self.restored
                 self.forget_all()
 
-    @precondition(lambda self: any(not each.pages for each in self.sweeps.values()))
+    @precondition(lambda self: any(not each.pages for each in self.relists.values()))
     @rule(kind=kinds)
-    def sweep_ends(self, kind: Kind) -> None:
-        listing = self.sweeps.get(kind)
+    def relist_ends(self, kind: Kind) -> None:
+        listing = self.relists.get(kind)
         if not listing or listing.version is None or listing.pages:
             return
-        del self.sweeps[kind]
+        del self.relists[kind]
         before = {name for name in NAMES if self.store.get(kind, key(name))}
         try:
             self.store.end_relist(listing.relist, listing.version, listing.found)
@@ -244,7 +244,7 @@ class StoreMachine(RuleBasedStateMachine):
         # Events of the lost history may still arrive, but the store need not receive them.
         self.undelivered.clear()
         # The connections broke, so no LIST continues across a restore.
-        self.sweeps.clear()
+        self.relists.clear()
 
     # Invariants.
 
@@ -271,7 +271,7 @@ class StoreMachine(RuleBasedStateMachine):
         for kind, tombstones in self.store._tombstones.items():
             assert all(self.store.get(kind, place) is None for place in tombstones)
 
-    def all_is_delivered_and_swept(self) -> None:
+    def all_is_delivered_and_relisted(self) -> None:
         for news in list(self.undelivered):
             if news.epoch == self.epoch:
                 self.deliver(news)
@@ -281,7 +281,7 @@ class StoreMachine(RuleBasedStateMachine):
         while epoch != self.epoch:
             epoch = self.epoch
             for kind in (WEBAPP, SERVICE):
-                self.sweep_twice(kind)
+                self.relist_twice(kind)
         assert {
             (kind, name): held
             for kind in (WEBAPP, SERVICE)
@@ -293,20 +293,20 @@ class StoreMachine(RuleBasedStateMachine):
         self.epoch += 1
         self.floors.clear()
 
-    def sweep_twice(self, kind: Kind) -> None:
+    def relist_twice(self, kind: Kind) -> None:
         """Relist a kind twice without interruption. The first relist may have begun before a change."""
         for _ in range(2):
-            self.sweep_begins(kind)
-            self.sweep_is_answered(kind)
-            while self.sweeps.get(kind) and self.sweeps[kind].pages:
+            self.relist_begins(kind)
+            self.relist_is_answered(kind)
+            while self.relists.get(kind) and self.relists[kind].pages:
                 self.page_comes(kind)
-            self.sweep_ends(kind)
+            self.relist_ends(kind)
 
     def teardown(self) -> None:
         if hasattr(self, "store"):
-            self.all_is_delivered_and_swept()
+            self.all_is_delivered_and_relisted()
             for kind in (WEBAPP, SERVICE):
-                self.sweep_twice(kind)
+                self.relist_twice(kind)
             assert not any(self.store._tombstones.values()), "the second relist removes a tombstone"
 
 

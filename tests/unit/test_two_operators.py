@@ -105,10 +105,10 @@ def two(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> TwoO
     return TwoOperators(monkeypatch, CHANGES[request.param])
 
 
-def test_their_write_war_ends_in_a_pause_and_a_new_image_is_still_rolled_out(two: TwoOperators) -> None:
+def test_their_write_war_ends_in_a_suspension_and_a_new_image_is_still_rolled_out(two: TwoOperators) -> None:
     sent = two.turns(ENOUGH)
     assert 8 <= sent.count("update Deployment") <= 12
-    assert two.turns(QUIET) == [], "while the enforcement pauses nothing is written"
+    assert two.turns(QUIET) == [], "while the enforcement is suspended nothing is written"
     notes = [told for bench, _ in two.operators.values() for told in bench.events.told]
     told = [each.note for each in notes if each.reason == "Contested" and "Deployment/web" in each.note]
     assert told

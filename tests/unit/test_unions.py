@@ -1,4 +1,4 @@
-"""Live values that exclude a desired value: found, taken over with it, and left with it."""
+"""Live values that exclude a desired value: found, reassigned with it, and left with it."""
 
 import copy
 from typing import Any
@@ -125,7 +125,7 @@ CHANGES = {
 }
 
 
-def planned(change: str, policy: Policy, *, taken_over: bool = False) -> Plan:
+def planned(change: str, policy: Policy, *, reassigned: bool = False) -> Plan:
     """Plan the write after kubectl changed a child by an Update and became the owner of its changes."""
     manifest, edit, _, _ = CHANGES[change]
     live = stored(manifest)
@@ -140,7 +140,7 @@ def planned(change: str, policy: Policy, *, taken_over: bool = False) -> Plan:
         {"manager": "coxswain", "operation": "Apply", "fieldsV1": common(ours, theirs)},
         {"manager": "kubectl-edit", "operation": "Update", "fieldsV1": beyond(theirs, ours)},
     ]
-    if taken_over:
+    if reassigned:
         live["metadata"]["managedFields"] = [{"manager": "coxswain", "operation": "Apply", "fieldsV1": theirs}]
     return plan_of(manifest, observe(kind_of(live), live), lambda _: policy, ())
 
@@ -171,7 +171,7 @@ def test_enforce_takes_the_other_over_and_then_it_goes(change: str) -> None:
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_yield_leaves_both_and_takes_nothing_over(change: str) -> None:
-    """Yield omits the desired member. Even then the other one is not taken over as a surplus member."""
+    """Yield omits the desired member. Even then the other one is not reassigned as a surplus member."""
     _, _, wanted, _ = CHANGES[change]
     made = planned(change, Policy.YIELD)
     assert [(held.difference.text.endswith(wanted), held.manager) for held in made.left] == [(True, "kubectl-edit")]
@@ -204,9 +204,9 @@ def test_an_env_without_a_value_takes_a_value_back() -> None:
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_field_is_taken_over_once(change: str) -> None:
-    """The apply after the takeover failed, or the operator was killed between the two."""
-    made = planned(change, Policy.ENFORCE, taken_over=True)
+def test_a_field_is_reassigned_once(change: str) -> None:
+    """The apply after the reassignment failed, or the operator was killed between the two."""
+    made = planned(change, Policy.ENFORCE, reassigned=True)
     assert made.differences
     assert made.rivals == ()
 

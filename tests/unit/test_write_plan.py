@@ -143,7 +143,7 @@ def test_another_order_is_no_conflict(policy: Policy) -> None:
 
 
 def test_an_owner_of_an_empty_map_owns_no_field() -> None:
-    """`kubectl annotate` still owns `f:annotations: {}` after another manager took over its annotation."""
+    """`kubectl annotate` still owns `f:annotations: {}` after another manager took its annotation."""
     model = applied()
     model.owners[KUBECTL] = {("f:metadata", "f:annotations")}
     for policy in Policy:
@@ -168,7 +168,7 @@ def test_fields_from_before_the_first_apply_have_no_other_owner(policy: Policy) 
     assert (made.manifest, made.differences) == (DEPLOYMENT, ())
 
 
-def test_a_contested_field_is_not_enforced_during_the_pause() -> None:
+def test_a_contested_field_is_not_enforced_during_the_suspension() -> None:
     model = applied()
     model.update(KUBECTL, {IMAGE: "other:1", REPLICAS: 7})
     made = planned(model, contested=[IMAGE_TEXT])

@@ -1,11 +1,11 @@
-"""In a write war the enforcement of a field pauses, each time for longer, but never for good."""
+"""In a write war the enforcement of a field is suspended, each time for longer, but never for good."""
 
 import pytest
 
 from coxswain.kernel.objects.field_paths import Path
 from coxswain.kernel.objects.manifests import Manifest
 from coxswain.kernel.reconciling.memory.write_wars import WriteWars
-from coxswain.settings import ContestSettings
+from coxswain.settings import WriteWarSettings
 
 FIELD, OTHER = ("f:spec", "f:replicas"), ("f:spec", "f:paused")
 
@@ -32,7 +32,7 @@ class Bench:
 
     def __init__(self) -> None:
         self.clock = Clock()
-        self.wars = WriteWars(ContestSettings(rounds=3, window=600, rest=60, rest_limit=200))
+        self.wars = WriteWars(WriteWarSettings(rounds=3, window=600, suspension=60, suspension_limit=200))
 
     def take_back(self, times: int = 1, *, every: float = 1.0, field: Path = FIELD) -> None:
         for _ in range(times):
@@ -41,19 +41,19 @@ class Bench:
 
     @property
     def held_off(self) -> tuple[str, ...]:
-        return self.resting(CHILD)
+        return self.suspended(CHILD)
 
-    def resting(self, manifest: Manifest) -> tuple[str, ...]:
+    def suspended(self, manifest: Manifest) -> tuple[str, ...]:
         """Return the fields that are not enforced now, in a reconcile with this manifest."""
         self.wars.forget_settled(manifest)
-        return self.wars.resting(manifest, self.clock.now)
+        return self.wars.suspended(manifest, self.clock.now)
 
     def ends(self, since: float | None = None) -> float | None:
-        """Return the seconds until the next pause ends."""
-        return self.wars.rest_ends(self.clock.now if since is None else since, self.clock.now)
+        """Return the seconds until the next suspension ends."""
+        return self.wars.suspension_ends(self.clock.now if since is None else since, self.clock.now)
 
-    def rest(self) -> float | None:
-        """Return the length of the current pause, and wait until it ends."""
+    def suspension(self) -> float | None:
+        """Return the length of the current suspension, and wait until it ends."""
         seconds = self.ends()
         self.clock.now += seconds or 0
         assert self.held_off == ()
@@ -76,23 +76,23 @@ def test_a_field_is_enforced_at_once_until_the_last_round(bench: Bench) -> None:
     assert bench.ends() == 60
 
 
-def test_only_the_contested_field_pauses(bench: Bench) -> None:
+def test_only_the_contested_field_is_suspended(bench: Bench) -> None:
     bench.take_back(3)
     bench.take_back(2, field=OTHER)
     assert bench.held_off == ("spec.replicas",)
 
 
-def test_after_the_pause_the_field_is_enforced_once_and_the_next_pause_is_longer(bench: Bench) -> None:
+def test_after_the_suspension_the_field_is_enforced_once_and_the_next_suspension_is_longer(bench: Bench) -> None:
     bench.take_back(3)
-    rests = []
+    suspensions = []
     for _ in range(4):
-        rests.append(bench.rest())
+        suspensions.append(bench.suspension())
         bench.take_back()
         assert bench.held_off == ("spec.replicas",)
-    assert rests == [60, 120, 200, 200]
+    assert suspensions == [60, 120, 200, 200]
 
 
-def test_the_remaining_pause_decreases(bench: Bench) -> None:
+def test_the_remaining_suspension_decreases(bench: Bench) -> None:
     bench.take_back(3)
     bench.clock.now += 45
     assert bench.ends() == 15
@@ -116,7 +116,7 @@ def test_after_a_quiet_period_the_count_starts_again(bench: Bench) -> None:
     assert bench.ends() == 60
 
 
-def test_the_earliest_end_of_a_pause(bench: Bench) -> None:
+def test_the_earliest_end_of_a_suspension(bench: Bench) -> None:
     bench.take_back(3)
     bench.clock.now += 20
     bench.take_back(3, field=OTHER)
@@ -128,7 +128,7 @@ def test_a_resync_forgets_only_fields_that_were_quiet_for_long(bench: Bench) -> 
     bench.clock.now += 60 + 599
     bench.wars.forget_quiet(bench.clock.now)
     bench.take_back()
-    assert bench.ends() == 120, "the write war is remembered until the window and the pause are over"
+    assert bench.ends() == 120, "the write war is remembered until the window and the suspension are over"
     bench.clock.now += 120 + 601
     bench.wars.forget_quiet(bench.clock.now)
     assert len(bench.wars) == 0
@@ -140,7 +140,7 @@ def test_repeated_refusals_of_the_correction_are_a_write_war_too(bench: Bench) -
         assert not bench.held_off
     bench.wars.refused(CHILD, [FIELD], bench.clock.now)
     assert bench.held_off == ("spec.replicas",)
-    assert bench.rest() == 60
+    assert bench.suspension() == 60
     for _ in range(3):
         bench.wars.refused(CHILD, [FIELD], bench.clock.now)
     assert bench.ends() == 120
@@ -158,15 +158,15 @@ def test_another_desired_value_is_a_new_intent_and_applied_at_once(bench: Bench)
     """K26: a person changes the very field of the write war."""
     bench.take_back(3)
     assert bench.held_off == ("spec.replicas",)
-    assert bench.resting(deployment(2)) == ()
+    assert bench.suspended(deployment(2)) == ()
     assert not bench.held_off, "a return to the first value is a new intent too"
 
 
-def test_only_the_value_of_the_write_war_rests(bench: Bench) -> None:
+def test_only_the_value_of_the_write_war_is_suspended(bench: Bench) -> None:
     """An autoscaler changes the manifest after the wars over former values are forgotten."""
     bench.take_back(3)
-    assert bench.wars.resting(deployment(2), bench.clock.now) == ()
-    assert bench.wars.resting(CHILD, bench.clock.now) == ("spec.replicas",), "the question changed something"
+    assert bench.wars.suspended(deployment(2), bench.clock.now) == ()
+    assert bench.wars.suspended(CHILD, bench.clock.now) == ("spec.replicas",), "the question changed something"
 
 
 def test_a_new_intent_gets_the_full_number_of_rounds(bench: Bench) -> None:
@@ -174,13 +174,13 @@ def test_a_new_intent_gets_the_full_number_of_rounds(bench: Bench) -> None:
     for replicas in (2, 3):
         for _ in range(2):
             bench.wars.enforced(deployment(replicas), [FIELD], bench.clock.now)
-        assert bench.resting(deployment(replicas)) == ()
+        assert bench.suspended(deployment(replicas)) == ()
     bench.wars.enforced(deployment(3), [FIELD], bench.clock.now)
-    assert bench.resting(deployment(3)) == ("spec.replicas",)
+    assert bench.suspended(deployment(3)) == ("spec.replicas",)
 
 
-def test_a_pause_that_ends_during_a_reconcile_is_over_at_once(bench: Bench) -> None:
-    """The pause ends during the reconcile. Without a requeue nothing would retry before the next resync."""
+def test_a_suspension_that_ends_during_a_reconcile_is_over_at_once(bench: Bench) -> None:
+    """The suspension ends during the reconcile. Without a requeue nothing would retry before the next resync."""
     bench.take_back(3)
     begun = bench.clock.now
     assert bench.held_off

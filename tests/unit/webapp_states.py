@@ -25,7 +25,7 @@ from coxswain.webapp.diagnosis.cause import Cause, Rank
 from coxswain.webapp.diagnosis.pods import Diagnosis, explained
 from coxswain.webapp.status import status
 from rendered import health, observations
-from unit.objects import webapp
+from unit.objects import COMMANDS, webapp
 
 NOW = "2026-01-01T00:00:00Z"
 
@@ -56,7 +56,7 @@ def of_pods(reason: str, rank: Rank, *conditions: Mapping[str, Any]) -> Health:
 
 HEALTHS: Mapping[str, Health] = {
     "healthy": HEALTHY,
-    "held by an admission policy": held(HEALTHY, "spec.replicas"),
+    "held by an admission policy": held(HEALTHY, "spec.replicas", COMMANDS),
     "complete": health(deployment(ready=2)),
     "missing": MISSING,
     "terminating": TERMINATING,
@@ -67,14 +67,14 @@ HEALTHS: Mapping[str, Health] = {
     "past its deadline": health(deployment(LATE)),
     "past its deadline, with a cause": of_pods("ImagePullBackOff", Rank.NOT_MADE, LATE),
     "no pod can be made": health(deployment(REFUSED)),
-    "name taken": name_taken("ReplicaSet other"),
-    "rejected": rejected("too large"),
+    "name taken": name_taken("ReplicaSet other", "kubectl describe deployment web -n shop"),
+    "rejected": rejected("too large", COMMANDS),
     "forbidden": not_written("Forbidden", "exceeded quota: none"),
-    "denied": denied('admission webhook "x" denied the request: no'),
+    "denied": denied('admission webhook "x" denied the request: no', COMMANDS),
     "no answer": not_written("WriteFailed", "no answer"),
-    "differs while paused": differs("spec.replicas"),
-    "halted": halted("spec.replicas (flux)"),
-    "contested": contested("spec.replicas (flux)"),
+    "differs while paused": differs("spec.replicas", COMMANDS),
+    "halted": halted("spec.replicas (flux)", COMMANDS),
+    "contested": contested("spec.replicas (flux)", COMMANDS),
     "InvalidImageName": of_pods("InvalidImageName", Rank.NOT_MADE),
     "ErrImageNeverPull": of_pods("ErrImageNeverPull", Rank.NOT_MADE),
     "ImagePullBackOff": of_pods("ImagePullBackOff", Rank.NOT_MADE),

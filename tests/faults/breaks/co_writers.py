@@ -59,7 +59,7 @@ def patches_managed_fields_blindly() -> None:
 
 
 @broken("does not detect write wars")
-def forgets_contests() -> None:
+def forgets_write_wars() -> None:
     put(WriteWars, enforced=lambda *_: None)
 
 

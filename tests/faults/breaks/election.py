@@ -14,7 +14,7 @@ from coxswain.kernel.election.elector import Elector
 from coxswain.kernel.election.lease import Action, Observation, Write
 from coxswain.kernel.election.slot_election import SlotElection
 from coxswain.kernel.election.slots import Slot
-from coxswain.kernel.handover import Handover
+from coxswain.kernel.slot_lifecycle import SlotLifecycle
 from coxswain.settings import ElectionSettings
 from coxswain.webapp.spec import WebApp
 from faults.breaks import broken, put
@@ -42,14 +42,14 @@ def forgets_the_release() -> None:
 
 
 @broken("does not enqueue the WebApps when it begins to lead")
-def takes_over_without_a_sweep() -> None:
-    usual = Handover._follow
+def takes_over_without_enqueueing() -> None:
+    usual = SlotLifecycle._follow
 
-    def follow(self: Handover[WebApp], change: Change) -> None:
+    def follow(self: SlotLifecycle[WebApp], change: Change) -> None:
         if not isinstance(change, Acquired):
             usual(self, change)
 
-    put(Handover, _follow=follow)
+    put(SlotLifecycle, _follow=follow)
 
 
 @broken("acquires a missing Lease at once, although its holder may still lead")

@@ -27,7 +27,7 @@ from faults.breaks import broken, put
 
 
 @broken("no relist after a restarted watch: objects deleted in the gap stay in the cache")
-def no_sweep_after_a_relist() -> None:
+def no_relist_after_a_restarted_watch() -> None:
     relist_soon = Resync.relist_soon
 
     def first_only(self: Resync, kind: Kind, namespace: str | None) -> None:
@@ -199,7 +199,7 @@ def ignores_added_for_known_names() -> None:
     async def unread(*_: object) -> None:
         return
 
-    no_sweep_after_a_relist.apply()
+    no_relist_after_a_restarted_watch.apply()
     put(GenerationGuard, before_a_write=unread, check=unread)
     take = EventBridge.event
     known: set[tuple[str, str, str]] = set()

@@ -1,7 +1,7 @@
-"""One HTTP server that is every pod of KWOK: a stand-in for the containers, which KWOK does not run.
+"""One HTTP server in place of the containers of all pods: KWOK runs none.
 
-It answers at the address of a pod from the time that the pod is Ready until it has been terminating for the time of
-its preStop sleep. A kubelet stops the container then. After that, and at any other address, connections are reset.
+It answers at the address of a pod while the pod is Ready and, after its termination begins, during its preStop sleep. A
+kubelet stops the container then. After that, and at any other address, connections are reset.
 """
 
 import asyncio
@@ -26,13 +26,13 @@ from cluster.control_plane import ControlPlane
 ANSWER_SECONDS = 0.02
 """The time for a response. With several clients, one of them nearly always waits for it, so a reset is noticed."""
 RESET = struct.pack("ii", 1, 0)
-"""The value of SO_LINGER that makes a close a reset."""
+"""The value of SO_LINGER for a reset at the close."""
 START_TIMEOUT_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
 class Container:
-    """The container of a pod: what it answers, whether it serves, and when it ends."""
+    """The container of a pod: its answer, its readiness and its end."""
 
     pod: str
     text: str
@@ -137,7 +137,7 @@ class PodServer:
         return web.Response(status=503)
 
     async def _watch(self) -> None:
-        """Follow the pods. A watch without a resourceVersion begins with those that exist."""
+        """Follow the pods. A watch without a resourceVersion begins with the existing ones."""
         trust = ssl.create_default_context(cafile=str(self._plane.ca_file))
         headers = {"Authorization": f"Bearer {self._plane.token}"}
         limits = aiohttp.ClientTimeout(total=None)

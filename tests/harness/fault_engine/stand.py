@@ -117,11 +117,11 @@ class Stand:
     ) -> OperatorProcess:
         """Return an operator, not started, with its log file in the run's folder, and with more breaks and options."""
         broken = [option for name in (self.choices.broken, *breaks) if name for option in ("--break", name)]
-        swept = () if self.choices.resync else ("--never-resync",)
+        resync = () if self.choices.resync else ("--never-resync",)
         scale = ("--scale", str(self.choices.scale.factor))
         folder = str(self.folder.absolute())
         more = [option.replace("{folder}", folder) for option in (*self.choices.options, *options)]
-        program = (*self.workload.program, *scale, *swept, *more, *broken)
+        program = (*self.workload.program, *scale, *resync, *more, *broken)
         names = ",".join((self.namespace, *self.besides))
         served = () if self.choices.clusterwide else ("--namespace", names)
         arguments = (*served, "--log-level", "debug")

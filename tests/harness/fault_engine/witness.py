@@ -3,6 +3,7 @@
 import json
 import socket
 import ssl
+import sys
 import threading
 import time
 from collections.abc import Mapping
@@ -53,6 +54,10 @@ class Gone(Exception):
     """The API server has compacted the version after which a watch should start."""
 
 
+class NotServed(OSError):
+    """The API server does not serve a resource: its CRD is not installed. So there are no objects of it."""
+
+
 def list_objects(server: Server, namespace: str, resource: str, path: str) -> tuple[list[dict[str, Any]], int]:
     """Return the objects of a resource in a namespace, and the resourceVersion of the list.
 
@@ -63,6 +68,7 @@ def list_objects(server: Server, namespace: str, resource: str, path: str) -> tu
         path: the path of group and version, such as /apis/apps/v1.
 
     Raises:
+        NotServed: the server does not serve the resource.
         OSError: the server does not respond, or does not respond with a list.
         HTTPException: the server's response is not HTTP.
     """
@@ -71,20 +77,29 @@ def list_objects(server: Server, namespace: str, resource: str, path: str) -> tu
 
 
 def list_all(server: Server, namespace: str, resources: Mapping[str, str]) -> dict[str, list[dict[str, Any]]]:
-    """Return the objects of several resources by plural, over one connection.
+    """Return the objects of several resources by plural, over one connection. A resource that is not served has none.
 
-    `resources` maps plurals to the path of group and version. Raises the errors of `list_objects`.
+    `resources` maps plurals to the path of group and version. Raises the errors of `list_objects` except NotServed.
     """
+    found: dict[str, list[dict[str, Any]]] = {}
     with closing(_connection(server, timeout=10)) as connection:
-        return {each[0]: _list(connection, server, namespace, each)[0] for each in resources.items()}
+        for each in resources.items():
+            try:
+                found[each[0]], _ = _list(connection, server, namespace, each)
+            except NotServed:
+                found[each[0]] = []
+    return found
 
 
 def _list(
     connection: HTTPConnection, server: Server, namespace: str, resource: tuple[str, str]
 ) -> tuple[list[dict[str, Any]], int]:
+    answer = _get(connection, server, _path(namespace, *resource))
+    text = answer.read()
+    if answer.status == 404:  # without the API group, the text is not JSON
+        raise NotServed(f"the API server does not serve {resource[0]}")
     try:
-        answer = _get(connection, server, _path(namespace, *resource))
-        body = json.loads(answer.read())
+        body = json.loads(text)
     except ValueError as error:
         raise OSError(f"the LIST of {resource[0]} is not JSON: {error}") from error
     if answer.status != 200:
@@ -157,6 +172,8 @@ class Witness:
         while True:
             try:
                 return list_objects(self._server, self.namespace, resource, self._resources[resource])
+            except NotServed:
+                return [], sys.maxsize  # no version is newer, so the watcher may know no object
             except (OSError, HTTPException) as error:
                 if time.monotonic() > deadline:
                     raise TimeoutError(f"the LIST of {resource} keeps failing: {error}") from error
@@ -211,6 +228,9 @@ class _Watcher(threading.Thread):
                 self._watch()
             except Gone:
                 self._version = 0
+            except NotServed:
+                self._empty()
+                self._over.wait(_PAUSE_SECONDS)
             except (OSError, HTTPException, ValueError):
                 # The API server is down, or closed the connection inside a line. It will return, or the test will end.
                 self._over.wait(_PAUSE_SECONDS)
@@ -249,6 +269,14 @@ class _Watcher(threading.Thread):
         self._witness.record()
         self._version = version
 
+    def _empty(self) -> None:
+        """Record that no object exists, because the resource is not served. A later LIST starts again."""
+        for last in list(self.known.values()):
+            self._record("DELETED", last.object, last.version, late=True)
+        self._listed = True
+        self._witness.record()
+        self._version = 0
+
     def _watch(self) -> None:
         query = urlencode({"watch": "1", "allowWatchBookmarks": "true", "resourceVersion": self._version})
         self._connection = connection = _connection(self._server, timeout=_SILENT_SECONDS)
@@ -256,6 +284,8 @@ class _Watcher(threading.Thread):
             answer = _get(connection, self._server, f"{self._path}?{query}")
             if answer.status == 410:
                 raise Gone
+            if answer.status == 404:
+                raise NotServed(f"the API server does not serve {self.resource}")
             if answer.status != 200:
                 raise OSError(f"the watch failed with {answer.status}")
             while not self._over.is_set() and (line := answer.readline()):

@@ -19,6 +19,7 @@ from simulation.workloads.webapp.judge_of_revisions import (
     REVISIONS,
     is_rolled_back,
     needed_config,
+    needs_account,
     revision_gaps,
     running,
 )
@@ -297,7 +298,7 @@ def _leftovers(webapp: Object, objects: Objects) -> Iterator[Gap]:
         return
     kept = routed_children(webapp) | {("configmaps", source) for source in referred(deployment).values()}
     kept |= {("services", name)} if service_ports(webapp) else set()
-    kept |= {("serviceaccounts", name)} if webapp["spec"].get("serviceAccount", {}).get("create", True) else set()
+    kept |= {("serviceaccounts", name)} if needs_account(webapp, objects) else set()
     kept |= {("horizontalpodautoscalers", name)} if "autoscaling" in webapp["spec"] else set()
     kept |= {("networkpolicies", name)} if policy_types(webapp) else set()
     kept |= {("poddisruptionbudgets", name)} if has_budget(webapp, objects) is not False else set()

@@ -39,6 +39,12 @@ def needed_config(webapp: Object, objects: Objects) -> list[Any]:
     return [each["data"]["spec"]["config"] for each in revisions(webapp, objects) if "config" in each["data"]["spec"]]
 
 
+def needs_account(webapp: Object, objects: Objects) -> bool:
+    """Return whether pods of the spec or of a revision use the WebApp's own ServiceAccount."""
+    specs = [webapp["spec"], *(each["data"]["spec"] for each in revisions(webapp, objects))]
+    return any(spec.get("serviceAccount", {}).get("create", True) for spec in specs)
+
+
 def _namesakes(webapp: Object, objects: Objects) -> list[Object]:
     """Return the revisions of an earlier WebApp with this name. The garbage collector deletes them."""
     namespace, name = place(webapp)

@@ -12,7 +12,7 @@ _ENOUGH = 3
 """Writes of one object by each process within a minute that make a write war."""
 
 
-class Contest:
+class WriteWar:
     """Checks that each write war between two processes is soon reported in the status of the parent."""
 
     def __init__(self, world: World, bounds: Bounds) -> None:
@@ -34,7 +34,7 @@ class Contest:
         if sent.plural == self._world.workload.parent and condition(sent.answer, "Contested") == "True":
             self._reported[where] = sent.time
             if self._began.pop(where, None) is not None:
-                self._world.happened["contest reported"] += 1
+                self._world.happened["write war reported"] += 1
         elif sent.plural in self._world.workload.children and sent.name:
             self._take_write(sent, (sent.plural, where))
 
@@ -60,5 +60,5 @@ class Contest:
         for where, began in list(self._began.items()):
             if self._world.cluster.get(self._world.workload.parent, where) is None:
                 del self._began[where]
-            elif self._world.clock() - began > self._bounds.contest:
-                raise Violated("a contest is reported", f"two processes overwrite each other's children of {where}")
+            elif self._world.clock() - began > self._bounds.write_war:
+                raise Violated("a write war is reported", f"two processes overwrite each other's children of {where}")
