@@ -7,6 +7,7 @@ import argparse
 import dataclasses
 import datetime
 import resource
+import signal
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -49,6 +50,11 @@ def set_clock(file: Path) -> None:
             module.datetime = Shifted  # type: ignore[attr-defined]
 
 
+def block_on_a_signal(seconds: float) -> None:
+    """Block the main loop for some seconds at each SIGUSR1. Other threads continue: a handler runs in the main one."""
+    signal.signal(signal.SIGUSR1, lambda *_: time.sleep(seconds))
+
+
 def give_first(number: int, count: int) -> None:
     """Let the operator prefer to give one of its slots back: its identity decides, which is random otherwise."""
     all_slots = slots(count)
@@ -70,6 +76,7 @@ def main() -> None:
     parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("--break", dest="broken", action="append", default=[])
     parser.add_argument("--clock", type=Path, help="a file with the offset of the clock, in seconds")
+    parser.add_argument("--block", type=float, metavar="SECONDS", help="block the main loop for so long at SIGUSR1")
     parser.add_argument("--gives", type=int, nargs=2, metavar=("SLOT", "COUNT"), help="the slot to give back first")
     parser.add_argument("--max-files", type=int, help="the maximum number of open files")
     parser.add_argument("--never-resync", action="store_true")
@@ -84,6 +91,8 @@ def main() -> None:
     command_line.settings = shortened
     if given.max_files:
         resource.setrlimit(resource.RLIMIT_NOFILE, (given.max_files, given.max_files))
+    if given.block:
+        block_on_a_signal(given.block)
     if given.gives:
         give_first(*given.gives)
     if given.clock:

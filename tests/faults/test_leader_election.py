@@ -87,6 +87,29 @@ def test_sigstop(case: Case) -> None:
 
 @pytest.mark.fault(
     "F18",
+    "the leader's main loop is blocked for 20 s: the leader stays",
+    oracles=ORACLES,
+    broken="renews-in-the-main-loop",
+    by="test",
+)
+def test_main_loop_blocked(case: Case) -> None:
+    settings = election_settings(case.scale)
+    # The load of the machine does not shrink with the scale.
+    seconds = settings.lease_duration * 4 / 3 + 2 * (1 - settings.lease_duration / USUAL.lease_duration)
+    case.measured.waits.append((20.0, seconds))
+
+    def fault(pair: Pair) -> None:
+        pair.leader.process.send(Signals.SIGUSR1)
+        pair.go_on(seconds)
+
+    figures = survive(case, "main loop blocked", fault, after=5.0, options=(("--block", str(seconds)), ()))
+    assert figures.takeover is None, "the standby took the Lease"
+    assert seconds - 1.0 < figures.slowest < seconds + SOON_SECONDS, "the main loop was not blocked, or stayed so"
+    assert figures.restarts == 0
+
+
+@pytest.mark.fault(
+    "F18",
     "the Lease is deleted, and the leader's requests are slow: the leader stays",
     oracles=ORACLES,
     broken="takes-a-missing-lease",

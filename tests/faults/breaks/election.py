@@ -2,14 +2,15 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
 
 from coxswain import event_loop
 from coxswain.kernel.api.transport import Transport
 from coxswain.kernel.election import lease as leases
 from coxswain.kernel.election.changes import Acquired, Change
 from coxswain.kernel.election.election import LeaseElection
-from coxswain.kernel.election.election_thread import RunInThread
+from coxswain.kernel.election.election_thread import ElectionThread, RunInThread
 from coxswain.kernel.election.elector import Elector
 from coxswain.kernel.election.lease import Action, Observation, Write
 from coxswain.kernel.election.slot_election import SlotElection
@@ -81,6 +82,21 @@ def expires_by_the_wall_clock() -> None:
         begin(self, connect, namespace, name, settings, clock=time.time, run=run)
 
     put(LeaseElection, __init__=begin_with_wall_clock)
+
+
+@broken("renews the Lease in the main loop")
+def renews_in_the_main_loop() -> None:
+    begin = ElectionThread.__init__
+
+    async def without_a_thread(
+        _: str, body: Callable[[asyncio.Event], Coroutine[Any, Any, None]], stop: asyncio.Event
+    ) -> None:
+        await body(stop)
+
+    def begin_without(self: ElectionThread, run: RunInThread, clock: Callable[[], float]) -> None:  # noqa: ARG001
+        begin(self, without_a_thread, clock)
+
+    put(ElectionThread, __init__=begin_without)
 
 
 @broken("continues to write to a slot after it has given it back")
