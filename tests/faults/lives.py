@@ -75,7 +75,7 @@ def autoscale(count: int) -> Kubectl:
 
 AUTOSCALED: Steps = {
     "create": CREATE,
-    "hand over": (apply(autoscaler()),),
+    "transfer": (apply(autoscaler()),),
     "autoscale": (autoscale(4),),
     "change": (patch("webapp", "web", {"spec": {"image": "registry.example/web:2"}}),),
     "take back": (kubectl("delete", "hpa", "scaler"),),

@@ -18,7 +18,7 @@ from faults.test_watches import RESYNCED_SECONDS
 from faults.test_writes import each_write
 
 JUDGED = ("O1", "O2", "O3", "O6")
-STEPS = pytest.mark.parametrize("step", ["hand over", "take back", "scale"])
+STEPS = pytest.mark.parametrize("step", ["transfer", "take back", "scale"])
 """The steps that write the owner of the replicas."""
 
 

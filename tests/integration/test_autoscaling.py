@@ -57,7 +57,7 @@ def test_an_autoscaler_scales_and_the_operator_writes_nothing(
     assert scene.get("webapp")["spec"]["replicas"] == 2
 
 
-def test_the_hand_over_takes_two_writes_and_the_count_stays(scene: Scene, metrics: MetricsApi) -> None:
+def test_the_transfer_takes_two_writes_and_the_count_stays(scene: Scene, metrics: MetricsApi) -> None:
     """If its only owner stopped applying it, the count would become 1."""
     scene.apply_ready(spec={**SPEC, "replicas": 3})
     metrics.set_load(scene.namespace, 300)
@@ -85,7 +85,7 @@ def test_an_autoscaler_that_was_made_while_the_operator_was_down(scene: Scene, m
     assert counts.so_far() == [3, 5]
 
 
-def test_an_operator_killed_between_the_two_writes_of_the_hand_over(scene: Scene, metrics: MetricsApi) -> None:
+def test_an_operator_killed_between_the_two_writes_of_the_transfer(scene: Scene, metrics: MetricsApi) -> None:
     scene.apply_ready(spec={**SPEC, "replicas": 3})
     metrics.set_load(scene.namespace, 300)
     counts = Counts(scene)

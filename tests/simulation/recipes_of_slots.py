@@ -63,7 +63,7 @@ def crash_loop(recipe: RecipeBuilder) -> None:
         recipe.pause(4, 16)
 
 
-def crashes_in_a_hand_over(recipe: RecipeBuilder) -> None:
+def crashes_in_a_handover(recipe: RecipeBuilder) -> None:
     """A replica joins, and it or another one is killed during the handover."""
     _begin(recipe)
     for _ in range(2):
@@ -84,7 +84,7 @@ def slow_drains(recipe: RecipeBuilder) -> None:
         recipe.pause(50, 70)
 
 
-def pauses_in_a_hand_over(recipe: RecipeBuilder) -> None:
+def pauses_in_a_handover(recipe: RecipeBuilder) -> None:
     """A replica joins, and it or another one is paused during the handover."""
     _begin(recipe)
     for _ in range(2):
@@ -143,8 +143,8 @@ RECIPES: dict[str, Callable[[RecipeBuilder], None]] = {
         joins_and_leaves,
         slow_drains,
         lost_slots,
-        crashes_in_a_hand_over,
-        pauses_in_a_hand_over,
+        crashes_in_a_handover,
+        pauses_in_a_handover,
         failed_writes_in_a_lost_slot,
         lost_releases_of_slots,
         crash_loop,

@@ -1,5 +1,7 @@
 """The proof that a test can fail: valid proofs, and breaks that remove nothing from the operator."""
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,6 +35,13 @@ def test_each_break_still_takes_something_from_the_operator() -> None:
         finally:
             breaks.undo()
     assert failed == {}
+
+
+def test_each_fault_test_names_an_existing_break() -> None:
+    folder = Path(__file__).parents[1] / "faults"
+    named = {name for file in folder.glob("*.py") for name in re.findall(r'broken="([^"]+)"', file.read_text("utf-8"))}
+    assert len(named) > 50
+    assert named <= breaks.known().keys()
 
 
 class _Part:

@@ -33,7 +33,7 @@ def bench() -> Autoscaled:
 
 
 def test_a_new_webapp_with_autoscaling_begins_with_its_least_count() -> None:
-    """One reconcile is enough. It hands the replicas over before the autoscaler exists."""
+    """One reconcile is enough. It transfers the replicas before the autoscaler exists."""
     bench = Bench()
     bench.webapp(autoscaling={"minReplicas": 3, "maxReplicas": 8})
     bench.run()
@@ -44,7 +44,7 @@ def test_a_new_webapp_with_autoscaling_begins_with_its_least_count() -> None:
 
 
 @pytest.mark.parametrize(("generation", "reasons"), [(1, []), (2, ["Autoscaled"])])
-def test_a_hand_over_is_no_news_for_a_webapp_that_always_had_autoscaling(generation: int, reasons: list[str]) -> None:
+def test_a_transfer_is_no_news_for_a_webapp_that_always_had_autoscaling(generation: int, reasons: list[str]) -> None:
     """A conflict delayed the transfer to a reconcile after the creation."""
     web = WebApp("shop", "web", "uid-1", generation, {"image": "web:1", "autoscaling": {"maxReplicas": 8}})
     path = ("f:metadata", "f:annotations", "f:coxswain.dev/replicas")

@@ -149,7 +149,7 @@ def test_a_release_before_the_drain_is_found(monkeypatch: pytest.MonkeyPatch) ->
     broken(play(script(STOPPED, SLOW)), "a drain before the release")
 
 
-def test_a_webapp_forgotten_at_a_hand_over_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_webapp_forgotten_at_a_handover_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     usual = SlotLifecycle._follow
 
     def forgets(self: SlotLifecycle[Any], change: Change) -> None:

@@ -46,11 +46,6 @@ class Scaling:
     """Whether the operator takes the field back from an autoscaler. Its managedFields entry remains and must not
     count as a conflict."""
 
-    @property
-    def autoscaled(self) -> bool:
-        """Whether a HorizontalPodAutoscaler owns the field."""
-        return self.note in _AUTOSCALED
-
 
 @dataclass(frozen=True)
 class Kept:

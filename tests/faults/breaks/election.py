@@ -100,7 +100,7 @@ def renews_in_the_main_loop() -> None:
 
 
 @broken("continues to write to a slot after it has given it back")
-def writes_after_a_hand_over() -> None:
+def writes_after_a_handover() -> None:
     ever: set[Slot] = set()
 
     def leads(self: SlotElection, namespace: str) -> bool:
