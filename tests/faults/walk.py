@@ -286,22 +286,28 @@ def _shown(end: Mapping[str, Sequence[Object]], webapp: Object) -> dict[str, Any
     kept = _kept(end, uid)
     for resource in CHILDREN:
         for child in end[resource]:
-            if (controller(child) or {}).get("uid") == uid and child["metadata"]["name"] not in kept:
+            if (controller(child) or {}).get("uid") == uid and (resource, child["metadata"]["name"]) not in kept:
                 text = json.dumps(_comparable(child)).replace(name, "<name>").replace(uid, "<uid>")
                 key = f"{resource}/{child['metadata']['name'].replace(name, '<name>')}"
                 shown |= {f"{key}.{part}": value for part, value in json.loads(text).items()}
     return shown
 
 
-def _kept(end: Mapping[str, Sequence[Object]], uid: str) -> set[str]:
-    """Return the ConfigMaps of earlier revisions: they stay as long as these."""
+def _kept(end: Mapping[str, Sequence[Object]], uid: str) -> set[tuple[str, str]]:
+    """Return the ConfigMaps and ServiceAccounts of earlier revisions: they stay as long as these."""
     templates = [
         json.dumps(thing["spec"]["template"])
         for thing in end["deployments"]
         if (controller(thing) or {}).get("uid") == uid
     ]
-    owned = {thing["metadata"]["name"] for thing in end["configmaps"] if (controller(thing) or {}).get("uid") == uid}
-    return {name for name in owned for template in templates if f'"{name}"' not in template}
+    owned = {
+        (resource, thing["metadata"]["name"])
+        for resource in ("configmaps", "serviceaccounts")
+        for thing in end[resource]
+        if (controller(thing) or {}).get("uid") == uid
+    }
+    needed = {"configmaps": '"%s"', "serviceaccounts": '"serviceAccountName": "%s"'}
+    return {place for place in owned for template in templates if needed[place[0]] % place[1] not in template}
 
 
 def _comparable(child: Object) -> dict[str, Any]:

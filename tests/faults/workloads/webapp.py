@@ -1,4 +1,4 @@
-"""The WebApp: a ServiceAccount, a ConfigMap, a Service and a Deployment."""
+"""The WebApp with all kinds of its children. HTTPRoutes exist only in clusters with the Gateway API."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +24,7 @@ NETWORK_POLICY = Resource("networking.k8s.io", "v1", "NetworkPolicy", "networkpo
 DISRUPTION_BUDGET = Resource("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets")
 DEPLOYMENT = Resource("apps", "v1", "Deployment", "deployments")
 INGRESS = Resource("networking.k8s.io", "v1", "Ingress", "ingresses")
+HTTP_ROUTE = Resource("gateway.networking.k8s.io", "v1", "HTTPRoute", "httproutes")
 REVISION = Resource("apps", "v1", "ControllerRevision", "controllerrevisions")
 AUTOSCALER = Resource("autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers")
 OTHERS = (
@@ -45,27 +46,43 @@ def follows(webapp: Object, deployment: Object) -> bool:
 
 
 def problem(webapp: Object, children: Children) -> str | None:
-    """Return the first difference between a WebApp and its children: existence, image, replicas or rollout."""
-    for resource in _expected(webapp):
+    """Return the first difference between a WebApp and its children: existence, number, image, replicas or rollout."""
+    for resource, count in _expected(webapp):
         found = children[resource]
         if found is None:
             continue
-        if not found:
-            return f"it owns no {resource}"
+        if len(found) < count:
+            return f"it owns {len(found) or 'no'} {resource}" + (f" of {count}" if found else "")
         if resource == DEPLOYMENT.plural:
             return _wrong(webapp, found[0])
     return None
 
 
-def _expected(webapp: Object) -> Iterator[str]:
+def _expected(webapp: Object) -> Iterator[tuple[str, int]]:
+    """Yield the plural and the number of the children of each kind that the spec asks for, the Deployment last."""
     spec = webapp["spec"]
-    if spec.get("serviceAccount", {}).get("create", True):
-        yield SERVICE_ACCOUNT.plural
-    if spec.get("config") or spec.get("files"):
-        yield CONFIG_MAP.plural
-    if spec.get("ports"):
-        yield SERVICE.plural
-    yield DEPLOYMENT.plural
+    wanted = {
+        SERVICE_ACCOUNT: spec.get("serviceAccount", {}).get("create", True),
+        CONFIG_MAP: bool(spec.get("config") or spec.get("files")),
+        SERVICE: bool(spec.get("ports")),
+        NETWORK_POLICY: _restricts(spec.get("network", {})),
+        DISRUPTION_BUDGET: _asks_for_a_budget(spec.get("disruption", {})),
+        AUTOSCALER: "autoscaling" in spec,
+        INGRESS: "ingress" in spec,
+        HTTP_ROUTE: len(spec.get("routes", [])),
+        DEPLOYMENT: True,
+    }
+    yield from ((resource.plural, int(count)) for resource, count in wanted.items() if count)
+
+
+def _restricts(network: Object) -> bool:
+    return bool(network.get("defaultDeny")) or any(network.get(side) is not None for side in ("ingress", "egress"))
+
+
+def _asks_for_a_budget(disruption: Object) -> bool:
+    """Tell whether the spec asks for a budget. Without it, other budgets and the replicas decide."""
+    limited = "minAvailable" in disruption or "maxUnavailable" in disruption
+    return bool(disruption.get("enabled", limited))
 
 
 def _wrong(webapp: Object, deployment: Object) -> str | None:
@@ -131,6 +148,7 @@ WEBAPP = Workload(
         DEPLOYMENT,
         AUTOSCALER,
         INGRESS,
+        HTTP_ROUTE,
         REVISION,
     ),
     others=OTHERS,

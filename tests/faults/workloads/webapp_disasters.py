@@ -1,11 +1,14 @@
-"""Disasters for WebApps only: an operator of another version, and hostile objects."""
+"""Disasters for WebApps only: an operator of another version, hostile objects, and the CRD of HTTPRoutes."""
 
 import signal
 from collections.abc import Callable
 
-from fault_engine.disasters import deletion
+from cluster.gateway_api import CRD, GROUP
+from cluster.readiness import wait_until
+from fault_engine.disasters import SERVED_SECONDS, deletion
 from fault_engine.stand import Stand
 from faults.hostile import create_all, hostile_objects
+from integration import gateways
 
 ANOTHER_VERSION = "renders-another-value"
 ROUNDS = 5
@@ -37,9 +40,24 @@ def _make_hostile_objects(stand: Stand) -> None:
             create_all(stand.cluster.pykube, name, version, plural, things)
 
 
+def _install_gateway_api(stand: Stand) -> None:
+    """Install the CRD of HTTPRoutes, and wait until kubectl finds the kind."""
+    gateways.install(stand.cluster)
+    listed = ("api-resources", f"--api-group={GROUP}", "--output=name")
+    wait_until(f"{CRD} to be served", lambda: CRD in stand.cluster.kubectl(*listed, check=False), [], SERVED_SECONDS)
+    stand.proxy.mark("HTTPRoutes are served")
+
+
+def _remove_gateway_api(stand: Stand) -> None:
+    gateways.uninstall(stand.cluster)
+    stand.proxy.mark("HTTPRoutes are no longer served")
+
+
 DISASTERS: dict[str, Callable[[Stand], object]] = {
     "start another version": _start_another_version,
     "stop the other version": _stop_another_version,
     "create hostile objects": _make_hostile_objects,
+    "install the Gateway API": _install_gateway_api,
+    "remove the Gateway API": _remove_gateway_api,
 }
 """The disasters by their names in scripts."""
