@@ -7,7 +7,7 @@ import pytest
 
 from coxswain.kernel.api.errors import NotLeading, Refused, Unreachable
 from coxswain.kernel.objects.projection import Projection
-from coxswain.webapp.kinds import DEPLOYMENT
+from coxswain.webapp.kinds import DEPLOYMENT, SERVICE
 from unit.bench import WEB, Bench
 from unit.server import refusal
 from unit.test_reconcile_replacement import OTHER
@@ -185,3 +185,44 @@ def test_a_replacement_that_is_needed_no_more_is_forgotten(bench: Bench) -> None
     bench.writer.version += 10
     bench.run()
     assert replicas_of(bench) == 1
+
+
+def unlabelled(live: Projection, version: int) -> Projection:
+    """Return an object after a user has removed our label: the watch reports its end."""
+    metadata = live.content["metadata"]
+    labels = {key: value for key, value in metadata["labels"].items() if key != "coxswain.dev/webapp"}
+    content = {**live.content, "metadata": {**metadata, "labels": labels}}
+    return dataclasses.replace(live, version=version, content=content, label=None)
+
+
+def test_a_delete_that_was_not_carried_out_is_sent_again_although_the_watch_lost_the_object(bench: Bench) -> None:
+    """The end of the watch is no proof of the deletion: a user has removed the label."""
+    bench.converge()
+    other = autoscaled_with_another_selector(bench)
+    delete = "remove Deployment but not its pods"
+    bench.writer.fail(delete, Unreachable("reset before it was sent"))
+    assert isinstance(bench.run().failed, Unreachable)
+    bench.writer.answers.clear()
+    bench.writer.version += 1
+    bench.store.forget(DEPLOYMENT, WEB, bench.writer.version)
+    bench.writer.fail("create Deployment", refusal(409))
+    bench.writer.answer("look Deployment", unlabelled(other, bench.writer.version + 1))
+    bench.run(failures=1)
+    assert delete in bench.writer.sent
+    assert [told.reason for told in bench.events.told] == ["Replaced"], "of the second DELETE"
+
+
+def test_a_create_that_was_not_carried_out_is_not_counted_if_the_object_lost_its_label(bench: Bench) -> None:
+    bench.converge()
+    live = bench.store.get(SERVICE, WEB)
+    assert live is not None
+    bench.writer.version += 1
+    bench.store.forget(SERVICE, WEB, bench.writer.version)
+    bench.writer.fail("create Service", Unreachable("reset before it was sent"))
+    bench.run()
+    bench.writer.fail("create Service", refusal(409))
+    bench.writer.answer("look Service", unlabelled(live, bench.writer.version + 1))
+    bench.run(failures=1)
+    notes = [told.note for told in bench.events.told]
+    assert len(notes) == 1
+    assert notes[0].startswith("reverted Service web: metadata.labels"), "it was not created again"

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from coxswain.kernel.objects.field_paths import ManagedFieldsEntry, minus
 from coxswain.webapp.kinds import DEPLOYMENT, SERVICE
 from unit.bench import COMPLETE, WEB, Bench
 
@@ -89,6 +90,52 @@ def test_a_port_of_a_new_sidecar_is_a_target_by_name(bench: Bench) -> None:
     bench.webapp(version=900, generation=2, service=service, sidecars=[sidecar])
     bench.run()
     assert target(bench) == "edge"
+
+
+def test_a_port_of_a_new_sidecar_is_a_target_by_name_also_after_a_number(bench: Bench) -> None:
+    bench.webapp(version=900, generation=2, service={"ports": [{"name": "http", "port": 8080}]})
+    bench.run()
+    assert target(bench) == 8080
+    roll_out(bench)
+    sidecar = {"name": "proxy", "image": "registry.example/proxy:1", "ports": [{"name": "edge", "containerPort": 9000}]}
+    service = {"ports": [{"name": "http", "port": 8080, "targetPort": "edge"}]}
+    bench.webapp(version=1000, generation=3, service=service, sidecars=[sidecar])
+    bench.run()
+    assert target(bench) == "edge"
+
+
+def test_a_number_of_another_manager_is_drift_also_during_a_rollout(bench: Bench) -> None:
+    roll_out(bench, replicas=2)
+    bench.run()
+    live = bench.store.get(SERVICE, WEB)
+    assert live is not None
+    assert live.owned is not None
+    port: dict[str, Any] = {"f:spec": {"f:ports": {'k:{"port":8080,"protocol":"TCP"}': {"f:targetPort": {}}}}}
+    spec = live.content["spec"]
+    bench.writer.version += 1
+    drifted = dataclasses.replace(
+        live,
+        version=bench.writer.version,
+        content={**live.content, "spec": {**spec, "ports": [{**spec["ports"][0], "targetPort": 8080}]}},
+        owned=minus(live.owned, port),
+        others=(*live.others, ManagedFieldsEntry("kubectl-edit", port, "Update")),
+    )
+    bench.store.observe(drifted)
+    bench.run()
+    assert target(bench) == "http"
+    assert [told.reason for told in bench.events.told] == ["DriftCorrected"]
+
+
+def test_old_pods_without_a_deployment_are_reached_by_the_number(bench: Bench) -> None:
+    """The Deployment was deleted as an orphan of its pods, and the port renamed."""
+    bench.writer.version += 1
+    bench.store.forget(DEPLOYMENT, WEB, bench.writer.version)
+    bench.webapp(version=900, generation=2, ports=RENAMED)
+    bench.run()
+    assert target(bench) == 8080
+    roll_out(bench)
+    bench.run()
+    assert target(bench) == "web"
 
 
 def test_a_renamed_port_of_a_sidecar_is_a_target_by_number(bench: Bench) -> None:

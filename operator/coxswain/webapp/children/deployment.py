@@ -127,7 +127,9 @@ def _selects(wanted: Manifest, labels: Mapping[str, str]) -> bool:
 def _explain(webapp: WebApp, live: Projection, health: Health, world: World, now: datetime) -> Explanation:
     """Add the refused creation of pods and the diagnosis of the others to the health, or the state of the restarts."""
     if health.level is Level.HEALTHY:
-        return restarts.explained(webapp, blocked_by_another(webapp, world) or health, world)
+        found = restarts.explained(webapp, health, world)
+        blocked = None if found.health.message else blocked_by_another(webapp, world)
+        return found if blocked is None else replace(found, health=blocked)
     replica_sets = [
         replica_set.content
         for replica_set in world.related(REPLICA_SET)

@@ -16,7 +16,8 @@ def foreign(parent: Named, parent_kind: Kind, live: Projection) -> Health | None
     controller, annotation = live.controller, f"{parent_kind.group}/adopt"
     place = f"{live.kind.kind.lower()} {live.name}"
     if controller is None:
-        return name_taken(None, f"kubectl annotate {place} {annotation}={parent.name} -n {live.namespace}")
+        allow = f"kubectl annotate {place} {annotation}={parent.name} -n {live.namespace} --overwrite"
+        return name_taken(None, allow)
     if (controller.kind, controller.name) == (parent_kind.kind, parent.name):
         # Its parent was deleted, and had the same name: the garbage collector deletes it, and its DELETED requeues.
         return TERMINATING

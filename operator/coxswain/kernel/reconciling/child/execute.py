@@ -13,7 +13,7 @@ from coxswain.kernel.conflicts.policy import within
 from coxswain.kernel.objects.manifests import kind_and_name
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.reconciling.child.actions import Apply, Create, Keep, Read, Release, Replace, TakeOwnership
-from coxswain.kernel.reconciling.child.adoption import is_released
+from coxswain.kernel.reconciling.child.adoption import is_released, is_watched
 from coxswain.kernel.reconciling.child.answers import Answers
 from coxswain.kernel.reconciling.child.decide import Target, plan_for
 from coxswain.kernel.reconciling.child.generation_guard import GenerationGuard
@@ -150,7 +150,8 @@ class Executor:
             self._count_deletion(target, memory.deletion, progress)
         if memory.create_unanswered and live is not None:
             memory.create_unanswered = False
-            if target.is_ours and live.owned is not None:
+            # A created object has our label.
+            if target.is_ours and live.owned is not None and is_watched(live):
                 self._count_creation(target, progress)
         planned = memory.planned
         if planned is None or live is None or not planned.is_decided(live):
@@ -169,6 +170,8 @@ class Executor:
 
     def _count_creation(self, target: Target[P], progress: Progress[Correction]) -> None:
         memory = target.memory
+        if memory.deletion is not None and not memory.deletion.answered:
+            self._count_deletion(target, memory.deletion, progress)
         log.info("created %s %s", *kind_and_name(target.manifest))
         progress.created, progress.replaced = True, memory.deletion is not None
         if memory.last_applied is not None and memory.deletion is None:

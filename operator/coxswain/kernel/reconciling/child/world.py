@@ -52,9 +52,9 @@ class CacheView:
     def reference(self, kind: Kind, name: str) -> Reference:
         """Return an object of others that the parent names."""
         place = Key(self.parent.namespace, name)
-        problem, seconds = self.visibility(kind, self.parent.namespace)
+        problem, seconds, watched = self.visibility(kind, self.parent.namespace)
         since = None if seconds == inf else self.now - timedelta(seconds=seconds)
-        return Reference(self.store.get(kind, place), len(self.store.users(kind, place)), problem, since)
+        return Reference(self.store.get(kind, place), len(self.store.users(kind, place)), problem, since, watched)
 
     def is_doubtful(self, kind: Kind) -> bool:
         """Tell whether the cache may lack objects of a decisive kind."""

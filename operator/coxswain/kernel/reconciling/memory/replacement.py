@@ -30,4 +30,4 @@ class Deletion:
 
     def is_seen(self, live: Projection | None) -> bool:
         """Tell whether the live object, None if it is gone, shows the effect of a DELETE without an answer."""
-        return not self.answered and (live is None or live.terminating or live.uid != self.observed.uid)
+        return not self.answered and live is not None and (live.terminating or live.uid != self.observed.uid)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from coxswain.kernel.conflicts.policy import Policy
-from coxswain.kernel.objects.commands import Commands
+from coxswain.kernel.objects.commands import APPLY_CRDS, Commands
 from coxswain.kernel.objects.event_record import EventRecord
 from coxswain.kernel.objects.status_fields import Status
 from coxswain.kernel.reconciling.child.result import Correction, Result
@@ -19,7 +19,6 @@ _WITHOUT_FAILURE_EVENT = ("Differs", "Halted", "Contested")
 """Reasons of a child's health that are no failure or have their own Event."""
 
 _DRIFT_ADVICE = ". To keep such a change, make it in the spec, or choose Yield in spec.conflicts"
-_APPLY_CRD = "kubectl apply --server-side -k crds"
 
 
 def event_records(
@@ -142,7 +141,7 @@ def _undeclared(fields: Sequence[str]) -> EventRecord | None:
     if not fields:
         return None
     problem = f"the CRD lacks the status fields {', '.join(fields)}: it is older than the operator"
-    note = f"{problem}. {OPERATOR} omits them. Apply the CRD of the operator's version: {_APPLY_CRD}"
+    note = f"{problem}. {OPERATOR} omits them. Apply the CRD of the operator's version, {APPLY_CRDS}"
     return EventRecord("StatusPruned", "WriteStatus", note, "Warning")
 
 

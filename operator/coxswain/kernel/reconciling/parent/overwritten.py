@@ -8,8 +8,7 @@ from coxswain.kernel.objects.event_record import EventRecord
 from coxswain.kernel.objects.manifests import Manifest
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.reconciling.memory.memory import Memory
-from coxswain.kernel.status.conditions import TWO_OPERATORS
-from coxswain.kernel.status.health import OPERATOR
+from coxswain.kernel.status.health import OPERATOR, TWO_OPERATORS
 from coxswain.kernel.status.urgency import StatusRules
 
 _STATUS = ("f:status",)
