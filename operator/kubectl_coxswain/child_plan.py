@@ -47,7 +47,7 @@ class ChildPlan:
     """Why it is blocked."""
     obstacle: Obstacle | None = None
     prepared: bool = True
-    """Whether an apply alone is the whole change: else fields of others are taken over or released before it."""
+    """Whether an apply alone is the whole change: else fields of others are reassigned or released before it."""
 
     @property
     def object(self) -> str:

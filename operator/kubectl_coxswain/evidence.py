@@ -12,13 +12,11 @@ from kubectl_coxswain.owned import RUNNING, read
 from kubectl_coxswain.pods import unready
 from kubectl_coxswain.problems import Forbidden
 from kubectl_coxswain.reports import Evidence, Verdict, WhyReport
-from kubectl_coxswain.verdict import condition, holds, is_paused, is_reconciled, verdict
+from kubectl_coxswain.verdict import condition, holds, is_paused, is_reconciled, verdict, without_resume
 
 _EVENTS = 8
 _COMMAND = re.compile(r"kubectl (?:[^\s.;,]|[.;,](?=\S))+(?: (?:[^\s.;,()]|[.;,](?=\S))+)*")
 """A command in a message of the operator: to the end of its sentence or clause."""
-_FAILURE = "The failure: "
-"""Before the former failure in the message of a rollback."""
 _WELL = "all children match the spec and are healthy"
 
 
@@ -56,7 +54,8 @@ def _conditions(webapp: Json, judged: Verdict) -> Iterable[Evidence]:
         usual = "True" if found.get("type") in ("Ready", "Available") else "False"
         if found.get("status") == usual or found.get("type") == "Progressing":
             continue
-        message = "" if found.get("message") == judged.message else str(found.get("message", ""))
+        message = str(found.get("message", ""))
+        message = "" if _is_told(message, judged) else message
         state = f"{found.get('status')} ({found.get('reason')})"
         yield Evidence("Condition", str(found.get("type")), state, message, last=found.get("lastTransitionTime", ""))
 
@@ -64,8 +63,13 @@ def _conditions(webapp: Json, judged: Verdict) -> Iterable[Evidence]:
 def _children(webapp: Json, judged: Verdict) -> Iterable[Evidence]:
     for child in (webapp.get("status") or {}).get("children", []):
         message = str(child.get("message", ""))
-        if child.get("health") != "Healthy" and not judged.message.endswith(message):
+        if child.get("health") != "Healthy" and not _is_told(message, judged):
             yield Evidence("Child", f"{child['kind']}/{child['name']}", str(child.get("health")), message)
+
+
+def _is_told(message: str, judged: Verdict) -> bool:
+    """Tell whether the cause has the message already."""
+    return judged.message.endswith(without_resume(message))
 
 
 def _containers(found: Mapping[Kind, Sequence[Json]]) -> Iterable[Evidence]:
@@ -132,8 +136,7 @@ def next_commands(webapp: Json, judged: Verdict) -> list[str]:
     """Return the commands that help next: those in the operator's messages, and those of the plugin."""
     name, namespace = webapp["metadata"]["name"], webapp["metadata"]["namespace"]
     place = f"{name} -n {namespace}"
-    advice = judged.message.partition(MARK)[0].partition(_FAILURE)[0]
-    commands = [clean(each) for each in _COMMAND.findall(advice)]
+    commands = [clean(each) for each in _COMMAND.findall(judged.message.partition(MARK)[0])]
     status = webapp.get("status") or {}
     if judged.state == "Pending":
         return [
@@ -149,8 +152,6 @@ def next_commands(webapp: Json, judged: Verdict) -> list[str]:
     failing = judged.state in ("Degraded", "Stalled", "RolledBack") or judged.reason.endswith("BackOff")
     if failing and _earlier(status) and condition(webapp, "Ready").get("reason") not in ("NameTaken", "Immutable"):
         commands.append(f"kubectl coxswain undo {place}")
-    if "Check spec." in advice:
-        commands.append(f"kubectl edit webapp {place}")
     if not commands:
         commands.append(f"kubectl coxswain status {place} --watch")
     return list(dict.fromkeys(commands))

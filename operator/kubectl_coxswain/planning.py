@@ -18,7 +18,7 @@ from kubectl_coxswain.parallel import each_in_parallel
 from kubectl_coxswain.problems import Conflict, Denied, Forbidden, Invalid, NotFound, Problem
 from kubectl_coxswain.reports import ChildChange, FieldChange, PlanReport, Restart
 from kubectl_coxswain.snapshot import Snapshot, snapshot
-from kubectl_coxswain.verdict import unreported
+from kubectl_coxswain.verdict import PAUSED, unreported
 
 _TRIED = ("Create", "Change", "Adopt")
 _REASONS = 5
@@ -154,7 +154,7 @@ def restart_of(webapp: WebApp, plans: Sequence[ChildPlan], trials: Sequence[Tria
         (pair for pair in zip(plans, trials, strict=True) if pair[0].child_type.kind == DEPLOYMENT), (None, Trial())
     )
     if webapp.paused:
-        return Restart(False, "spec.paused is true, so nothing is written")
+        return Restart(False, PAUSED)
     if found is None or found.action == "Unknown":
         return Restart(None, "the Deployment cannot be read")
     if found.action == "Blocked" or trial.refusal is not None:

@@ -9,8 +9,14 @@ from kubectl_coxswain.screen import Level
 FINAL = ("Healthy", "Stalled", "Contested", "RolledBack", "Paused", "Terminating")
 """States that no rollout leaves without a change by a person."""
 
+PAUSED = "spec.paused is true, so coxswain writes only the status"
+"""The effect of `spec.paused`, for messages."""
+
 _FAILURES = ("RolledBack", "Stalled", "Contested")
 """Conditions that are failures while they are True, the most important first."""
+
+_RESUME = ". coxswain corrects this when spec.paused"
+"""Before the advice to end the pause in the message of a child that differs."""
 
 
 def condition(webapp: Mapping[str, Any], type_: str) -> Mapping[str, Any]:
@@ -43,10 +49,18 @@ def verdict(webapp: Mapping[str, Any]) -> Verdict:
         found = condition(webapp, failed)
         return Verdict(failed, str(found.get("reason", "")), str(found.get("message", "")), "bad")
     if is_paused(webapp):
-        state = "everything matches the spec" if ready.get("status") == "True" else message
-        return Verdict("Paused", "Paused", f"spec.paused is true, so nothing is written. At present: {state}", "paused")
+        state = "everything matches the spec" if ready.get("status") == "True" else without_resume(message)
+        return Verdict("Paused", "Paused", f"{PAUSED}. At present: {state}", "paused")
     state, level = _by_children(webapp)
     return Verdict(state, reason, message, level)
+
+
+def without_resume(message: str) -> str:
+    """Return the operator's message about a child that differs, without its advice to end the pause.
+
+    `health.differs` of the operator appends the advice.
+    """
+    return message.partition(_RESUME)[0]
 
 
 def _by_children(webapp: Mapping[str, Any]) -> tuple[str, Level]:

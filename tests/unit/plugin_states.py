@@ -2,18 +2,28 @@
 
 from typing import Any
 
+from coxswain.webapp.children.deployment_health import deployment_health
+from coxswain.webapp.diagnosis.pods import diagnosis, explained
 from coxswain.webapp.kinds import DEPLOYMENT, POD, REPLICA_SET
+from unit import pod_states
+from unit.objects import webapp
 from unit.plugin_bench import EVENTS, PluginBench
 
 CREATED = "2026-01-01T00:00:00Z"
 CHANGED = "2026-01-01T00:07:30Z"
-IMAGE = "registry.example/web:2"
-CAUSE = (
-    "Deployment web: rolling out: 1 of 2 pods ready. "
-    'Image "registry.example/web:2" cannot be pulled (ImagePullBackOff). '
-    "The kubelet retries with backoff. Check spec.image or spec.imagePullSecrets: "
-    "kubectl describe pods -l coxswain.dev/webapp=web -n shop"
-)
+IMAGE = pod_states.IMAGE
+WAITING = pod_states.waiting("ImagePullBackOff", f'Back-off pulling image "{IMAGE}": ErrImagePull: not found')
+
+
+def _cause() -> str:
+    """Return the operator's message about a rollout whose image cannot be pulled."""
+    live = pod_states.deployment(status={"replicas": 2, "updatedReplicas": 1, "readyReplicas": 1})
+    new = pod_states.pod(pod_states.container(WAITING))
+    found = diagnosis(webapp(), live, [pod_states.replica_set()], [new], pod_states.NOW)
+    return f"Deployment web: {explained(deployment_health(live), live, found).message}"
+
+
+CAUSE = _cause()
 
 
 def condition(type_: str, status: str, reason: str, message: str = "") -> dict[str, Any]:
@@ -56,8 +66,7 @@ def failing(bench: PluginBench, **status: Any) -> None:
     replica_set(bench, "web-5d9c", 1, 1)
     replica_set(bench, "web-77aa", 2, 1, ready=0)
     pod(bench, "web-5d9c-aaaaa", "web-5d9c", {"running": {"startedAt": CREATED}}, ready=True)
-    waiting = {"reason": "ImagePullBackOff", "message": f'Back-off pulling image "{IMAGE}"'}
-    pod(bench, "web-77aa-ccccc", "web-77aa", {"waiting": waiting}, ready=False)
+    pod(bench, "web-77aa-ccccc", "web-77aa", WAITING, ready=False)
     event(bench, "WebApp", "web", "ImagePullBackOff", CAUSE)
     event(bench, "WebApp", "other", "Failed", "an Event of another WebApp")
     text = f'Failed to pull image "{IMAGE}": not found'

@@ -166,6 +166,15 @@ def test_pause_of_what_git_owns_is_told(bench: PluginBench) -> None:
 def test_restart_is_that_of_kubectl(bench: PluginBench) -> None:
     assert bench.run("restart", "web") == 0
     assert bench.kubectl.calls[-1] == ("rollout", "restart", "deployment/web", "--namespace=shop")
+    assert bench.out == "The pods of web restart. To follow them: kubectl coxswain status web -n shop --watch\n"
+
+
+def test_a_restart_of_a_paused_webapp_is_followed_with_kubectl(bench: PluginBench) -> None:
+    """The Deployment is not paused, so its pods restart. `status --watch` ends at once with Paused."""
+    assert bench.run("pause", "web") == 0
+    assert bench.run("restart", "web") == 0
+    assert bench.kubectl.calls[-1] == ("rollout", "restart", "deployment/web", "--namespace=shop")
+    assert bench.out == "The pods of web restart. To follow them: kubectl rollout status deployment/web -n shop\n"
 
 
 def test_a_deployment_of_somebody_else_is_not_restarted(bench: PluginBench) -> None:

@@ -38,14 +38,6 @@ def test_a_command_in_the_log_of_an_application_is_no_advice() -> None:
     assert "kubectl delete namespace" in found["cause"]
 
 
-def test_a_command_in_the_failure_before_a_rollback_is_no_advice() -> None:
-    bench = PluginBench()
-    told = f"revision 2 has failed, so revision 1 runs. Change the spec. The failure: Crash: Deployment web: {ADVICE}"
-    failed = condition("RolledBack", "True", "RolloutFailed", told)
-    bench.status(observedGeneration=1, conditions=[condition("Ready", "False", "RolledBack", told), failed])
-    assert bench.json("why", "web")["next"] == ["kubectl coxswain status web -n shop --watch"]
-
-
 # The answers of the API server
 
 

@@ -117,7 +117,7 @@ def test_an_invalid_webapp_is_refused_by_the_api_server(bench: PluginBench) -> N
 
 def test_a_paused_webapp_restarts_nothing(bench: PluginBench) -> None:
     found = bench.json("plan", "-f", "-", stdin=manifest(image="other:1", paused=True))["items"][0]
-    assert found["restart"]["because"] == "spec.paused is true, so nothing is written"
+    assert found["restart"]["because"] == "spec.paused is true, so coxswain writes only the status"
     assert {child["action"] for child in found["children"]} == {"None", "Paused"}
 
 
@@ -246,6 +246,13 @@ def test_a_missing_child_is_drift(bench: PluginBench) -> None:
     bench.model.delete(SERVICE.path("shop", "web"))
     assert bench.run("drift", "web") == 0
     assert "Service/web: Missing" in bench.out
+
+
+def test_a_child_that_is_being_deleted_is_drift(bench: PluginBench) -> None:
+    bench.model.patch(SERVICE.path("shop", "web"), {"metadata": {"finalizers": ["example.com/wait"]}})
+    bench.model.delete(SERVICE.path("shop", "web"))
+    assert bench.run("drift", "web") == 0
+    assert "Service/web: Terminating: is being deleted" in bench.out
 
 
 def test_a_field_that_a_policy_leaves_to_another_manager_is_no_drift(bench: PluginBench) -> None:

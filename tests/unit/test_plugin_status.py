@@ -4,7 +4,10 @@ from typing import Any
 
 import pytest
 
+from coxswain.kernel.status.health import differs
+from coxswain.webapp.kinds import WEBAPP
 from kubectl_coxswain.names import CONTROLLER_REVISION
+from unit.objects import COMMANDS
 from unit.plugin_bench import PluginBench
 from unit.plugin_golden import assert_golden
 from unit.plugin_states import CHANGED, condition, failing, healthy
@@ -56,11 +59,23 @@ def test_why_names_cause_evidence_and_the_next_command(bench: PluginBench) -> No
     found = bench.json("why", "web")
     assert [each["source"] for each in found["evidence"]] == ["Condition", "Container", "Event"]
     assert found["evidence"][-1]["times"] == 4, "the same Event of both is one observation"
-    assert found["next"] == [
-        "kubectl describe pods -l coxswain.dev/webapp=web -n shop",
-        "kubectl coxswain undo web -n shop",
-        "kubectl edit webapp web -n shop",
-    ]
+    assert found["next"] == ["kubectl edit webapp web -n shop", "kubectl coxswain undo web -n shop"]
+
+
+def test_a_paused_webapp_is_explained_without_the_advice_of_the_operator_to_resume(bench: PluginBench) -> None:
+    """The sentence of the plugin and its next command say it already."""
+    bench.model.patch(WEBAPP.path("shop", "web"), {"spec": {"paused": True}})
+    told = differs("spec.replicas", COMMANDS).message
+    child = {"kind": "Deployment", "name": "web", "health": "Degraded", "message": told}
+    ready = condition("Ready", "False", "Differs", f"Deployment web: {told}")
+    healthy(bench, observedGeneration=2, conditions=[ready], children=[child])
+    found = bench.json("why", "web")
+    assert found["cause"] == (
+        "spec.paused is true, so coxswain writes only the status. "
+        "At present: Deployment web: differs from the spec: spec.replicas"
+    )
+    assert [(each["object"], each["message"]) for each in found["evidence"]] == [("Ready", "")]
+    assert "kubectl coxswain resume web -n shop" in found["next"]
 
 
 def test_why_without_a_name_explains_only_what_is_not_healthy(bench: PluginBench) -> None:
@@ -178,7 +193,7 @@ def test_watch_waits_for_a_deployment_that_is_ahead_of_the_status(bench: PluginB
 
 
 def test_watch_of_a_paused_webapp_says_so(bench: PluginBench) -> None:
-    bench.model.patch("/apis/coxswain.dev/v1/namespaces/shop/webapps/web", {"spec": {"paused": True}})
+    bench.model.patch(WEBAPP.path("shop", "web"), {"spec": {"paused": True}})
     healthy(bench, observedGeneration=2)
     assert bench.run("status", "web", "--watch") == 1
     assert "next: kubectl coxswain resume web -n shop" in bench.err

@@ -24,7 +24,7 @@ _STATES = {
     "Unknown": "Unknown",
     "None": "InSync",
 }
-_LEVEL: dict[str, Level] = {"InSync": "good", "NotNeeded": "busy", "Unknown": "unknown"}
+_LEVEL: dict[str, Level] = {"InSync": "good", "NotNeeded": "busy", "Terminating": "busy", "Unknown": "unknown"}
 _VERDICTS: dict[bool | None, tuple[Level, str]] = {
     True: ("bad", "differs from the desired state"),
     False: ("good", "is as desired"),
@@ -72,11 +72,20 @@ def _child(found: ChildPlan) -> ChildDrift:
         for field in child_change(difference, others(difference, found.live), hashed=hashed)
     ]
     left = [_left(held) for held in found.planned.left if held.differs] if found.planned is not None else []
+    return ChildDrift(found.object, _state(found), found.message, fields, left)
+
+
+def _state(found: ChildPlan) -> str:
+    """Return the state of a child. docs/plugin.md lists all states."""
     if found.action != "Blocked":
-        return ChildDrift(found.object, _STATES[found.action], found.message, fields, left)
-    state = "Foreign" if is_foreign(found.health) else "Immutable" if found.obstacle is not None else "Differs"
-    missing = found.live is None
-    return ChildDrift(found.object, "Missing" if missing else state, found.message, fields, left)
+        return _STATES[found.action]
+    if found.live is None:
+        return "Missing"
+    if is_foreign(found.health):
+        return "Foreign"
+    if found.live.terminating:
+        return "Terminating"
+    return "Immutable" if found.obstacle is not None else "Differs"
 
 
 def _left(held: HeldField) -> FieldChange:

@@ -6,6 +6,7 @@ from kubectl_coxswain.names import DEPLOYMENT
 from kubectl_coxswain.problems import NotFound, Problem
 from kubectl_coxswain.reports import Done
 from kubectl_coxswain.session import Arguments, Session
+from kubectl_coxswain.verdict import is_paused
 
 
 def run(session: Session, arguments: Arguments) -> int:
@@ -22,6 +23,13 @@ def run(session: Session, arguments: Arguments) -> int:
         raise Problem(f"Deployment {name} does not belong to WebApp {name}", why)
     session.kubectl.text("rollout", "restart", f"deployment/{name}", f"--namespace={namespace}")
     done = Done(namespace, name, "restarted")
-    follow = f"{PROGRAM} status {name} -n {namespace} --watch"
+    follow = _follow(name, namespace, paused=is_paused(webapp))
     session.show("Done", done, lambda: session.screen.line(f"The pods of {name} restart. To follow them: {follow}"))
     return 0
+
+
+def _follow(name: str, namespace: str, *, paused: bool) -> str:
+    """Return the command that follows the rollout: `status --watch` of a paused WebApp ends at once."""
+    if paused:
+        return f"kubectl rollout status deployment/{name} -n {namespace}"
+    return f"{PROGRAM} status {name} -n {namespace} --watch"

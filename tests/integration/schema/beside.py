@@ -135,9 +135,7 @@ DIFFER = "each port must differ from those of the other containers"
 ONE = {"name": "one", "containerPort": 1}
 
 SIDECARS = [
-    refused(
-        "sidecars", "no name may stand in initContainers too", initContainers=[container()], sidecars=[container()]
-    ),
+    refused("sidecars", "no name may also be in initContainers", initContainers=[container()], sidecars=[container()]),
     *(
         refused("sidecars", DIFFER, ports=PORTS, sidecars=[container(ports=[port])])
         for port in ({"name": "http", "containerPort": 1}, {"name": "other", "containerPort": 8080})

@@ -103,7 +103,7 @@ AUTOSCALING = [
 DISRUPTION = [
     refused(
         "disruption.maxUnavailable",
-        "cannot stand beside minAvailable",
+        "cannot be set together with minAvailable",
         disruption={"minAvailable": 1, "maxUnavailable": 1},
     ),
     refused("disruption.minAvailable", "should match", disruption={"minAvailable": "101%"}),

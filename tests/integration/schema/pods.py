@@ -206,7 +206,7 @@ AFFINITY = [
         for place, affinity in of_pods(**{selector: {"matchLabels": {"a/b/c": ""}}})
     ),
     *(
-        refused(f"{place}.matchLabelKeys", "no key may stand in labelSelector", affinity=affinity)
+        refused(f"{place}.matchLabelKeys", "no key may also be in labelSelector", affinity=affinity)
         for term in (
             {"matchLabelKeys": ["coxswain.dev/webapp"]},
             {"matchLabelKeys": ["a"], "labelSelector": {"matchLabels": {"a": "b"}}},
