@@ -172,7 +172,10 @@ CAUSES = {
     "a Gateway that does not exist": Cause(
         lambda scene: {"routes": [route(host(scene), parent={"name": "missing"})]},
         "NotAccepted",
-        ("HTTPRoute web: waits for Gateway missing: its controller has not", "kubectl describe gateway missing -n "),
+        (
+            "HTTPRoute web: waits for Gateway missing: its controller has not",
+            "kubectl describe gateways.gateway.networking.k8s.io missing -n ",
+        ),
         _accepted,
     ),
     "a host that no listener has": Cause(

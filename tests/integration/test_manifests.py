@@ -213,8 +213,12 @@ def containers(cluster: ControlPlane, overlay: Path) -> list[dict[str, Any]]:
 
 
 def test_the_kustomizations_of_the_docs(cluster: ControlPlane, kustomize: Kustomize) -> None:
-    """For one namespace (applied above), for several, and with a custom image and setting."""
-    _, several, own = KUSTOMIZATIONS
+    """For one namespace (applied above), also with routes, for several, and with a custom image and setting."""
+    _, routes, several, own = KUSTOMIZATIONS
+    rendered = list(yaml.safe_load_all(cluster.kubectl("kustomize", str(kustomize(routes)))))
+    bindings = {thing["metadata"]["name"]: thing for thing in rendered if thing["kind"] == "RoleBinding"}
+    assert bindings["coxswain-routes"]["metadata"]["namespace"] == "team-a"
+    assert [each["namespace"] for each in bindings["coxswain-routes"]["subjects"]] == ["team-a"]
     (container,) = containers(cluster, kustomize(several))
     assert container["env"] == [{"name": "COXSWAIN_NAMESPACES", "value": "team-a,team-b"}]
     (container,) = containers(cluster, kustomize(own))

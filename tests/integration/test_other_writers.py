@@ -45,7 +45,7 @@ def test_kubectl_scale_webapp_is_followed(scene: Scene) -> None:
 def test_kubectl_scale_deployment_is_corrected_with_an_event(scene: Scene) -> None:
     scene.apply_ready()
     scene.kubectl("scale", "deployment", "web", "--replicas=2")
-    advice = f"kubectl scale webapp web --namespace {scene.namespace} --replicas=N"
+    advice = f"To scale, set spec.replicas: kubectl edit webapp web -n {scene.namespace}"
     eventually(lambda: any(advice in event["note"] for event in scene.events()), "an Event gives the command")
     eventually(lambda: scene.get("deployment")["spec"]["replicas"] == 1, "the replicas are corrected")
     (event,) = [event for event in scene.events() if event["reason"] == "DriftCorrected"]

@@ -95,7 +95,7 @@ def test_a_failing_init_container_or_sidecar_is_reported_by_name(scene: Scene, c
         f"{role} {container} (image registry.example/{container}:1) exits repeatedly, exit code 3" in ready["message"]
     )
     log = f"kubectl logs --previous --ignore-errors --tail=50 -l coxswain.dev/webapp=web -n {scene.namespace}"
-    assert ready["message"].endswith(f"{log} --container={container}; message: no schema")
+    assert ready["message"].endswith(f"{log} --all-containers --prefix; message: no schema")
 
 
 def test_an_unmounted_volume_is_reported_after_two_minutes(scene: Scene) -> None:

@@ -229,5 +229,5 @@ def test_the_base_installation_does_not_ask_for_secrets(scene: Scene) -> None:
     scene.operator.start()
     scene.apply_ready(spec={**SPEC, "restartOn": {"secrets": ["db"]}})
     assert "The operator does not watch secrets (metadata)" in message(scene)
-    assert "Set --watch-metadata=secrets" in message(scene)
+    assert "Add secrets to --watch-metadata of the operator" in message(scene)
     assert not asked(mark, "secrets")

@@ -56,7 +56,7 @@ def test_a_change_by_kubectl_edit_is_corrected(namespace: Namespace, timings: Ti
 def test_the_webapp_is_scaled_and_not_its_deployment(namespace: Namespace) -> None:
     namespace.apply_ready(spec())
     namespace.kubectl("scale", "deployment", "web", "--replicas=3")
-    drift_told(namespace, "spec.replicas 3 to 1", f"kubectl scale webapp web --namespace {namespace.name}")
+    drift_told(namespace, "spec.replicas 3 to 1", f"kubectl edit webapp web -n {namespace.name}")
     namespace.kubectl("scale", "webapp", "web", "--replicas=2")
     namespace.ready()
     namespace.wait("jsonpath={.status.readyReplicas}=2", "webapp/web")

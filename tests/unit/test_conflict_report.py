@@ -8,19 +8,29 @@ from hypothesis import strategies as st
 from prometheus_client import REGISTRY, generate_latest
 
 from coxswain.kernel.cache.store import Key
-from coxswain.kernel.conflicts.policy import Policy
+from coxswain.kernel.conflicts.diff import Difference
+from coxswain.kernel.conflicts.managed_fields import ANOTHER_COXSWAIN
+from coxswain.kernel.conflicts.policy import Policies, Policy
+from coxswain.kernel.conflicts.write_plan import HeldField, Plan
+from coxswain.kernel.reconciling.child.plan_health import planned_health
 from coxswain.kernel.reconciling.memory.drift_ledger import DriftLedger
+from coxswain.kernel.status.conditions import standard_findings
 from coxswain.kernel.status.conflict_report import COUNT_LIMIT, Conflict, Repair, conflicts, drift, shown
+from coxswain.kernel.status.health import HEALTHY, halted
 from coxswain.kernel.status.urgency import Urgency
 from coxswain.webapp.spec import Status
 from coxswain.webapp.status import status
 from rendered import observations, urgency
-from unit.objects import webapp
+from unit.objects import COMMANDS, webapp
 
 WEB = Key("shop", "web")
 ENV = "spec.template.spec.containers[name=app].env[name={}].value"
 NOW, LATER = "2026-01-01T00:00:00Z", "2026-01-01T00:01:00Z"
 REPLICAS = 10
+SECOND = (
+    "Probable cause: a second coxswain operator serves this namespace. Run only one: "
+    "kubectl get deployments --all-namespaces -l app.kubernetes.io/name=coxswain"
+)
 
 
 def repair(field: str = "spec.replicas", manager: str = "flux", wanted: Any = 1, found: Any = 2) -> Repair:
@@ -189,6 +199,36 @@ def test_contested_names_both_managers() -> None:
         "kubectl edit webapp web -n shop"
     )
     assert found["Conflicted"]["status"] == "False"
+
+
+def test_a_second_operator_is_the_only_advice_because_yield_has_no_effect_on_it() -> None:
+    """`write_plan` knows no other manager of a field that a second coxswain sets, so its policy is not asked."""
+    found = conditions(held(Policy.ENFORCE, contested=True, manager=ANOTHER_COXSWAIN))["Contested"]["message"]
+    assert found == (
+        "Deployment/web spec.replicas is overwritten by another coxswain each time coxswain enforces it. "
+        f"Enforcement is suspended: coxswain tries again later. {SECOND}"
+    )
+    field = HeldField(Difference(("f:spec", "f:replicas"), 1, 2), ANOTHER_COXSWAIN, Policy.ENFORCE, contested=True)
+    of_child = planned_health(HEALTHY, Plan({}, (), left=(field,)), (), COMMANDS).message
+    assert of_child == (
+        "another field manager keeps overwriting spec.replicas (another coxswain). "
+        f"Enforcement is suspended: coxswain tries again later. {SECOND}"
+    )
+
+
+def test_an_unknown_policy_is_the_only_advice() -> None:
+    unknown = Policies("Observe").unknown()
+    states = standard_findings([], [held(Policy.HALT)], {}, COMMANDS, paused=False, unknown_policies=unknown)
+    advice = (
+        "coxswain writes nothing to the object until the conflict ends. Unknown conflict policy: Observe "
+        "(spec.conflicts). This version of coxswain treats unknown policies as Halt. Upgrade coxswain, or choose "
+        "Enforce, Yield or Halt: kubectl edit webapp web -n shop"
+    )
+    assert states["Conflicted"].message == f"Deployment/web spec.replicas is owned by flux (policy Halt). {advice}"
+    of_child = halted("spec.replicas (flux)", COMMANDS, unknown).message
+    assert of_child == f"another field manager owns spec.replicas (flux), and the policy is Halt. {advice}"
+    states = standard_findings([], [held()], {}, COMMANDS, paused=False, unknown_policies=unknown)
+    assert f". coxswain does not write the field. {unknown}: kubectl edit" in states["Conflicted"].message
 
 
 def test_a_continuing_conflict_costs_no_write() -> None:

@@ -5,7 +5,7 @@ import pytest
 from coxswain.kernel.api.errors import Refused, Unreachable
 from coxswain.kernel.cache.coverage import LASTING_SECONDS, Coverage, _Failure, _message
 from coxswain.kernel.objects.kinds import Kind
-from coxswain.webapp.kinds import DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER, HTTP_ROUTE, POD, SERVICE, WEBAPP
+from coxswain.webapp.kinds import DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER, HTTP_ROUTE, POD, SECRET, SERVICE, WEBAPP
 from rendered import CHILDREN, KINDS
 from unit.bench import Bench as Reconciling
 
@@ -180,14 +180,35 @@ def test_the_message_of_an_unlisted_kind_has_a_command_to_run(text: str, step: s
     assert _message((SERVICE, "shop"), _Failure(403, text, 0.0, 0.0)).endswith(step)
 
 
+USUAL, OTHER = (f"system:serviceaccount:{place}:coxswain" for place in ("coxswain-system", "team-a"))
+ROUTES = "kubectl auth can-i list httproutes.gateway.networking.k8s.io"
+GRANT_ROUTES = (
+    "A cluster administrator can grant the right, from a checkout of Coxswain: "
+    "kubectl apply -n shop -k manifests/overlays/routes"
+)
+
+
 @pytest.mark.parametrize(
-    ("kind", "namespace", "step"),
+    ("kind", "namespace", "user", "step"),
     [
-        (HTTP_ROUTE, "shop", "To grant it: kubectl apply -n shop -k manifests/overlays/routes"),
-        (HTTP_ROUTE, None, "--as=ops"),
-        (SERVICE, "shop", "--as=ops"),
+        (HTTP_ROUTE, "shop", USUAL, f"the operator retries every few seconds. {GRANT_ROUTES}"),
+        (HTTP_ROUTE, None, USUAL, f"{ROUTES} --all-namespaces --as={USUAL}"),
+        (HTTP_ROUTE, "shop", OTHER, f"{ROUTES} -n shop --as={OTHER}"),
+        (SERVICE, "shop", USUAL, f"list services -n shop --as={USUAL}"),
     ],
 )
-def test_a_kind_with_permissions_of_its_own_names_their_manifest(kind: Kind, namespace: str | None, step: str) -> None:
-    text = f'{kind.plural} is forbidden: User "ops" cannot list resource "{kind.plural}"'
-    assert _message((kind, namespace), _Failure(403, text, 0.0, 0.0)).endswith(step)
+def test_a_kind_with_permissions_of_its_own_names_their_manifest(
+    kind: Kind, namespace: str | None, user: str, step: str
+) -> None:
+    """Their RoleBinding names the user, so they grant nothing to an operator that is installed elsewhere."""
+    text = f'{kind.plural} is forbidden: User "{user}" cannot list resource "{kind.plural}"'
+    found = _message((kind, namespace), _Failure(403, text, 0.0, 0.0))
+    assert found.endswith(step)
+    assert found.count("kubectl ") == 1
+
+
+@pytest.mark.parametrize("plurals", [[], ["secrets"]])
+def test_a_kind_that_the_operator_is_not_set_to_watch_is_told_apart(plurals: list[str]) -> None:
+    found = Coverage(KINDS.with_named(plurals), [None], lambda: 0.0).visibility(SECRET, "shop")
+    assert found.problem is not None
+    assert found.watched is bool(plurals)

@@ -238,7 +238,7 @@ def test_a_service_that_would_lose_the_new_pods_comes_first() -> None:
     of_service = service.TYPE.adoptable_when(APP, fronting(CHART), Cluster(live, fronting(CHART)))
     assert of_service == waits_for(live, fronting(CHART)), "both children report the cause"
     unknown = waits_for(live, fronting({"app": "x"}, adopt="")) or ""
-    assert "kubectl annotate service web -n shop coxswain.dev/adopt=web" in unknown
+    assert "kubectl annotate service web -n shop coxswain.dev/adopt=web --overwrite" in unknown
     assert waits_for(theirs({"app": "x"}, MAIN), fronting({"app": "x"}, adopt="")) is None, "no label is changed"
     controlled = dataclasses.replace(fronting({}, adopt=""), controller=Controller("Shop", "theirs", "uid-9"))
     assert waits_for(live, controlled) is None, "a controlled Service is never adopted"

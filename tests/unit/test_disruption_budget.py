@@ -168,7 +168,16 @@ def test_a_wanted_budget_beside_another_is_told() -> None:
     assert sent(bench) == ["create PodDisruptionBudget"]
     (told,) = [child for child in bench.webapp_now().content["status"]["children"] if "message" in child][:1]
     assert (told["kind"], told["health"]) == ("PodDisruptionBudget", "Healthy")
-    assert "kubectl delete pdb theirs -n shop" in told["message"]
+    assert "PodDisruptionBudget theirs selects" in told["message"]
+    assert told["message"].endswith("or delete the other one: kubectl delete pdb theirs -n shop")
+    second = budget({"matchLabels": {"app.kubernetes.io/instance": "web"}})
+    bench.store.observe(dataclasses.replace(second, name="others", uid="others"))
+    assert bench.run().after == 1.0, "a message alone waits for the next status write"
+    bench.now += 1
+    bench.run()
+    (told,) = [child for child in bench.webapp_now().content["status"]["children"] if "message" in child][:1]
+    assert "PodDisruptionBudgets others, theirs select" in told["message"]
+    assert told["message"].endswith("Delete these: kubectl delete pdb others theirs -n shop")
 
 
 BLOCKED = {"observedGeneration": 1, "expectedPods": 2, "currentHealthy": 2, "disruptionsAllowed": 0}
@@ -229,6 +238,19 @@ def test_the_only_budget_is_told_if_it_blocks(healthy: int, told: bool) -> None:
     assert message.startswith("PodDisruptionBudget theirs allows no disruption") is told
     assert message.endswith("kubectl edit pdb theirs -n shop") is told
     assert bench.conditions()["Ready"] == ("True", "Ready")
+
+
+def test_a_blocking_budget_hides_no_cause_of_a_missing_restart() -> None:
+    bench = Bench()
+    bench.webapp(restartOn={"secrets": ["db"]})
+    bench.run()
+    bench.roll_out()
+    named = {"matchLabels": {"app.kubernetes.io/instance": "web"}}
+    bench.store.observe(budget(named, version=500, expectedPods=1, currentHealthy=1, disruptionsAllowed=0))
+    bench.run()
+    children = bench.webapp_now().content["status"]["children"]
+    message = next(each for each in children if each["kind"] == "Deployment")["message"]
+    assert message.startswith("spec.restartOn names Secret db, which does not exist")
 
 
 class Adopting(Empty):

@@ -76,7 +76,7 @@ def test_a_halted_child_gets_a_warning_and_no_second_event() -> None:
 
 
 def test_a_write_war_is_reported_once_for_all_its_rounds() -> None:
-    results = [Result(Child("Deployment", "web", contested("spec.replicas (flux)", COMMANDS)))]
+    results = [Result(Child("Deployment", "web", contested("spec.replicas (flux)", COMMANDS, two_operators=False)))]
     before, after = told(), told(held(Policy.ENFORCE, fought=True))
     found = heard(before, after, *results)
     assert set(found) == {"Contested"}

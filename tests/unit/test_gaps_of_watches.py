@@ -93,7 +93,7 @@ def test_named_kinds_are_relisted_when_their_watch_reopens(monkeypatch: pytest.M
         loop._handle_activity(loop._bridge, *SECRETS, Activity.OPENED)
         assert loop._coverage.visibility(SECRET, "shop") == CAUGHT_UP
         await asyncio.sleep(5)
-        problem, seconds = loop._coverage.visibility(SECRET, "shop")
+        problem, seconds, _ = loop._coverage.visibility(SECRET, "shop")
         assert problem is None
         assert 4 < seconds <= 5, "the relist after the reopening ends the doubt"
 

@@ -180,7 +180,7 @@ HEALTHS = {
     "NotScaling": failing(webapp(), {"status": {"conditions": [SCALER]}}, NOW).health,
     "DisruptionBlocked": told(kinds.POD_DISRUPTION_BUDGET, BLOCKS),
     "WaitingForAddress": told(kinds.SERVICE, {"metadata": {}, "spec": {"type": "LoadBalancer"}}),
-    "Contested": contested("spec.replicas (kubectl)", COMMANDS),
+    "Contested": contested("spec.replicas (kubectl)", COMMANDS, two_operators=False),
     "Differs": differs("spec.replicas", COMMANDS),
     "Halted": halted("spec.replicas (kubectl)", COMMANDS),
     "Immutable": immutable("spec.clusterIP", command("Service", "web", "shop")),
@@ -228,6 +228,7 @@ OTHERS = {
     "Deletion denied by a webhook": not_removed(DENIED, next_step(refusal(400, DENIED), "shop")),
     "Deleted again and again": left_absent(COMMANDS.events_about("Service", "web")),
     "Changed by admission": held(HEALTHY, "spec.replicas", COMMANDS),
+    "Contested by a second operator": contested("spec.replicas (another)", COMMANDS, two_operators=True),
     "Halted by an unknown policy": halted("spec.replicas (kubectl)", COMMANDS, UNKNOWN_POLICIES),
     "Name of a controlled object": CONTROLLED,
     "No request": failing(

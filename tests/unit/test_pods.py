@@ -176,7 +176,7 @@ def test_a_crash_loop_of_which_nothing_is_known() -> None:
 def test_init_containers_and_sidecars_of_others_are_told_of_by_name() -> None:
     broken = container(waiting("CrashLoopBackOff"), ended(), name="proxy")
     text = f"container proxy (image docker.io/library/{IMAGE}) exits repeatedly, exit code 1 (Error). {RESTARTED} {LOG}"
-    expected = ("CrashLoopBackOff", f"{text} --container=proxy", "")
+    expected = ("CrashLoopBackOff", f"{text} --all-containers --prefix", "")
     assert told(pod(container(waiting("PodInitializing")), initContainerStatuses=[broken])) == expected
     assert told(pod(container(running(5)), broken)) == expected
     assert told(pod(container(running(5)), container(running(9999), name="proxy"))) is None, (

@@ -319,7 +319,9 @@ def test_drift_is_corrected_and_reported(bench: Bench) -> None:
     bench.run()
     assert bench.writer.sent[0] == "update Deployment"
     assert [told.reason for told in bench.events.told] == ["DriftCorrected"]
-    assert "spec.replicas 5 to 1 (changed by kubectl). To scale: kubectl scale webapp web" in bench.events.told[0].note
+    change = "spec.replicas 5 to 1 (changed by kubectl)"
+    advice = "To scale, set spec.replicas: kubectl edit webapp web -n shop"
+    assert bench.events.told[0].note.endswith(f"{change}. {advice}")
 
 
 def test_a_foreign_change_of_the_deployment_is_reported_after_its_controller_observed_it(bench: Bench) -> None:

@@ -47,7 +47,7 @@ def test_a_name_conflict_is_read_once_a_minute_and_the_message_has_the_command(b
     take(bench, foreign(bench, SERVICE_ACCOUNT))
     assert bench.run() == Outcome(after=60.0)
     note = bench.events.told[0].note
-    assert "kubectl annotate serviceaccount web coxswain.dev/adopt=web -n shop" in note
+    assert note.endswith("kubectl annotate serviceaccount web coxswain.dev/adopt=web -n shop --overwrite")
     bench.now += 59
     assert bench.run() == Outcome(after=1.0)
     assert bench.writer.sent == []
@@ -163,6 +163,7 @@ def test_an_object_of_another_controller_is_never_adopted(bench: Bench) -> None:
     note = bench.events.told[0].note
     assert "controlled by Shop theirs" in note
     assert "coxswain.dev/adopt has no effect" in note
+    assert note.endswith("Inspect the object: kubectl describe serviceaccount web -n shop")
     assert "kubectl annotate" not in note
 
 

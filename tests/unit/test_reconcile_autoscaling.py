@@ -138,7 +138,7 @@ def test_beside_an_autoscaler_of_the_user_none_is_created(bench: Autoscaled, nam
     assert bench.conditions()["Ready"] == ("False", reason)
     assert bench.conditions()["Stalled"] == ("True", reason)
     if name == "scaler":
-        assert "kubectl delete hpa scaler -n shop" in bench.message_of("Ready")
+        assert "or delete the other autoscaler: kubectl delete hpa scaler -n shop" in bench.message_of("Ready")
     bench.writer.version += 1
     bench.store.forget(HORIZONTAL_POD_AUTOSCALER, Key("shop", name), bench.writer.version)
     assert bench.applied() == ["create HorizontalPodAutoscaler"]

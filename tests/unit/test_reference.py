@@ -20,6 +20,7 @@ from coxswain.webapp import identity
 from coxswain.webapp.spec import GROUP
 from coxswain.webapp.status import RULES
 from coxswain.webapp.workload import WORKLOAD
+from kubectl_coxswain import kubectl
 
 ROOT = Path(__file__).parents[2]
 CODE = ROOT / "operator" / "coxswain"
@@ -166,6 +167,14 @@ def test_condition_types() -> None:
     assert listed("Conditions") == {*RULES.types}
 
 
+def test_no_condition_is_unknown() -> None:
+    """The description of `status` in the CRD says so."""
+    found = [argument(call, 0, "status") for call in calls(CONDITIONS)]
+    statuses = [{node.value for node in ast.walk(each) if isinstance(node, ast.Constant)} for each in found if each]
+    assert len(statuses) == len(found) > 10
+    assert {status for each in statuses for status in each if status} - {"True", "False"} == set()
+
+
 def test_reasons_of_conditions() -> None:
     assert listed("Conditions", 2) == reasons(CONDITIONS) | {HEALTHY.reason}
 
@@ -292,9 +301,10 @@ def test_labels_and_annotations() -> None:
     asked = set(re.findall(rf'\?"({re.escape(GROUP)}/\w+)"', policy))
     own = {value for value in vars(identity).values() if isinstance(value, str) and value.startswith(f"{GROUP}/")}
     leases = {lease_client.SLOT_LABEL, members.ANNOTATION}
-    assert listed("Labels and annotations") == {*own, *asked, *leases, *identity.standard_labels("")}
+    standard = {*identity.standard_labels(""), identity.CHANGE_CAUSE_ANNOTATION}
+    assert listed("Labels and annotations") == {*own, *asked, *leases, *standard}
 
 
 def test_field_managers() -> None:
-    found = {WORKLOAD.projector.manager, WORKLOAD.projector.keeper}
+    found = {WORKLOAD.projector.manager, WORKLOAD.projector.keeper, kubectl.MANAGER}
     assert listed("Field managers") == found

@@ -96,7 +96,7 @@ def test_a_version_of_a_newer_operator_is_left_alone(bench: ReleaseBench, monkey
     assert (bench.note(2, "render"), bench.note(2, "ready-revision")) == ("2", "2")
     status, reason, message = bench.condition("Ready") or ("", "", "")
     assert (status, reason) == ("False", "RenderUnknown")
-    assert message.endswith("kubectl annotate webapp web -n shop coxswain.dev/render=latest")
+    assert message.endswith("kubectl annotate webapp web -n shop coxswain.dev/render=latest --overwrite")
     bench.change(image=ONE)
     bench.settle()
     bench.roll_out()

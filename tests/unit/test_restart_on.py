@@ -292,6 +292,12 @@ def test_kinds_are_watched_on_demand_and_by_metadata_only() -> None:
             assert accepted == f"application/json;as={asked};g=meta.k8s.io;v=v1", "no alternative with data"
 
 
+def test_a_reference_tells_whether_its_kind_is_watched() -> None:
+    memory, unwatched = Memory("uid", Settings().write_war), Visibility("not set", 0.0, watched=False)
+    view = CacheView(Store(WEBAPP), app(), memory, lambda *_: False, lambda *_: unwatched, THEN)
+    assert view.reference(SECRET, "db").watched is False
+
+
 @pytest.mark.parametrize(("seconds", "since"), [(90.0, THEN - timedelta(seconds=90)), (inf, None)])
 def test_a_reference_tells_since_when_the_cache_is_complete(seconds: float, since: datetime | None) -> None:
     store = Store(WEBAPP)

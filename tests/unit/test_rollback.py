@@ -4,11 +4,19 @@ from typing import Any
 
 import pytest
 
+from coxswain.kernel.status.conditions import ConditionState
 from coxswain.webapp.kinds import CONTROLLER_REVISION, DEPLOYMENT, WEBAPP
+from coxswain.webapp.releases.rollback import rollback_findings, way_to_undo
+from coxswain.webapp.spec import Rollback
+from unit.objects import webapp
 from unit.release_bench import Crash, ReleaseBench
 
 ONE, TWO, THREE, BAD = (f"registry.example/web:{tag}" for tag in ("1", "2", "3", "bad"))
 ROLLBACK = {"onFailure": "Rollback"}
+GOES_BACK = (
+    "coxswain runs revision 1 until the spec changes. Correct the spec, or go back to revision 1: "
+    "kubectl coxswain undo web -n shop"
+)
 
 
 def released(**spec: Any) -> ReleaseBench:
@@ -51,10 +59,8 @@ def test_the_status_is_honest() -> None:
     bench.roll_out()
     status, reason, message = bench.condition("Ready") or ("", "", "")
     assert (status, reason) == ("False", "RolledBack")
-    assert message.startswith(
-        "revision 2 failed, so coxswain runs revision 1 until the spec changes. Correct the spec, or go back to "
-        "revision 1: kubectl coxswain undo web -n shop. The failure: ProgressDeadlineExceeded: Deployment web: "
-    )
+    assert message.startswith("revision 2 failed: ProgressDeadlineExceeded: Deployment web: ")
+    assert message.endswith(f". {GOES_BACK}")
     assert (bench.condition("RolledBack") or "")[:2] == ("True", "RolloutFailed")
     assert (bench.condition("Stalled") or "")[:2] == ("True", "RolledBack")
     assert (bench.condition("Progressing") or "")[:2] == ("False", "RolledBack")
@@ -62,6 +68,34 @@ def test_the_status_is_honest() -> None:
     assert [bench.status[name] for name in ("revision", "previousRevision", "runningRevision")] == [2, 1, 1]
     assert len({told.note for told in bench.events.told if told.reason == "RolledBack"}) == 1
     assert bench.settle() == 0
+
+
+DESCRIBE = "Check its log: kubectl logs --previous -l a=web -n shop"
+CHECK = "Check spec.image or spec.imagePullSecrets"
+
+
+@pytest.mark.parametrize(
+    ("cause", "told"),
+    [
+        (f"Crash: it exits. The kubelet retries. {DESCRIBE}; message: panic", "Crash: it exits. The kubelet retries"),
+        (f"NoImage: no image. {CHECK}: kubectl edit webapp web -n shop; message: panic", f"NoImage: no image. {CHECK}"),
+        ("Deadline: has timed out; message: panic", "Deadline: has timed out"),
+    ],
+)
+def test_the_failure_comes_first_and_one_command_last(cause: str, told: str) -> None:
+    """The pods of the failed revision are gone, so the command of its failure has nothing to show."""
+    well, bad = ConditionState("True", "Ready", ""), ConditionState("False", "Crash", "it exits: kubectl edit it")
+    rollback = Rollback({}, 2, cause, 1)  # type: ignore[typeddict-item]
+    found = rollback_findings(webapp(), rollback, {"Ready": well, "Progressing": well})
+    expected = f"revision 2 failed: {told}. {GOES_BACK}; message: panic"
+    assert [found[name].message for name in ("Ready", "Stalled", "RolledBack")] == [expected] * 3
+    unhealthy = rollback_findings(webapp(), rollback, {"Ready": bad, "Progressing": well})["Ready"].message
+    assert unhealthy == f"revision 2 failed: {told}. {GOES_BACK}. Revision 1 is not healthy: {bad.message}"
+
+
+def test_the_advice_after_kubectl_rollout_undo_ends_with_the_command() -> None:
+    advice = "To return to an earlier revision, change the spec or run: kubectl coxswain undo web -n shop"
+    assert way_to_undo(webapp()).endswith(f". {advice}")
 
 
 def test_without_rollback_the_rollout_is_held_and_the_failure_recorded() -> None:

@@ -91,8 +91,8 @@ def test_a_route_is_healthy_once_each_gateway_accepts_it() -> None:
     waiting = health(says(GATEWAY))
     assert (waiting.level, waiting.reason, waiting.stalled) == (Level.PROGRESSING, "NotAccepted", False)
     assert "Gateway inside: its controller has not reported" in waiting.message
-    assert "kubectl describe gateway inside -n NAMESPACE" in waiting.message
-    assert "kubectl describe gateway public -n infra" in health(says(OTHER)).message
+    assert "kubectl describe gateways.gateway.networking.k8s.io inside -n NAMESPACE" in waiting.message
+    assert "kubectl describe gateways.gateway.networking.k8s.io public -n infra" in health(says(OTHER)).message
     assert health().level is Level.PROGRESSING
 
 

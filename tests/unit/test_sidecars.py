@@ -33,7 +33,7 @@ def told(*init: dict[str, Any], app: dict[str, Any] = WAITS) -> tuple[str, str, 
         (
             container(waiting("CrashLoopBackOff"), ended(3), name="migrate"),
             "CrashLoopBackOff",
-            (f"{INIT} exits repeatedly, exit code 3 (Error). {BACKOFF}Check its log: {LOGS} --container=migrate"),
+            (f"{INIT} exits repeatedly, exit code 3 (Error). {BACKOFF}Check its log: {LOGS} --all-containers --prefix"),
         ),
         (
             container(waiting("ErrImagePull", "not found"), name="migrate"),
@@ -73,7 +73,7 @@ def told(*init: dict[str, Any], app: dict[str, Any] = WAITS) -> tuple[str, str, 
             "CrashLoopBackOff",
             (
                 f"{SIDECAR} exits repeatedly, exit code 137 (Error), possibly because its startupProbe fails. {BACKOFF}"
-                f"Check spec.sidecars[name=proxy].startupProbe, and its log: {LOGS} --container=proxy"
+                f"Check spec.sidecars[name=proxy].startupProbe, and its log: {LOGS} --all-containers --prefix"
             ),
         ),
         (

@@ -74,7 +74,7 @@ HEALTHS: Mapping[str, Health] = {
     "no answer": not_written("WriteFailed", "no answer"),
     "differs while paused": differs("spec.replicas", COMMANDS),
     "halted": halted("spec.replicas (flux)", COMMANDS),
-    "contested": contested("spec.replicas (flux)", COMMANDS),
+    "contested": contested("spec.replicas (flux)", COMMANDS, two_operators=False),
     "InvalidImageName": of_pods("InvalidImageName", Rank.NOT_MADE),
     "ErrImageNeverPull": of_pods("ErrImageNeverPull", Rank.NOT_MADE),
     "ImagePullBackOff": of_pods("ImagePullBackOff", Rank.NOT_MADE),

@@ -65,6 +65,8 @@ class Reference:
     """Why the cache may lack the object or its latest change; None if the cache is complete."""
     since: datetime | None = None
     """The time since which the cache is complete: an earlier change may be news. None if nothing was missed."""
+    watched: bool = True
+    """Whether the operator is set to watch its kind."""
 
 
 class World(Protocol):

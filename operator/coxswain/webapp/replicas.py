@@ -13,6 +13,7 @@ from coxswain.kernel.objects.field_paths import owns
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.workload import Observations, World
 from coxswain.webapp.autoscalers import of_others, scales_deployment
+from coxswain.webapp.diagnosis.commands import edit
 from coxswain.webapp.identity import MANAGED_BY, REPLICAS_ANNOTATION
 from coxswain.webapp.kinds import DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER
 from coxswain.webapp.spec import WebApp
@@ -172,7 +173,7 @@ def events(webapp: WebApp, observations: Observations) -> list[EventRecord]:
 
 def way_to_scale(webapp: WebApp) -> str:
     """Return a sentence with the command that scales a WebApp, to append to a message."""
-    return f". To scale: kubectl scale webapp {webapp.name} --namespace {webapp.namespace} --replicas=N"
+    return f". To scale, set spec.replicas: {edit(webapp)}"
 
 
 def _succeeding(webapp: WebApp, world: World) -> Scaling:

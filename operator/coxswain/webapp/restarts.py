@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from coxswain.kernel.objects.grants import Grant, step_after_refusal
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.status.health import HEALTHY, Health, Level
 from coxswain.kernel.workload import Explanation, Reference, World
@@ -51,6 +52,7 @@ class _Named:
     plural: str
     name: str
     reference: Reference
+    grant: Grant | None
 
     @property
     def place(self) -> str:
@@ -124,11 +126,18 @@ def explained(webapp: WebApp, health: Health, world: World) -> Explanation:
 def _not_watched(webapp: WebApp, unseen: list[_Named]) -> Health:
     first = unseen[0]
     problem = f"a change of {_list(unseen)} restarts no pods. {first.reference.unseen}"
-    advice = f"Set --watch-metadata={first.plural}, or remove spec.restartOn: {edit(webapp)}"
-    if first.plural == SECRET.plural:
-        right = f"kubectl apply -n {webapp.namespace} -k manifests/overlays/restart-on"
-        advice += f". The operator needs the right to list and watch secrets. Grant it in this namespace: {right}"
-    return Health(Level.HEALTHY, "NotWatched", f"{problem}. {advice}")
+    return Health(Level.HEALTHY, "NotWatched", f"{problem}. {_way_to_watch(webapp, first)}")
+
+
+def _way_to_watch(webapp: WebApp, unseen: _Named) -> str:
+    """Return the next step for an object that the operator cannot see."""
+    if not unseen.reference.watched:
+        return f"Add {unseen.plural} to --watch-metadata of the operator, or remove spec.restartOn: {edit(webapp)}"
+    reason = unseen.reference.unseen or ""
+    # An operator of the whole cluster lists all namespaces at once.
+    namespace = None if "at the cluster scope" in reason else webapp.namespace
+    answers = f"Check that the API server answers: kubectl get {unseen.plural} -n {webapp.namespace}"
+    return step_after_refusal(reason, unseen.plural, namespace, unseen.grant) or answers
 
 
 def _not_found(webapp: WebApp, missing: list[_Named]) -> Health:
@@ -152,7 +161,9 @@ def _named(webapp: WebApp, world: World) -> list[_Named]:
     wanted = webapp.spec.get("restartOn", {})
     chosen = ((SECRET, wanted.get("secrets", ())), (NAMED_CONFIG_MAP, wanted.get("configMaps", ())))
     return [
-        _Named(kind.kind, kind.plural, name, world.reference(kind, name)) for kind, names in chosen for name in names
+        _Named(kind.kind, kind.plural, name, world.reference(kind, name), kind.grant)
+        for kind, names in chosen
+        for name in names
     ]
 
 

@@ -4,13 +4,13 @@ The manager reconciles parents only in namespaces with sufficient coverage. Each
 forbidden namespace does not block the others.
 """
 
-import re
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from coxswain.kernel.api.errors import Refused
+from coxswain.kernel.objects.grants import step_after_refusal
 from coxswain.kernel.objects.kinds import Kind, Kinds
 from coxswain.metrics import unlisted as metric
 
@@ -22,10 +22,6 @@ LASTING_SECONDS = 15.0
 the roles."""
 MIXED_LASTING_SECONDS = 60.0
 """Seconds before failures of changing sorts are reported, for a kind without a successful LIST."""
-
-
-_USER = re.compile(r'User "([^"]+)" cannot')
-"""The user in a refusal by RBAC."""
 
 
 def describe(scope: Scope) -> str:
@@ -54,6 +50,8 @@ class Visibility(NamedTuple):
     """Why it may lack some, as a sentence; None if it has all of them."""
     seconds: float
     """For how many seconds it has had all of them, without a gap. 0 while its watch may have missed events."""
+    watched: bool = True
+    """Whether the operator is set to watch the kind, and the API server serves it."""
 
 
 @dataclass(frozen=True)
@@ -256,7 +254,7 @@ class Coverage:
         """
         state = self._states.get(self.scope(kind, namespace))
         if state is None or not state.served:
-            return Visibility(f"The operator does not watch {kind.collection}", 0.0)
+            return Visibility(f"The operator does not watch {kind.collection}", 0.0, watched=False)
         where = describe(self.scope(kind, namespace))
         if state.failure is not None and (not state.listed or self._is_unavailable(state)):
             return Visibility(f"The operator cannot list {where}: {state.failure.text}", 0.0)
@@ -310,8 +308,5 @@ def _message(scope: Scope, failure: _Failure, unwritten: Kind | None = None) -> 
     scope_flag = f"-n {namespace}" if namespace else "--all-namespaces"
     problem = f"{resource} can't be listed {where}: {failure.text}"
     action = f"{nothing} until they can; the operator retries every few seconds"
-    if denied := _USER.search(failure.text):
-        command = f"kubectl auth can-i list {resource} {scope_flag} --as={denied[1]}"
-        grant = f". To grant it: kubectl apply -n {namespace} -k {kind.grant}" if namespace and kind.grant else ""
-        return f"{problem}. {action}. Check that it may list and watch {resource}: {command}{grant}"
-    return f"{problem}. {action}. Check that the API server answers: kubectl get {resource} {scope_flag}"
+    answers = f"Check that the API server answers: kubectl get {resource} {scope_flag}"
+    return f"{problem}. {action}. {step_after_refusal(failure.text, resource, namespace, kind.grant) or answers}"

@@ -147,7 +147,7 @@ def _is_owned_only_by_us(place: Path, observed: Projection) -> bool:
 
 
 def _needs_force(difference: Difference, observed: Projection) -> bool:
-    """Report whether an apply takes a path over from another manager.
+    """Report whether an apply takes ownership of a path of another manager.
 
     If managedFields were cleared, the API server first assigns all live fields to `before-first-apply`.
     """

@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Named
 
+APPLY_CRDS = "in a checkout of Coxswain: kubectl apply --server-side -k crds"
+"""The command that installs or updates the CRDs, with its place, for messages."""
+
 
 @dataclass(frozen=True)
 class Commands:

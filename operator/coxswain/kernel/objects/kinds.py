@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from coxswain.kernel.objects.grants import Grant
+
 _JSON = "application/json"
 _METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 _METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
@@ -23,8 +25,8 @@ class Kind:
     """A field selector for LIST and WATCH requests."""
     metadata_only: bool = False
     """Whether LIST and WATCH request PartialObjectMetadata: the API server then sends neither spec nor data."""
-    grant: str = field(default="", compare=False)
-    """The kustomization with the permissions on it in one namespace, for messages; empty if the usual one has them."""
+    grant: Grant | None = field(default=None, compare=False)
+    """The manifests with the permissions on it in one namespace, for messages; None if the usual ones have them."""
 
     def __str__(self) -> str:
         return self.kind

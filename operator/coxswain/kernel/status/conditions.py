@@ -19,10 +19,13 @@ from coxswain.kernel.status.health import (
     ABSENCE_ADVICE,
     DELETED_AGAIN,
     FIELD_ADVICE,
+    HALTED,
     HALTED_ADVICE,
     HEALTHY,
     OPERATOR,
     SUSPENDED,
+    TWO_OPERATORS,
+    YIELDED,
     YIELDED_ADVICE,
     Child,
     Level,
@@ -40,9 +43,6 @@ READY, PROGRESSING, STALLED, CONFLICTED, CONTESTED = TYPES = (
 _NAMED = 5
 _ALL_HEALTHY = "all children match the spec and are healthy"
 _PAUSED = f"spec.paused is true. {OPERATOR} writes only the status. To resume, set spec.paused to false"
-_LIST_OPERATORS = f"kubectl get deployments --all-namespaces -l app.kubernetes.io/name={OPERATOR}"
-TWO_OPERATORS = f"a second {OPERATOR} operator serves this namespace. Run only one: {_LIST_OPERATORS}"
-"""Cause of a write war, for messages."""
 
 
 @dataclass(frozen=True)
@@ -145,9 +145,8 @@ def _stalled(children: Sequence[Child]) -> ConditionState:
 
 
 def _conflicted(conflicted: Sequence[ConflictStatus], commands: Commands, unknown: str) -> ConditionState:
-    more = f". {unknown}" if unknown else ""
     if not conflicted:
-        more = f"{more}: {commands.edit}" if unknown else ""
+        more = f". {unknown}: {commands.edit}" if unknown else ""
         return ConditionState("False", "NoConflict", f"no other field manager owns a field of the spec{more}")
     halts = any(entry["policy"] == Policy.HALT for entry in conflicted)
     sentences = [
@@ -155,8 +154,10 @@ def _conflicted(conflicted: Sequence[ConflictStatus], commands: Commands, unknow
         for entry in conflicted
     ]
     reason = "Halted" if halts else "Yielded"
-    advice = HALTED_ADVICE if halts else YIELDED_ADVICE
-    return ConditionState("True", reason, f"{listed(sentences)}. {advice}{more}: {commands.edit}")
+    # The sentence about unknown policies has its own advice.
+    action, advice = (HALTED, HALTED_ADVICE) if halts else (YIELDED, YIELDED_ADVICE)
+    advice = f"{action}. {unknown}" if unknown else advice
+    return ConditionState("True", reason, f"{listed(sentences)}. {advice}: {commands.edit}")
 
 
 def _contested(held: Sequence[Conflict], commands: Commands) -> ConditionState:
@@ -170,16 +171,22 @@ def _contested(held: Sequence[Conflict], commands: Commands) -> ConditionState:
         for conflict in contested
     ]
     managers = {conflict.manager for conflict in contested if conflict.field}
-    events = commands.events_about(*contested[0].object.split("/"))
-    advice = f"{FIELD_ADVICE}: {commands.edit}" if managers else f"{ABSENCE_ADVICE}: {events}"
-    return ConditionState("True", "WriteWar", f"{listed(sentences)}. {SUSPENDED} {advice}{_cause(managers)}")
+    advice = _contested_advice(managers, contested[0].object, commands)
+    return ConditionState("True", "WriteWar", f"{listed(sentences)}. {SUSPENDED} {advice}")
 
 
-def _cause(managers: Collection[str]) -> str:
-    """Return a probable cause if the other manager is unknown: the removal of a field leaves no managedFields entry."""
+def _contested_advice(managers: Collection[str], first: str, commands: Commands) -> str:
+    """Return the advice for a write war with `managers`; without any, `first` is a child that another client deletes.
+
+    The policy Yield has no effect on a second coxswain, because its field manager has the same name. The manager is
+    unknown after the removal of a field, which leaves no managedFields entry.
+    """
+    if not managers:
+        return f"{ABSENCE_ADVICE}: {commands.events_about(*first.split('/'))}"
     if ANOTHER_COXSWAIN in managers:
-        return f". Probable cause: {TWO_OPERATORS}"
-    return f". Possible cause: {TWO_OPERATORS}" if UNKNOWN in managers else ""
+        return f"Probable cause: {TWO_OPERATORS}"
+    cause = f". Possible cause: {TWO_OPERATORS}" if UNKNOWN in managers else ""
+    return f"{FIELD_ADVICE}: {commands.edit}{cause}"
 
 
 def _sentence(child: Child) -> str:

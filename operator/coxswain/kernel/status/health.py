@@ -78,13 +78,18 @@ DELETED_AGAIN = f"deleted each time {OPERATOR} creates it"
 
 SUSPENDED = f"Enforcement is suspended: {OPERATOR} tries again later."
 FIELD_ADVICE = "Stop the other manager from setting the field, or choose Yield in spec.conflicts"
-HALTED_ADVICE = (
-    f"{OPERATOR} writes nothing to the object until the conflict ends. Stop the other manager from setting the field, "
-    "or choose Enforce or Yield in spec.conflicts"
-)
-YIELDED_ADVICE = f"{OPERATOR} does not write the field. To enforce the spec, choose Enforce in spec.conflicts"
+HALTED = f"{OPERATOR} writes nothing to the object until the conflict ends"
+HALTED_ADVICE = f"{HALTED}. Stop the other manager from setting the field, or choose Enforce or Yield in spec.conflicts"
+YIELDED = f"{OPERATOR} does not write the field"
+YIELDED_ADVICE = f"{YIELDED}. To enforce the spec, choose Enforce in spec.conflicts"
 
-ABSENCE_ADVICE = "Find the client that deletes it, in the Events or in the audit log"
+ABSENCE_ADVICE = (
+    "Find the client that deletes it in the audit log of the API server. Some controllers also report it in Events"
+)
+
+_LIST_OPERATORS = f"kubectl get deployments --all-namespaces -l app.kubernetes.io/name={OPERATOR}"
+TWO_OPERATORS = f"a second {OPERATOR} operator serves this namespace. Run only one: {_LIST_OPERATORS}"
+"""Cause of a write war, for messages."""
 
 HEALTHY = Health(Level.HEALTHY)
 MISSING = Health(Level.MISSING, "Missing", "does not exist yet")
@@ -122,7 +127,7 @@ def name_taken(owner: str | None, command: str, *, annotation: str = "") -> Heal
         message += f", or allow its adoption: {command}"
     else:
         message += f". {annotation} has no effect while the object has a controller" if annotation else ""
-        message += f". See it: {command}"
+        message += f". Inspect the object: {command}"
     return Health(Level.FOREIGN, "NameTaken", message, stalled=True)
 
 
@@ -167,14 +172,19 @@ def halted(fields: str, commands: Commands, unknown: str = "") -> Health:
 
     `unknown` is a sentence about unknown policies, which count as Halt.
     """
-    message = f"another field manager owns {fields}, and the policy is Halt. {HALTED_ADVICE}"
-    return Health(Level.DEGRADED, "Halted", f"{message}{_sentence(unknown)}: {commands.edit}", stalled=True)
+    message = f"another field manager owns {fields}, and the policy is Halt"
+    advice = f"{HALTED}. {unknown}" if unknown else HALTED_ADVICE
+    return Health(Level.DEGRADED, "Halted", f"{message}. {advice}: {commands.edit}", stalled=True)
 
 
-def contested(fields: str, commands: Commands) -> Health:
-    """Return the health of a child in a write war over `fields`."""
-    message = f"another field manager keeps overwriting {fields}. {SUSPENDED} {FIELD_ADVICE}"
-    return Health(Level.DEGRADED, "Contested", f"{message}: {commands.edit}")
+def contested(fields: str, commands: Commands, *, two_operators: bool) -> Health:
+    """Return the health of a child in a write war over `fields`.
+
+    `two_operators` tells whether the other manager is a second coxswain: the policy Yield has no effect on it.
+    """
+    message = f"another field manager keeps overwriting {fields}. {SUSPENDED}"
+    advice = f"Probable cause: {TWO_OPERATORS}" if two_operators else f"{FIELD_ADVICE}: {commands.edit}"
+    return Health(Level.DEGRADED, "Contested", f"{message} {advice}")
 
 
 def left_absent(events: str) -> Health:

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 
 from coxswain.kernel.api.client import Client
+from coxswain.kernel.objects.commands import APPLY_CRDS
 from coxswain.kernel.objects.kinds import Kind, Kinds
 from coxswain.kernel.watching.event_bridge import EventSink
 from coxswain.metrics import watches_restarted
@@ -99,7 +100,7 @@ class Supervisor:
                 if not needed:
                     return [kind for kind in self._kinds.watched if kind not in missing]
                 names = _names(needed)
-                self.obstacle = f"the API server doesn't serve {names}: install the CRDs with kubectl apply -f crds/"
+                self.obstacle = f"the API server doesn't serve {names}. Install the CRDs, {APPLY_CRDS}"
             log.warning("%s; retrying in %.0f s", self.obstacle, delay)
             await self._pause(delay)
             delay = min(delay * 2, self._settings.restart_backoff_limit)

@@ -100,7 +100,7 @@ def adoptable_when(webapp: WebApp, live: Projection, world: World) -> str | None
     place, why = f"{service.name} -n {service.namespace}", "because the WebApp changes labels of the pods"
     if not service.is_adoptable_by(webapp):
         # The cache has only the identity of a foreign object, so its selector is unknown.
-        annotate = f"kubectl annotate service {place} {ADOPT_ANNOTATION}={webapp.name}"
+        annotate = f"kubectl annotate service {place} {ADOPT_ANNOTATION}={webapp.name} --overwrite"
         return f"Service {service.name} may be adopted too, {why} ({', '.join(changed)}): {annotate}"
     selected: Mapping[str, str] = service.content.get("spec", {}).get("selector", {})
     lost = [key for key in changed if key in selected]

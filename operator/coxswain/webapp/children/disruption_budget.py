@@ -120,9 +120,14 @@ def _explain(webapp: WebApp, live: Projection, health: Health, world: World, _: 
         return Explanation(HEALTHY)
     if not others:
         return Explanation(replace(health, message=f"{health.message}: {edit(webapp)}"))
-    problem = f"PodDisruptionBudget {', '.join(others)} selects the same pods, so the API server refuses to evict them"
-    remove = f"kubectl delete pdb {others[0]} -n {live.namespace}"
-    advice = f"Keep one: set spec.disruption.enabled to false, or {remove}"
+    remove = f"kubectl delete pdb {' '.join(others)} -n {live.namespace}"
+    if len(others) == 1:
+        named = f"PodDisruptionBudget {others[0]} selects"
+        advice = f"Keep one: set spec.disruption.enabled to false, or delete the other one: {remove}"
+    else:
+        named = f"PodDisruptionBudgets {', '.join(others)} select"
+        advice = f"Delete these: {remove}"
+    problem = f"{named} the same pods, so the API server refuses to evict them"
     return Explanation(Health(Level.HEALTHY, "DisruptionBlocked", f"{problem}. {advice}"))
 
 

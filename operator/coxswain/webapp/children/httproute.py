@@ -82,8 +82,9 @@ class Commands:
     name: str = "NAME"
 
     def describe_gateway(self, parent: ParentReference) -> str:
-        """Return the command that shows a Gateway with its listeners and Events."""
-        return f"kubectl describe gateway {parent['name']} -n {parent.get('namespace', self.namespace)}"
+        """Return the command that shows a Gateway with its listeners and Events. Istio has a kind of the same name."""
+        resource = f"gateways.{HTTP_ROUTE.group}"
+        return f"kubectl describe {resource} {parent['name']} -n {parent.get('namespace', self.namespace)}"
 
     def describe_route(self) -> str:
         """Return the command that shows the HTTPRoute with its conditions."""

@@ -40,7 +40,8 @@ def conflict(webapp: WebApp, others: Sequence[Projection]) -> Health:
     first = others[0]
     target = "Deployment" if scales_deployment(first) else "WebApp"
     problem = f"HorizontalPodAutoscaler {first.name} targets {target} {webapp.name} as well, and only one can scale it"
-    advice = f"Remove spec.autoscaling, or: kubectl delete hpa {first.name} -n {webapp.namespace}"
+    delete = f"kubectl delete hpa {first.name} -n {webapp.namespace}"
+    advice = f"Remove spec.autoscaling, or delete the other autoscaler: {delete}"
     return Health(
         Level.DEGRADED, "AutoscalerConflict", f"{problem}. coxswain does not change it. {advice}", stalled=True
     )

@@ -158,7 +158,7 @@ def of_container(status: Mapping[str, Any], container: Container, pod: str, now:
     if reason not in (*_STARTING, "CrashLoopBackOff"):
         return Finding(_not_created(subject, reason, message_of(waiting, pod), container))
     if reason == "CrashLoopBackOff" or _loops(state, last, status.get("restartCount", 0), now):
-        return Finding(_crash(subject, last, container, status.get("name", "")), after(began, STABLE_RUN))
+        return Finding(_crash(subject, last, container), after(began, STABLE_RUN))
     if running is None or began is None:
         return Finding()
     return _probed(subject, container, began, now, started=bool(status.get("started")))
@@ -220,12 +220,12 @@ def _loops(state: Mapping[str, Any], last: Mapping[str, Any], restarts: int, now
     return ended - began < STABLE_RUN and (stable_at is None or now < stable_at)
 
 
-def _crash(subject: str, last: Mapping[str, Any], container: Container, name: str) -> Cause:
+def _crash(subject: str, last: Mapping[str, Any], container: Container) -> Cause:
     code, exit_reason = last.get("exitCode"), last.get("reason")
     text = f"{subject} exits repeatedly"
     text += "" if code is None else f", exit code {code}" + (f" ({exit_reason})" if exit_reason else "")
     killers = [probe for probe in ("startupProbe", "livenessProbe") if probe in container.fields]
-    log = f"its log: {logs(container.pods, '' if container.path == MAIN else name)}"
+    log = f"its log: {logs(container.pods, all_containers=container.path != MAIN)}"
     if exit_reason == "OOMKilled":
         text += ", because it exceeds its memory limit"
         limit = f"Raise {container.path}.resources.limits.memory: {container.edit}"

@@ -21,11 +21,15 @@ def describe_pods(options: str) -> str:
     return f"kubectl describe pods {options}"
 
 
-def logs(options: str, container: str = "") -> str:
-    """Return the command that shows the log of an ended container.
+def logs(options: str, *, all_containers: bool = False) -> str:
+    """Return the command that shows the logs of ended containers.
 
-    Pods without such a container are among the selected ones, and kubectl would stop at the first of them.
+    Without `--ignore-errors`, kubectl stops at the first pod whose container has not ended before. With `--container`,
+    it stops in spite of that option at a pod without such a container, such as an old pod during a rollout.
+
+    Args:
+        options: the options of kubectl that select the pods.
+        all_containers: show the logs of all containers with their names; otherwise only of the main one.
     """
-    return f"kubectl logs --previous --ignore-errors --tail=50 {options}" + (
-        f" --container={container}" if container else ""
-    )
+    shown = " --all-containers --prefix" if all_containers else ""
+    return f"kubectl logs --previous --ignore-errors --tail=50 {options}{shown}"

@@ -20,6 +20,6 @@ def unknown_render(webapp: WebApp) -> Health | None:
         return None
     problem = f"a newer {OPERATOR} has rolled it out by render version {webapp.render}, which this one does not know"
     action = f"{OPERATOR} leaves it as it is, so no pod restarts, until the spec changes"
-    command = f"kubectl annotate webapp {webapp.name} -n {webapp.namespace} {RENDER_ANNOTATION}={LATEST}"
+    command = f"kubectl annotate webapp {webapp.name} -n {webapp.namespace} {RENDER_ANNOTATION}={LATEST} --overwrite"
     advice = f"Upgrade {OPERATOR}, or let this version roll it out: {command}"
     return Health(Level.DEGRADED, "RenderUnknown", f"{problem}. {action}. {advice}", stalled=True)

@@ -3,11 +3,13 @@
 The decision is an annotation of the failed revision, so a restart of the operator changes nothing.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
 from coxswain.kernel.objects.event_record import EventRecord
+from coxswain.kernel.objects.quote import MARK, quoted
 from coxswain.kernel.objects.status_fields import Status
 from coxswain.kernel.status.conditions import PROGRESSING, READY, STALLED, ConditionState
 from coxswain.kernel.workload import World
@@ -17,6 +19,10 @@ from coxswain.webapp.spec import Rollback, Spec, WebApp
 
 ROLLED_BACK = "RolledBack"
 """This condition is present only while it is True. It is also the reason of the others."""
+
+_EDIT = re.compile(r": kubectl edit \S+ \S+ -n \S+$")
+_SENTENCE_OF_COMMAND = re.compile(r"\. (?:(?!\. ).)*: kubectl .*$")
+"""The last sentence of a message, if it has a command."""
 
 _OF_THE_PRESENT = ("paused", "conflicts", "replicas")
 """Fields that a rollback leaves as they are: they concern the operation, not the release."""
@@ -60,12 +66,14 @@ def rollback_findings(
 
     Available is as the pods are. Ready is False: the written spec does not run.
     """
-    told = _told(webapp, rollback)
+    text, _, quotation = rollback.cause.partition(MARK)
+    described = _described(webapp, rollback, text)
+    told = quoted(described, quotation)
     ready, progressing = findings[READY], findings[PROGRESSING]
-    worse = "" if ready.status == "True" else f". Revision {rollback.running} is not healthy: {ready.message}"
+    worse = f"{described}. Revision {rollback.running} is not healthy: {ready.message}"
     return {
         **findings,
-        READY: ConditionState("False", ROLLED_BACK, told + worse),
+        READY: ConditionState("False", ROLLED_BACK, told if ready.status == "True" else worse),
         PROGRESSING: progressing if progressing.status == "True" else ConditionState("False", ROLLED_BACK, told),
         STALLED: ConditionState("True", ROLLED_BACK, told),
         ROLLED_BACK: ConditionState("True", "RolloutFailed", told),
@@ -94,15 +102,20 @@ def rollback_events(previous: Status, present: Status) -> list[EventRecord]:
 def way_to_undo(webapp: WebApp) -> str:
     """Return a sentence with the command that undoes a change of the spec, to append to a message."""
     problem = "`kubectl rollout undo` changes the pods alone, without their configuration, Service and routes"
-    return f". {problem}. To go back to an earlier revision: {_undo(webapp)}. Or change the spec"
+    return f". {problem}. To return to an earlier revision, change the spec or run: {_undo(webapp)}"
 
 
 def _undo(webapp: WebApp) -> str:
     return f"kubectl coxswain undo {webapp.name} -n {webapp.namespace}"
 
 
-def _told(webapp: WebApp, rollback: Rollback) -> str:
-    failed, running = rollback.failed, rollback.running
-    problem = f"revision {failed} failed, so {MANAGED_BY} runs revision {running} until the spec changes"
+def _described(webapp: WebApp, rollback: Rollback, cause: str) -> str:
+    """Return failure, action and advice; `cause` is the message of the failure without its quotation.
+
+    Its own command is left out: it shows the pods of the failed revision, which are gone, or edits the spec, as the
+    advice says.
+    """
+    running, problem = rollback.running, _SENTENCE_OF_COMMAND.sub("", _EDIT.sub("", cause))
+    action = f"{MANAGED_BY} runs revision {running} until the spec changes"
     advice = f"Correct the spec, or go back to revision {running}: {_undo(webapp)}"
-    return f"{problem}. {advice}. The failure: {rollback.cause}"
+    return f"revision {rollback.failed} failed: {problem}. {action}. {advice}"
