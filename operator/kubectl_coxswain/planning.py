@@ -4,8 +4,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from coxswain.webapp.children.service_kept import EXTERNAL_NAME
+from coxswain.webapp.children.service_manifest import service_ports
 from coxswain.webapp.identity import MANAGED_BY, RENDER_ANNOTATION
-from coxswain.webapp.kinds import CONFIG_MAP, DEPLOYMENT, WEBAPP
+from coxswain.webapp.kinds import CONFIG_MAP, DEPLOYMENT, SERVICE, WEBAPP
 from coxswain.webapp.releases.render import is_known, usable
 from coxswain.webapp.releases.revisions import recorded
 from coxswain.webapp.releases.rollback import rollback_target
@@ -69,6 +71,7 @@ def plan_of(
             *notes,
             *([] if live is None else unreported(live)),
             *_new_defaults(webapp, before),
+            *_renamed_ports(webapp, plans),
             *world.notes(concerned(proposed, plans)),
             *dict.fromkeys(trial.note for trial in trials if trial.note),
         ],
@@ -80,6 +83,17 @@ def _new_defaults(webapp: WebApp, before: WebApp | None) -> list[str]:
     if before is None or before.render == webapp.render:
         return []
     return [f"the defaults of the pods change: render version {webapp.render} instead of {before.render}"]
+
+
+def _renamed_ports(webapp: WebApp, plans: Sequence[ChildPlan]) -> list[str]:
+    """Return a note if the Service leads to numbers while a rollout renames ports (webapp/children/service_targets)."""
+    found = next((plan.manifest for plan in plans if plan.child_type.kind == SERVICE and plan.manifest), None)
+    used = [] if found is None else [port.get("targetPort") for port in found["spec"].get("ports", [])]
+    names = [port["targetPort"] for port in service_ports(webapp) if isinstance(port["targetPort"], str)]
+    renamed = [name for name in names if name not in used]
+    if found is None or not renamed or found["spec"].get("type") == EXTERNAL_NAME:
+        return []
+    return [f"during the rollout the Service leads to the numbers of {', '.join(renamed)}, and to the names afterwards"]
 
 
 def as_operated(live: Json, world: Snapshot) -> WebApp:

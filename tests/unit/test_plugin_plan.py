@@ -67,6 +67,15 @@ def test_a_changed_spec_gets_the_newest_defaults(bench: PluginBench, monkeypatch
     assert new["notes"] == []
 
 
+def test_a_renamed_port_has_a_note(bench: PluginBench) -> None:
+    reconciled(bench)
+    ports = [{**SPEC["ports"][0], "name": "front"}]
+    [found] = bench.json("plan", "-f", "-", stdin=manifest(ports=ports))["items"]
+    assert found["notes"] == [
+        "during the rollout the Service leads to the numbers of front, and to the names afterwards"
+    ]
+
+
 def test_more_replicas_restart_nothing(bench: PluginBench) -> None:
     assert bench.run("plan", "-f", "-", stdin=manifest(replicas=3)) == 1
     assert_golden("plan-replicas", bench.out)
