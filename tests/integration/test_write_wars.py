@@ -122,7 +122,7 @@ def test_a_child_that_is_deleted_again_and_again_is_left_absent_for_a_while(scen
         eventually(is_back, "the Service is created again")
         uids.add(scene.get("service")["metadata"]["uid"])
     scene.kubectl("delete", "service", "web")
-    assert contested(scene).startswith("Service web is deleted each time coxswain creates it. Not enforced for now")
+    assert contested(scene).startswith("Service web is deleted each time coxswain creates it. Enforcement is suspended")
     assert scene.find("service") is None
     assert scene.requests(mark)["patch services"] == 5
     scene.ready()
