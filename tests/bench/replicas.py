@@ -4,6 +4,7 @@ import re
 import time
 from contextlib import ExitStack
 from math import ceil
+from pathlib import Path
 from signal import Signals
 
 from bench.lives import line, missing, timings
@@ -14,6 +15,7 @@ from cluster.operator_process import OperatorProcess
 from cluster.progress import Progress
 from cluster.readiness import wait_until
 
+ROLE = Path(__file__).parents[2] / "manifests/components/slots/role.yaml"
 NUMBERS = (1, 2, 3)
 """The numbers of replicas."""
 SLOTS = 6
@@ -31,6 +33,8 @@ class Replicas:
     def __init__(self, rig: Rig, number: int) -> None:
         """Prepare `number` replicas."""
         flags = ("--leader-elect", "--leader-elect-namespace", "coxswain-system", "--slots", str(SLOTS))
+        grant = ("--namespace", "coxswain-system", "patch", "role", "coxswain-leader-election")
+        rig.cluster.kubectl(*grant, "--type=json", "--patch-file", str(ROLE))
         logs = rig.cluster.directory / "logs"
         self._rig = rig
         self.processes = [
