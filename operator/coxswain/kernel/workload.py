@@ -55,12 +55,12 @@ class Predecessor:
 
 @dataclass(frozen=True)
 class Reference:
-    """An object of others, named by a parent."""
+    """An object of another owner, to which the spec of a parent refers."""
 
     observed: Projection | None
     """The object, if the cache has it."""
     users: int
-    """Number of parents with its name."""
+    """Number of parents with a reference to it."""
     unseen: str | None = None
     """Why the cache may lack the object or its latest change; None if the cache is complete."""
     since: datetime | None = None
@@ -83,7 +83,7 @@ class World(Protocol):
         """Return the related objects of a kind."""
 
     def reference(self, kind: Kind, name: str) -> Reference:
-        """Return an object of others, named by the parent."""
+        """Return an object of another owner, to which the spec of the parent refers."""
 
     def is_doubtful(self, kind: Kind) -> bool:
         """Tell whether the cache may lack objects of a decisive kind."""
@@ -210,7 +210,7 @@ class ChildType(Generic[P]):
 
 @dataclass(frozen=True)
 class RelatedType:
-    """One kind of objects of any owner, only read. Children may be of the same kind."""
+    """One kind of objects to read, of any owner. Children may be of the same kind."""
 
     kind: Kind
     rules: Rules
@@ -221,7 +221,7 @@ class RelatedType:
 
 @dataclass(frozen=True)
 class NamedType:
-    """One kind of objects of others, named by parents. The cache has them only if the settings say so."""
+    """One kind of objects to which specs of parents refer. The cache has them only if the settings say so."""
 
     kind: Kind
     rules: Rules
@@ -290,7 +290,7 @@ class Observations:
 
     children: Sequence[ChildReport]
     conflicts: Sequence[Conflict] = ()
-    """Desired fields of other managers."""
+    """Desired fields with another value of another manager."""
     repairs: Sequence[Repair] = ()
     """Corrected drift without a status report."""
     records: Sequence[Projection] = ()
@@ -331,7 +331,7 @@ class Workload(Protocol[P]):
         """Return the status of a parent; `now` is the time of day in the form of RFC 3339 with seconds."""
 
     def pace(self, parent: P, found: Observations) -> Pace:
-        """Return the pace, for the urgency of a status."""
+        """Return the inputs for the urgency of a status."""
 
     def events(self, parent: P, found: Observations, previous: Status, present: Status) -> list[EventRecord]:
         """Return the Events of this workload, besides the Events of the kernel."""
