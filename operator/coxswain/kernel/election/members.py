@@ -16,7 +16,7 @@ from coxswain.kernel.election.lease import Lease
 ANNOTATION = "coxswain.dev/members"
 
 _MAXIMUM = 256
-"""Maximum number of read entries. Anyone with the right to the Lease may write any value."""
+"""Maximum number of entries to read. Anyone with the right to the Lease may write any value."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Members:
         return self._settling if restarted else self._expiry
 
     def renewed(self, manifest: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a manifest of the Lease with the next number of this replica, without the gone replicas."""
+        """Return a manifest of the Lease with the next number of this replica, without ended replicas."""
         self._number += 1
         others = self._others(manifest)
         return _annotated(manifest, {**others, self._identity: self._number} if self.announced else others)

@@ -18,7 +18,7 @@ class LastApplied:
     left: tuple[str, ...]
     """Fields with another value: left to others, or changed by admission."""
     overridden: tuple[str, ...]
-    """The exceptions in our entry of managedFields: applied, and changed by admission."""
+    """The subset of `left` in our managedFields entry: applied, and then changed by admission."""
 
     @classmethod
     def of(cls, manifest: Manifest, left: Iterable[str] = (), overridden: Iterable[str] = ()) -> Self:
