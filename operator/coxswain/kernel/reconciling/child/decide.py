@@ -132,7 +132,7 @@ def _decide_absent(target: Target[P]) -> Action:
         return Wait(left_absent(events), memory.wars.recreation_due(), (absence(manifest),))
     if target.desired.withheld is not None:
         return Wait(target.desired.withheld, Ends.DEPENDENCY_EVENT)
-    return Create(manifest, vanished=memory.last_applied is not None and memory.deletion is None)
+    return Create(manifest, vanished=memory.deleted_by_others)
 
 
 def _blocked(target: Target[P], live: Projection) -> Wait | None:

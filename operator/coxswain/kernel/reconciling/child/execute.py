@@ -174,7 +174,7 @@ class Executor:
             self._count_deletion(target, memory.deletion, progress)
         log.info("created %s %s", *kind_and_name(target.manifest))
         progress.created, progress.replaced = True, memory.deletion is not None
-        if memory.last_applied is not None and memory.deletion is None:
+        if memory.deleted_by_others:
             memory.wars.enforced(target.manifest, [WHOLE], self._clock())
         memory.deletion, memory.create_unanswered = None, False
 

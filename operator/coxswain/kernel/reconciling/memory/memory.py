@@ -58,6 +58,11 @@ class ChildMemory:
     """Writes without a report."""
     name_holder: NameHolder | None = None
 
+    @property
+    def deleted_by_others(self) -> bool:
+        """Whether a missing child existed before, and the operator has not deleted it."""
+        return self.last_applied is not None and self.deletion is None
+
 
 @dataclass
 class RemovalMemory:
