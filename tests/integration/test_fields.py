@@ -104,11 +104,13 @@ def _at(live: Mapping[str, Any], place: str) -> Any:
 def _children(scene: Scene) -> dict[str, dict[str, Any]]:
     """Return the children by WebApp and kind, without the fields that differ between objects."""
     found: dict[str, dict[str, Any]] = {}
-    deployments = json.dumps(scene.list("deployment", "coxswain.dev/webapp"))
+    deployments = scene.list("deployment", "coxswain.dev/webapp")
+    accounts = {deployment["spec"]["template"]["spec"]["serviceAccountName"] for deployment in deployments}
+    used = {"configmap": json.dumps(deployments), "serviceaccount": accounts}
     for kind in (*CHILDREN, *GUARDS):
         for child in scene.list(kind, "coxswain.dev/webapp"):
-            if kind == "configmap" and child["metadata"]["name"] not in deployments:
-                continue  # of an earlier revision
+            if kind in used and child["metadata"]["name"] not in used[kind]:
+                continue  # kept for an earlier revision
             children = found.setdefault(child["metadata"]["labels"]["coxswain.dev/webapp"], {})
             assert kind not in children, f"more than one {kind} of {child['metadata']['labels']}"
             children[kind] = masked(child)

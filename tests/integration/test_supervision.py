@@ -31,7 +31,7 @@ def test_the_crd_is_deleted_and_installed_again(lonely: Scene) -> None:
     lonely.apply("before")
     eventually(lambda: lonely.find("deployment", "before"), "a Deployment")
     lonely.cluster.kubectl("delete", "--filename", str(CRDS))
-    eventually(lambda: "install the CRDs" in lonely.operator.probe("/readyz")[1], "readiness names the missing CRDs")
+    eventually(lambda: "Install the CRDs" in lonely.operator.probe("/readyz")[1], "readiness names the missing CRDs")
     assert lonely.operator.probe("/healthz")[0] == 200
     lonely.cluster.kubectl("create", "--filename", str(CRDS))
     lonely.cluster.wait_for_crds()
