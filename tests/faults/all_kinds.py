@@ -58,11 +58,11 @@ def _report(kind: str, name: str, status: dict[str, Any]) -> tuple[Kubectl, ...]
     )
 
 
-def _accepted() -> dict[str, Any]:
+def _accepted(**listener: str) -> dict[str, Any]:
     """Return the status of an HTTPRoute that its Gateway accepts. It is valid for each generation."""
     shared = {"status": "True", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}
     conditions = [{"type": kind, "reason": kind, **shared} for kind in ("Accepted", "ResolvedRefs")]
-    parent = {"group": "gateway.networking.k8s.io", "kind": "Gateway", **GATEWAY}
+    parent = {"group": "gateway.networking.k8s.io", "kind": "Gateway", **GATEWAY, **listener}
     return {
         "parents": [{"parentRef": parent, "controllerName": "example.com/gateway", "conditions": conditions}],
     }
@@ -73,6 +73,35 @@ ASSIGNED = _report("ingress", "web", {"loadBalancer": {"ingress": [{"ip": "192.0
 ACCEPTED = tuple(step for name in ROUTES for step in _report("httproute", name, _accepted()))
 """The controller of the Gateway accepts both HTTPRoutes."""
 
+ROUTED = {
+    **{name: value for name, value in FULL.items() if name not in ("autoscaling", "routes")},
+    "ingress": {
+        "className": "nginx",
+        "annotations": {"example.com/timeout": "10s"},
+        "hosts": [
+            {"host": "shop.example.com", "paths": [{"path": "/"}, {"path": "/exact", "pathType": "Exact"}]},
+            {"host": "store.example.com"},
+        ],
+        "tls": [{"hosts": ["shop.example.com"], "secretName": "shop"}],
+    },
+    "routes": [
+        {
+            "parentRefs": [{**GATEWAY, "sectionName": "https"}],
+            "hostnames": ["shop.example.com", "store.example.com"],
+            "rules": [
+                {"path": {"value": "/api"}, "method": "GET", "headers": [{"name": "X-Team", "value": "a"}]},
+                {"timeouts": {"request": "10s"}},
+            ],
+        }
+    ],
+}
+"""A spec with one Ingress and one HTTPRoute, and with each of their fields."""
+
+CREATE_ROUTED = (
+    apply(webapp(ROUTED)),
+    *ASSIGNED,
+    *_report("httproute", "web", _accepted(sectionName="https")),
+)
 CREATE = apply(webapp(FULL))
 CHANGE = apply(webapp(CHANGED))
 

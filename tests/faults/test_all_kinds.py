@@ -18,8 +18,9 @@ from fault_engine.scale import Scale
 from fault_engine.script import Disaster, Inject, Lift, Operator, Script, Settle, inject
 from fault_engine.workload import Workload
 from faults import breaks
-from faults.all_kinds import ACCEPTED, ASSIGNED, CHANGE, CREATE, LOSE, NEW_KINDS, STEPS
+from faults.all_kinds import ACCEPTED, ASSIGNED, CHANGE, CREATE, CREATE_ROUTED, LOSE, NEW_KINDS, STEPS
 from faults.conftest import LEFT_BEHIND
+from faults.drifted_fields import drift_of_each_field
 from faults.outages import SOON, print_recovery
 from faults.test_outages import API_SERVER, out
 from integration import gateways
@@ -101,6 +102,19 @@ def test_api_server_away(case: Case) -> None:
     away = out(API_SERVER, "kill", 30, "start")
     played = case((*STEPS["create"], Settle(), *away, CHANGE, *LOSE, *ASSIGNED, *ACCEPTED, SOON))
     print_recovery(played, "a child of each kind, without the API server")
+
+
+@pytest.mark.usefixtures("gateway_api")
+@pytest.mark.fault(
+    "F13",
+    "each field that the operator owns in an Ingress or an HTTPRoute is changed or removed, alone and all at once",
+    oracles=("O1", "O3", "O4", "O7"),
+    broken="sees-no-drift",
+)
+@pytest.mark.parametrize("operation", ["replace", "remove"])
+@pytest.mark.parametrize("resource", ["ingresses", "httproutes"])
+def test_each_field_changed(case: Case, resource: str, operation: str) -> None:
+    drift_of_each_field(case, resource, (*CREATE_ROUTED, Settle()), operation, least=7)
 
 
 SERVED, NOT_SERVED = Disaster("install the Gateway API"), Disaster("remove the Gateway API")

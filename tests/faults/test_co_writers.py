@@ -1,17 +1,14 @@
 """F12 to F15: concurrent writes by others to a WebApp and its children."""
 
-import dataclasses
 from typing import Any
 
 import pytest
 
-from fault_engine.drift import edit as edited_field
-from fault_engine.drift import places
 from fault_engine.lives import CREATE
-from fault_engine.objects import Object, condition
-from fault_engine.play import Played
+from fault_engine.objects import condition
 from fault_engine.run import Case
 from fault_engine.script import Edit, Kubectl, Script, Settle, Storm, Wait, apply, kubectl, patch
+from faults.drifted_fields import child, drift_of_each_field, waiting
 from faults.lives import webapp
 from faults.pod_bases import pod_bases
 from faults.policies import relabelling
@@ -51,13 +48,6 @@ def test_storm(case: Case) -> None:
     print(*played.report, sep="\n")
 
 
-def waiting(case: Case, script: Script, settles: int) -> Played:
-    """Return a reference whose final state is repeated for more Settles, because others' writes must leave no trace."""
-    reference = case.reference(script)
-    states = [*reference.states, *[reference.states[-1]] * (settles - len(reference.states))]
-    return dataclasses.replace(reference, states=states)
-
-
 FULL = {key: value for key, value in everything().items() if key not in ("priorityClassName", "nodeSelector")}
 GUARDS = ("networkpolicies", "poddisruptionbudgets", "horizontalpodautoscalers")
 GUARDED = {name: value for spec in reversed(guarded()) for name, value in spec.items() if name != "replicas"}
@@ -67,16 +57,6 @@ FIELDS = {
     "pods": pod_bases()[0],
 }
 """By resource, a spec of a WebApp with this child. Pods stand for the pod template of a Deployment."""
-
-
-def child(reference: Played, resource: str) -> Object:
-    assert reference.evidence is not None
-    (found,) = [
-        thing
-        for thing in reference.evidence.end[resource]
-        if thing["metadata"].get("labels", {}).get("coxswain.dev/webapp") == "web"
-    ]
-    return found
 
 
 @pytest.mark.fault(
@@ -93,24 +73,7 @@ def child(reference: Played, resource: str) -> Object:
 def test_each_field_changed(case: Case, what: str, operation: str) -> None:
     resource = "deployments" if what == "pods" else what
     created: Script = (apply(webapp(FIELDS[what])), Settle())
-    reference = case.reference(created)
-    found = places(child(reference, resource), case.workload)
-    tried = [place for place in found if not place.skipped]
-    singles = [edited_field(resource, child(reference, resource), place, operation) for place in tried]
-    script = (*created, *(step for edit in singles for step in (edit, Settle())))
-    played = case(script, reference=waiting(case, created, len(singles) + 1))
-    refused = {(number - len(created) - 1) // 2 for number in played.refused}
-    print(f"{what}: {operation} {len(tried)} fields, {len(refused)} refused by the API server")
-    for place in found:
-        if place.skipped:
-            print(f"  skipped: {place.path}: {place.skipped}")
-    for number in sorted(refused):
-        print(f"  refused: {operation} {tried[number].path}")
-    assert len(tried) - len(refused) >= CHANGED[what], f"{len(refused)} of {len(tried)} edits were refused"
-    changes = [edit.patch[0] for number, edit in enumerate(singles) if number not in refused]
-    if operation == "replace":
-        together = Edit(resource, singles[0].name, changes, "json")
-        case((*created, together, Settle()), reference=waiting(case, created, 2))
+    drift_of_each_field(case, resource, created, operation, CHANGED[what])
 
 
 CHANGED = {

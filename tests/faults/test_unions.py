@@ -10,7 +10,8 @@ from fault_engine.switches import steps, switches
 from fault_engine.watching import UNTIL_LIFTED
 from faults.lives import webapp
 from faults.pod_bases import pod_bases
-from faults.test_co_writers import FULL, child, waiting
+from faults.drifted_fields import child, waiting
+from faults.test_co_writers import FULL
 
 RECREATED = {**FULL, "rollout": {"strategy": "Recreate"}}
 
