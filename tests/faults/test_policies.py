@@ -15,8 +15,8 @@ from fault_engine.play import Played
 from fault_engine.run import Case
 from fault_engine.script import Edit, Lift, Script, Settle, Storm, Wait, apply, inject, kubectl, patch
 from fault_engine.watching import UNTIL_LIFTED
-from faults.lives import SPEC, webapp
 from faults.drifted_fields import waiting
+from faults.lives import SPEC, webapp
 
 FIELD = "spec.strategy.rollingUpdate.maxUnavailable"
 """A field that no pod depends on."""

@@ -8,9 +8,9 @@ from fault_engine.run import Case
 from fault_engine.script import Edit, Lift, Script, Settle, Wait, apply, inject, kubectl
 from fault_engine.switches import steps, switches
 from fault_engine.watching import UNTIL_LIFTED
+from faults.drifted_fields import child, waiting
 from faults.lives import webapp
 from faults.pod_bases import pod_bases
-from faults.drifted_fields import child, waiting
 from faults.test_co_writers import FULL
 
 RECREATED = {**FULL, "rollout": {"strategy": "Recreate"}}

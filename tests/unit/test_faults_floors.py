@@ -20,7 +20,7 @@ from fault_engine.scale import Scale
 from fault_engine.script import Edit, Script, to_json
 from fault_engine.stand import Choices, Stand
 from fault_engine.switches import switches
-from faults import launch, test_co_writers, test_load, test_outages, test_unions, test_writes
+from faults import drifted_fields, launch, test_co_writers, test_load, test_outages, test_unions, test_writes
 from faults.scaled_settings import scaled
 from faults.workloads.webapp import WEBAPP
 from rendered import desired
@@ -97,7 +97,7 @@ def test_switches_that_are_all_refused_prove_nothing(resource: str, least: int) 
     full = test_co_writers.FULL
     case: Any = Stub(created(resource), Played())
     test_unions.test_each_union_switched(case, resource, full, least)
-    count = len(switches(test_co_writers.child(created(resource), resource), WEBAPP))
+    count = len(switches(drifted_fields.child(created(resource), resource), WEBAPP))
     all_refused: Any = Stub(created(resource), Played(refused=dict.fromkeys(range(count), "422")))
     with pytest.raises(AssertionError, match=f"{count} of {count} were refused"):
         test_unions.test_each_union_switched(all_refused, resource, full, least)

@@ -50,12 +50,12 @@ def _numbers(containers: Iterable[Any]) -> dict[Any, int]:
         port["name"]: port["containerPort"]
         for container in containers
         for port in container.get("ports", [])
-        if "name" in port
+        if "name" in port and "containerPort" in port
     }
 
 
-def _key(port: Manifest) -> tuple[int, str]:
-    return port["port"], port.get("protocol", "TCP")
+def _key(port: Manifest) -> tuple[Any, str]:
+    return port.get("port"), port.get("protocol", "TCP")
 
 
 def _place(port: Manifest) -> Path:
