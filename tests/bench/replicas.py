@@ -107,12 +107,12 @@ def _loss(rig: Rig, group: Replicas) -> dict[str, float]:
     time.sleep(LOSS_AFTER_SECONDS)  # edits before the loss
     lost = group.processes[0]
     lost.stop(Signals.SIGKILL)
-    if len(group.processes) == 1:
-        lost.start()
+    alone = len(group.processes) == 1
+    if alone:
+        synced = _start(lost)
     answer = rig.loaded(load)
-    started = time.monotonic()
-    lost.start()
-    synced = time.monotonic() - started
+    if not alone:
+        synced = _start(lost)
     assert lost.pid is not None
     return {
         "slowest edit around the loss": max(answer["latencies"]),
@@ -121,3 +121,10 @@ def _loss(rig: Rig, group: Replicas) -> dict[str, float]:
         "seconds until balanced again": group.await_balance(),
         "operator CPU of the start": cpu_seconds(lost.pid),
     }
+
+
+def _start(replica: OperatorProcess) -> float:
+    """Start a replica, wait until its cache is complete, and return the seconds."""
+    started = time.monotonic()
+    replica.start()
+    return time.monotonic() - started
