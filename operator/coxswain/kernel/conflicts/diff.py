@@ -15,13 +15,13 @@ from typing import Any
 
 from coxswain.kernel.conflicts.unions import rivals_in_list, rivals_in_map
 from coxswain.kernel.objects.field_paths import (
+    ElementIndex,
     Fields,
     ManagedFieldsEntry,
     Path,
     distinct_elements,
     element_of,
     is_key,
-    matches,
     owns,
     subfields,
     text,
@@ -142,25 +142,27 @@ def _compare_list(
     path: Path, wanted: list[Any], live: list[Any], owned: Fields, field_sets: list[Fields]
 ) -> Iterator[Difference]:
     known = distinct_elements(field_sets)
-    live_positions = []
-    seen = set()
+    index = ElementIndex(known)
+    positions: dict[str, int] = {}
+    for position, item in enumerate(live):
+        for element in index.elements(item):
+            positions.setdefault(element, position)
+    seen: dict[str, int | None] = {}
     for item in wanted:
-        element = next((element for element in known if matches(element, item)), None)
+        element = next(iter(index.elements(item)), None)
         rivals = rivals_in_list(path, item, live, known)
         if element is None:
             yield Difference((*path, element_of(item, known)), item, None, rivals=rivals)
             continue
-        seen.add(element)
-        position = next((index for index, candidate in enumerate(live) if matches(element, candidate)), None)
-        live_item = None if position is None else live[position]
-        if position is not None:
-            live_positions.append(position)
+        seen[element] = positions.get(element)
+        live_item = live[positions[element]] if element in positions else None
         for difference in _compare_item((*path, element), item, live_item, owned, subfields(field_sets, element)):
             yield _with_rivals(difference, rivals)
     for element in owned:
         if element == "." or element in seen:
             continue
-        yield Difference((*path, element), None, next((item for item in live if matches(element, item)), None))
+        yield Difference((*path, element), None, live[positions[element]] if element in positions else None)
+    live_positions = [position for position in seen.values() if position is not None]
     if live_positions != sorted(live_positions):
         yield Difference(path, wanted, live, order=True)
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from coxswain.kernel.objects.field_paths import Fields, Path, matches
+from coxswain.kernel.objects.field_paths import ElementIndex, Fields, Path, matches
 
 
 def value_at(value: Any, path: Path) -> Any:
@@ -60,7 +60,8 @@ def owned_part(value: Any, fields: Fields) -> Any:
         subfields = {element.removeprefix("f:"): below for element, below in fields.items() if element != "."}
         return {name: owned_part(value[name], below) for name, below in subfields.items() if name in value}
     if isinstance(value, list):
-        owned_items = [(element, item) for item in value for element in elements if matches(element, item)]
+        index = ElementIndex(elements)
+        owned_items = [(element, item) for item in value for element in index.elements(item)]
         return [_owned_item(element, item, fields[element]) for element, item in owned_items]
     return value
 

@@ -50,6 +50,33 @@ def matches(element: str, item: Any) -> bool:
     return bool(item == value)
 
 
+class ElementIndex:
+    """Finds the path elements that select a list item, as `matches` does, but without a look at each element."""
+
+    def __init__(self, elements: Iterable[str]) -> None:
+        """Index the elements of one list."""
+        self._elements: dict[Any, str] = {}
+        for element in elements:
+            kind, _, literal = element.partition(":")
+            if kind in ("k", "v"):
+                value = _parsed(literal)
+                keys = tuple(value) if kind == "k" else None
+                self._elements.setdefault((keys, _identity(keys, value)), element)
+        self._merge_keys = list(dict.fromkeys(keys for keys, _ in self._elements))
+
+    def elements(self, item: Any) -> list[str]:
+        """Return the elements that select an item: one, or none; more if managers know different merge keys."""
+        identities = [(keys, _identity(keys, item)) for keys in self._merge_keys]
+        return [self._elements[each] for each in identities if each in self._elements]
+
+
+def _identity(keys: tuple[str, ...] | None, item: Any) -> str:
+    """Return the values of an item's merge keys, or the item of a set, in a form that can be a key of a dict."""
+    if keys is None:
+        return repr(item)
+    return repr([item.get(key) for key in keys]) if isinstance(item, Mapping) else ""
+
+
 def is_key(element: str, path: Path) -> bool:
     """Report whether a path within a list item is one of the merge keys in its element."""
     kind, _, literal = element.partition(":")
