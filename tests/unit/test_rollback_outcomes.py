@@ -24,6 +24,26 @@ def test_an_older_failure_is_not_that_of_a_new_revision() -> None:
     assert bench.live("Service")[0]["metadata"]["annotations"]["team"] == "a", "revision 2 was Ready"
 
 
+def test_a_failure_before_a_removal_is_not_that_of_the_revision() -> None:
+    """No managedFields entry has the time and the manager of a change that only removes fields."""
+    bench = released()
+    bench.change(service={"sessionAffinity": "ClientIP"})
+    bench.settle()
+    bench.roll_out()
+    bench.pass_time(60)
+    bench.time_out()
+    bench.pass_time(60)
+    removed_at = bench.time.strftime("%Y-%m-%dT%H:%M:%SZ")
+    bench.change(service={"sessionAffinity": None})
+    bench.settle()
+    assert (bench.note(3, "failed"), bench.condition("RolledBack")) == (None, None)
+    assert bench.live("Service")[0]["spec"]["sessionAffinity"] == "None"
+    assert (bench.note(3, "changed-at"), bench.note(3, "changed-by")) == (removed_at, "unknown")
+    assert (bench.note(2, "changed-at") or "") < removed_at
+    bench.time_out()
+    assert bench.condition("RolledBack") is not None, "this failure is later"
+
+
 def test_a_revision_without_pods_was_never_ready() -> None:
     bench = released()
     bench.change(replicas=0)

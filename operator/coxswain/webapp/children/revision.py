@@ -35,10 +35,13 @@ from coxswain.webapp.releases.render import is_known, newest
 from coxswain.webapp.releases.render_choice import render_of
 from coxswain.webapp.releases.revisions import Revision, kept, recorded, revision_name
 from coxswain.webapp.releases.rollback import current_revision, restored, rollback_target
-from coxswain.webapp.spec import Rollback, WebApp
+from coxswain.webapp.spec import Change, Rollback, WebApp
 
 _HASH = re.compile(r"-[0-9a-f]{10}$")
 """Suffix of a revision's name, after the WebApp's name."""
+
+_TIME_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
+_UNKNOWN = "unknown"
 
 _NOTES = (
     CHANGE_CAUSE_ANNOTATION,
@@ -88,10 +91,23 @@ def _desired(webapp: WebApp, world: World) -> Desired | None:
     if live is None or live.number < newest:
         # A new spec, or an earlier one that came back.
         inherited = found[0].seen_cause if found else None
+        webapp = replace(webapp, change=_present_change(webapp, found[0] if found else None, world))
         notes = {**_changed(webapp, inherited), **_outcome(webapp, live, newest + 1, world)}
         return Desired(revision(webapp, newest + 1, replicas, notes))
     notes = {**_unchanged(webapp, live), **_outcome(webapp, live, live.number, world)}
     return Desired(revision(webapp, live.number, replicas, notes))
+
+
+def _present_change(webapp: WebApp, newest: Revision | None, world: World) -> Change:
+    """Return the change to the present spec.
+
+    Kubernetes records no time and no manager of a change that only removes fields. The latest recorded change is then
+    that of the revision before, and a failure after that change is none of the present spec.
+    """
+    before = newest.note(CHANGED_AT_ANNOTATION) if newest is not None else None
+    if before is None or webapp.change.at > before:
+        return webapp.change
+    return replace(webapp.change, by=_UNKNOWN, at=world.now.strftime(_TIME_FORMAT))
 
 
 def _changed(webapp: WebApp, inherited: str | None, current: Revision | None = None) -> dict[str, str]:
@@ -131,7 +147,7 @@ def _outcome(webapp: WebApp, live: Revision | None, number: int, world: World) -
     if webapp.rollback is None and world.children and not was_ready and _is_tried(webapp, same, world):
         was_ready, failed = worst(world.children) is None, failed or _failure(world.children)
     if was_ready:
-        ready_at = ready_at or world.now.strftime("%Y-%m-%dT%H:%M:%SZ")
+        ready_at = ready_at or world.now.strftime(_TIME_FORMAT)
         return {READY_AT_ANNOTATION: ready_at, READY_REVISION_ANNOTATION: str(number)}
     notes = {READY_AT_ANNOTATION: ready_at, FAILED_ANNOTATION: failed}
     return {name: value for name, value in notes.items() if value is not None}
