@@ -13,18 +13,22 @@ def refused(status: int, message: str = "", **details: Any) -> Refused:
 
 
 POLICY = "services \"web\" is forbidden: ValidatingAdmissionPolicy 'x' with binding 'y' denied request: spec.x: no"
+UNCONFIGURED = "ValidatingAdmissionPolicy 'x' denied request: failed to configure policy: failed to find resource"
+"""Without the CRD of its parameters a policy denies everything, and names no binding."""
 WEBHOOK = 'admission webhook "deny.example.com" denied the request: policy default not found'
 
 
 @pytest.mark.parametrize("status", [400, 403, 404, 409, 413, 422])
-@pytest.mark.parametrize("message", [POLICY, WEBHOOK, 'admission webhook "x" denied the request without explanation'])
+@pytest.mark.parametrize(
+    "message", [POLICY, UNCONFIGURED, WEBHOOK, 'admission webhook "x" denied the request without explanation']
+)
 def test_a_denial_by_admission_is_transient_with_any_code(status: int, message: str) -> None:
     error = refused(status, message, causes=[{"message": message}])
     assert error.by_admission
     assert error.error_class is ErrorClass.TRANSIENT
 
 
-@pytest.mark.parametrize("text", [POLICY, WEBHOOK])
+@pytest.mark.parametrize("text", [POLICY, UNCONFIGURED, WEBHOOK])
 def test_an_object_that_quotes_a_denial_is_refused_for_good(text: str) -> None:
     quoted = refused(422, f'Service "web" is invalid: spec.x: Invalid value: {text!r}', causes=[{"field": "spec.x"}])
     assert quoted.error_class is ErrorClass.TERMINAL

@@ -138,7 +138,7 @@ class Refused(RequestFailed):
 
 _DENIED = re.compile(
     r"""^admission\ webhook\ "[^"]*"\ denied\ the\ request
-    |AdmissionPolicy\ '[^']*'\ with\ binding\ '[^']*'\ denied\ request:
+    |AdmissionPolicy\ '[^']*'\ (with\ binding\ '[^']*'\ )?denied\ request:
     """,
     re.VERBOSE,
 )
