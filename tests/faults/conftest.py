@@ -61,18 +61,18 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep the generic tests for another workload. With --prove, keep one test for each break; it must fail."""
+    """Keep the generic tests for another workload. With --prove, keep one test for each break and oracle; it must fail."""
     if config.getoption("--workload") != DEFAULT:
         specific = [item for item in items if item.get_closest_marker("generic") is None]
         config.hook.pytest_deselected(items=specific)
         items[:] = [item for item in items if item not in specific]
     if not config.getoption("--prove"):
         return
-    kept: dict[tuple[str, str], pytest.Item] = {}
+    kept: dict[tuple[str, str, tuple[str, ...]], pytest.Item] = {}
     for item in items:
-        broken = _marked(item).kwargs.get("broken")
-        if broken:
-            kept.setdefault((item.nodeid.partition("[")[0], broken), item)
+        marker = _marked(item)
+        if broken := marker.kwargs.get("broken"):
+            kept.setdefault((item.nodeid.partition("[")[0], broken, _by(marker)), item)
     config.hook.pytest_deselected(items=[item for item in items if item not in kept.values()])
     items[:] = kept.values()
     for item in items:
