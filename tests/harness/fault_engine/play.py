@@ -207,7 +207,7 @@ class Player:
     def _await_settled(self, timeout: float, where: str) -> None:
         if self._reference is None:
             self._await(self._unsettled, timeout, where)
-            if not self._stand.quiet(REST_SECONDS, self._patience(REFERENCE_SECONDS)):
+            if not self._stand.at_rest(REST_SECONDS, self._patience(REFERENCE_SECONDS)):
                 self._played.violations.append(f"{where}: the reference does not stop changing")
             self._played.states.append(self._state())
             return

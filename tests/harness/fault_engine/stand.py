@@ -15,6 +15,7 @@ import yaml
 from cluster import AuditEvent, ControlPlane, KubectlError
 from cluster.operator_process import OperatorProcess
 from fault_engine.evidence import Evidence
+from fault_engine.idle import is_idle
 from fault_engine.placeholders import filled
 from fault_engine.plan import Plan
 from fault_engine.proxy import FaultProxy
@@ -230,6 +231,18 @@ class Stand:
             elif time.monotonic() - since >= seconds:
                 return True
             time.sleep(0.1)
+        return False
+
+    def at_rest(self, seconds: float, timeout: float) -> bool:
+        """Wait until nobody has changed anything for `seconds` and the operator's workqueue is empty.
+
+        On a busy machine the operator may take longer than `seconds` for a change. Return False after the timeout.
+        """
+        deadline = time.monotonic() + timeout
+        while self.quiet(seconds, deadline - time.monotonic()):
+            changes = self.witness.count
+            if is_idle(self.operator) and self.witness.count == changes:
+                return True
         return False
 
     def evidence(self, quiet_since: float | None) -> Evidence:
