@@ -166,6 +166,18 @@ def test_entries_are_those_of_the_same_listener() -> None:
     assert health(says({**GATEWAY, "namespace": "else"}), parents=[GATEWAY]).level is Level.PROGRESSING
 
 
+@pytest.mark.parametrize("namespace", [{}, {"namespace": "shop"}])
+def test_gateways_of_one_name_in_two_namespaces_are_told_apart(namespace: dict[str, str]) -> None:
+    """A reference without a namespace means that of the route; some controllers add it to their entry."""
+    near = {"name": "public"}
+    both = [near, GATEWAY]
+    assert health(says(GATEWAY), parents=both).level is Level.PROGRESSING, "the near one has not reported"
+    refused = health(says(GATEWAY), says({**near, **namespace}, "False", reason="NoMatchingParent"), parents=both)
+    assert (refused.level, refused.reason) == (Level.DEGRADED, "NoMatchingParent")
+    assert health(says({**near, **namespace}), parents=both).level is Level.PROGRESSING, "the far one has not reported"
+    assert health(says(GATEWAY), says({**near, **namespace}), parents=both) == HEALTHY
+
+
 # The health of an Ingress.
 
 
@@ -174,7 +186,8 @@ def test_an_ingress_is_healthy_once_it_has_an_address() -> None:
     waiting = ingress_health(live)
     assert (waiting.level, waiting.reason) == (Level.PROGRESSING, "NoAddress")
     assert "kubectl get ingressclasses nginx" in waiting.message
-    assert "Set spec.ingress.className" in ingress_health({"spec": {}}).message
+    without = ingress_health({"spec": {}}).message
+    assert "created, or spec.ingress.className was removed. Set spec.ingress.className: kubectl get" in without
     live["status"]["loadBalancer"]["ingress"] = [{"ip": "192.0.2.1"}]
     assert ingress_health(live) == HEALTHY
 
@@ -235,6 +248,24 @@ def test_a_url_that_does_not_work_yet_is_left_out() -> None:
 def test_the_path_of_a_url(rules: list[dict[str, Any]], path: str | None) -> None:
     route = {"parentRefs": [{**GATEWAY, "port": 443}], "hostnames": ["a.b"], "rules": rules}
     assert found(routes=[route])[0] == (INSIDE if path is None else f"https://a.b{path}")
+
+
+@pytest.mark.parametrize(
+    ("listeners", "url"),
+    [
+        ([{"port": 443}], "https://a.b"),
+        ([{"port": 80}], "http://a.b"),
+        ([{"port": 8443}], "https://a.b:8443"),
+        ([{"port": 8080}], "http://a.b:8080"),
+        ([{"sectionName": "https", "port": 9443}], "https://a.b:9443"),
+        ([{"port": 8080}, {"port": 8443}], "https://a.b:8443"),
+        ([{"port": 8443}, {"sectionName": "https"}], "https://a.b"),
+        ([{"port": 8080}, {}], "http://a.b"),
+    ],
+)
+def test_the_url_of_a_route_has_the_port_of_the_best_listener(listeners: list[dict[str, Any]], url: str) -> None:
+    route = {"parentRefs": [{**GATEWAY, **listener} for listener in listeners], "hostnames": ["a.b"]}
+    assert found(routes=[route])[0] == url
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """The URLs of a WebApp, the most public one first."""
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.status.health import Level
@@ -10,12 +9,13 @@ from coxswain.webapp.children.httproute import route_name
 from coxswain.webapp.children.service_urls import service_urls
 from coxswain.webapp.kinds import HTTP_ROUTE, INGRESS, SERVICE
 from coxswain.webapp.spec import WebApp
-from coxswain.webapp.spec.routing import Ingress, Route
+from coxswain.webapp.spec.routing import Ingress, ParentReference, Route
 
 LIMIT = 64
 """Number of URLs in the status at most."""
 
 _HTTPS_PORTS = (443, 8443)
+_DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 def urls(webapp: WebApp, observations: Observations) -> list[str]:
@@ -29,11 +29,11 @@ def _of_routes(webapp: WebApp, observations: Observations) -> Iterator[str]:
     for route in webapp.spec.get("routes", []):
         if not _is_healthy(observations, HTTP_ROUTE, route_name(webapp, route)):
             continue
-        scheme = "https" if _is_secure(route) else "http"
+        scheme, port = _listener(route)
         paths = [rule.get("path", {"value": "/"}) for rule in route.get("rules", [])]
         path = _path([None if each.get("type") == "RegularExpression" else each["value"] for each in paths])
         if path is not None:
-            yield from (f"{scheme}://{host}{path}" for host in route.get("hostnames", []) if _is_one(host))
+            yield from (f"{scheme}://{host}{port}{path}" for host in route.get("hostnames", []) if _is_one(host))
 
 
 def _of_ingress(webapp: WebApp, observations: Observations) -> Iterator[str]:
@@ -69,9 +69,18 @@ def _is_healthy(observations: Observations, kind: Kind, name: str) -> bool:
     )
 
 
-def _is_secure(route: Route) -> bool:
-    parents: list[Any] = list(route["parentRefs"])
-    return any(each.get("sectionName", "").startswith("https") or each.get("port") in _HTTPS_PORTS for each in parents)
+def _listener(route: Route) -> tuple[str, str]:
+    """Return scheme and port (":8443", or "" for the default one) of a listener: one with TLS if there is one."""
+    return min(
+        (_origin(parent) for parent in route["parentRefs"]), key=lambda origin: (origin[0] != "https", origin[1])
+    )
+
+
+def _origin(parent: ParentReference) -> tuple[str, str]:
+    port = parent.get("port")
+    secure = parent.get("sectionName", "").startswith("https") or port in _HTTPS_PORTS
+    scheme = "https" if secure else "http"
+    return scheme, "" if port in (None, _DEFAULT_PORTS[scheme]) else f":{port}"
 
 
 def _has_certificate(ingress: Ingress, host: str) -> bool:

@@ -98,11 +98,15 @@ def route_health(live: Mapping[str, Any], commands: Commands = Commands()) -> He
 
 
 def _health_at(parent: ParentReference, live: Mapping[str, Any], commands: Commands) -> Health:
-    """Return the health at one Gateway. Entries of former controllers may be left beside that of the present one."""
+    """Return the health at one Gateway. Entries of former controllers may be left beside that of the present one.
+
+    An entry that equals another parent is about that one: Gateways in two namespaces may have the same name.
+    """
+    others = [_identity(each) for each in live["spec"]["parentRefs"] if _identity(each) != _identity(parent)]
     healths = [
         _health_of(parent, entry, live, commands)
         for entry in live.get("status", {}).get("parents", [])
-        if _is_same(parent, entry.get("parentRef", {}))
+        if _is_same(parent, entry.get("parentRef", {})) and _identity(entry.get("parentRef", {})) not in others
     ]
     unreported = _pending(parent, "has not reported on the route", commands)
     return min(healths, key=lambda health: health.level, default=unreported)
@@ -149,6 +153,10 @@ def _pending(parent: ParentReference, problem: str, commands: Commands) -> Healt
     command = commands.describe_gateway(parent)
     message = f"waits for {_shown(parent)}: its controller {problem}. If this lasts, check the Gateway: {command}"
     return Health(Level.PROGRESSING, "NotAccepted", message, explainable=True)
+
+
+def _identity(parent: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(parent.get(field) for field in ("namespace", "name", "sectionName", "port"))
 
 
 def _is_same(parent: Mapping[str, Any], reported: Mapping[str, Any]) -> bool:

@@ -69,7 +69,8 @@ def ingress_health(live: Mapping[str, Any]) -> Health:
     name, classes = live.get("spec", {}).get("ingressClassName"), "kubectl get ingressclasses"
     if name is None:
         problem = "has no class and no address: the cluster had no default IngressClass when the Ingress was created"
-        return Health(Level.PROGRESSING, "NoAddress", f"{problem}. Set spec.ingress.className: {classes}")
+        advice = f"or spec.ingress.className was removed. Set spec.ingress.className: {classes}"
+        return Health(Level.PROGRESSING, "NoAddress", f"{problem}, {advice}")
     problem = f"no controller has assigned an address. {OPERATOR} does not read the IngressClass"
     advice = f"Check that it exists and that its controller runs: {classes} {name}"
     return Health(Level.PROGRESSING, "NoAddress", f"{problem}. {advice}")
