@@ -85,6 +85,17 @@ def test_pods(sides: list[Side]) -> None:
     assert status_of(sides, Request("GET", f"{PODS}/a")) == 404
 
 
+def test_containers_of_one_name(sides: list[Side]) -> None:
+    """Names are unique over containers and init containers."""
+    containers = [{"name": name, "image": "image:1"} for name in ("a", "b", "a")]
+    init_containers = [{"name": "c", "image": "image:1"}, {"name": "b", "image": "image:1", "restartPolicy": "Always"}]
+    spec = {"containers": containers, "initContainers": init_containers}
+    template = {"metadata": {"labels": {"app": "a"}}, "spec": spec}
+    made = {"selector": {"matchLabels": {"app": "a"}}, "template": template}
+    deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"}, "spec": made}
+    assert status_of(sides, Request("POST", PATHS["Deployment"], deployment)) == 422
+
+
 def test_a_lease_is_renewed_by_a_put_with_changes_alone(sides: list[Side]) -> None:
     """A PUT without changes keeps the resourceVersion, so nobody sees it. Its preconditions are checked."""
     leases = PATHS["Lease"]

@@ -269,3 +269,21 @@ def test_a_cron_job_has_defaults_and_needs_a_restart_policy(api: ApiServer) -> N
         "successfulJobsHistoryLimit": 3,
         "failedJobsHistoryLimit": 1,
     }
+
+
+def test_a_pod_has_no_two_containers_of_one_name(api: ApiServer) -> None:
+    """Also not in different lists."""
+
+    def refused(containers: list[str], init_containers: list[str]) -> list[str]:
+        lists = {"containers": containers, "initContainers": init_containers}
+        pod = {field: [{"name": name, "image": "i:1"} for name in names] for field, names in lists.items()}
+        labels = {"app": "a"}
+        template = {"metadata": {"labels": labels}, "spec": pod}
+        metadata, spec = {"name": "a"}, {"selector": {"matchLabels": labels}, "template": template}
+        body = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
+        answer = api.request("POST", DEPLOYMENTS, query={"dryRun": "All"}, body=body)
+        return [cause["field"] for cause in answer.body.get("details", {}).get("causes", [])]
+
+    assert refused(["a", "b"], ["c"]) == []
+    assert refused(["a", "b"], ["c", "b"]) == ["spec.template.spec.initContainers[1].name"]
+    assert refused(["a", "a"], []) == ["spec.template.spec.containers[1].name"]

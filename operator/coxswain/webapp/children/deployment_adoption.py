@@ -17,6 +17,7 @@ from coxswain.webapp.spec import WebApp
 
 _SELECTOR = ("f:spec", "f:selector")
 _POD = ("f:spec", "f:template", "f:spec")
+_CONTAINERS = ("containers", "initContainers")
 
 
 def selector_of(webapp: WebApp, world: World) -> dict[str, str]:
@@ -36,23 +37,24 @@ def pod_labels(webapp: WebApp, selected: Mapping[str, str]) -> dict[str, str]:
 
 
 def enforced(webapp: WebApp, manifest: Manifest, live: Projection | None) -> tuple[str, ...]:
-    """Return the replaced container: no policy keeps it, because the pods would run both."""
+    """Return the removed containers: no policy keeps them, because the pods would run both, or would be invalid."""
     if live is None or not live.is_adoptable_by(webapp):
         return ()
-    name = replaced_container(manifest, live.content)
-    return () if name is None else (f"spec.template.spec.containers[name={name}]",)
+    return tuple(f"spec.template.spec.{field}[name={name}]" for field, name in _removed(manifest, live.content))
 
 
 def replaced_container(wanted: Manifest, live: Mapping[str, Any]) -> str | None:
     """Return the name of the live container in whose place an adopted Deployment runs ours; None if there is none.
 
     Containers merge by name. Without a container of our name, the replaced one is the only one, or else the only one
-    with our image, or else the only one with one of our ports.
+    with our image, or else the only one with one of our ports. A container whose name goes to an init container is the
+    replaced one only if there is no other.
     """
     ours = {container["name"]: container for container in _pod(wanted).get("containers", [])}
     theirs = [container for container in _pod(live).get("containers", []) if container.get("name") not in ours]
     if is_named(live) or not theirs:
         return None
+    theirs = [each for each in theirs if each.get("name") not in _names(wanted, "initContainers")] or theirs
     app = ours[CONTAINER]
     for candidates in (
         theirs,
@@ -70,23 +72,39 @@ def is_named(live: Mapping[str, Any]) -> bool:
 
 
 def former(wanted: Manifest, live: Mapping[str, Any], _: Sequence[Fields]) -> Sequence[Path]:
-    """Return the replaced container, and the volumes that it alone mounts.
+    """Return the removed containers, and the volumes that they alone mount.
 
     A ConfigMap or Secret of the old tool may be deleted later, and pods with a volume from it could not start.
     """
-    name = replaced_container(wanted, live)
-    if name is None:
-        return ()
+    removed = _removed(wanted, live)
     pod, desired = _pod(live), {volume["name"] for volume in _pod(wanted).get("volumes", [])}
-    everyone = [*pod.get("containers", []), *pod.get("initContainers", [])]
-    in_use = {mount for each in everyone if each.get("name") != name for mount in _mounts(each)}
-    unused = sorted({mount for each in everyone if each.get("name") == name for mount in _mounts(each)} - in_use)
+    everyone = [
+        ((field, each.get("name")) in removed, _mounts(each)) for field in _CONTAINERS for each in pod.get(field, [])
+    ]
+    gone = {mount for is_removed, mounts in everyone if is_removed for mount in mounts}
+    stay = {mount for is_removed, mounts in everyone if not is_removed for mount in mounts}
     present = {volume.get("name") for volume in pod.get("volumes", [])}
-    volumes = [volume for volume in unused if volume in present and volume not in desired]
+    volumes = sorted((gone & present) - stay - desired)
     return (
-        (*_POD, "f:containers", f'k:{{"name":"{name}"}}'),
+        *((*_POD, f"f:{field}", f'k:{{"name":"{name}"}}') for field, name in removed),
         *((*_POD, "f:volumes", f'k:{{"name":"{volume}"}}') for volume in volumes),
     )
+
+
+def _removed(wanted: Manifest, live: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return list and name of each container that an adoption removes.
+
+    It is the replaced one, and each one whose name a desired container has in the other list: names are unique over
+    containers and init containers.
+    """
+    name = replaced_container(wanted, live)
+    moved = [
+        (field, each)
+        for field, other in (_CONTAINERS, _CONTAINERS[::-1])
+        for each in _names(live, field)
+        if each in _names(wanted, other)
+    ]
+    return list(dict.fromkeys([*([] if name is None else [("containers", name)]), *moved]))
 
 
 def adoptable_when(webapp: WebApp, live: Projection, world: World) -> str | None:
@@ -118,6 +136,10 @@ def _is_adopted(webapp: WebApp, live: Projection) -> bool:
 def _pod(deployment: Mapping[str, Any]) -> Mapping[str, Any]:
     pod: Mapping[str, Any] = deployment.get("spec", {}).get("template", {}).get("spec", {})
     return pod
+
+
+def _names(deployment: Mapping[str, Any], field: str) -> list[str]:
+    return [str(container.get("name", "")) for container in _pod(deployment).get(field, [])]
 
 
 def _mounts(container: Mapping[str, Any]) -> set[str]:

@@ -56,10 +56,23 @@ def of_pod_spec(spec: Object, path: str) -> list[Wrong]:
     containers = spec.get("containers") or []
     if not containers:
         return [missing(f"{path}.containers")]
-    wrongs = []
+    wrongs = _of_names(spec, path)
     volumes = {volume["name"] for volume in spec.get("volumes") or []}
     for index, container in enumerate(containers):
         wrongs += _of_container(container, volumes, f"{path}.containers[{index}]")
+    return wrongs
+
+
+def _of_names(spec: Object, path: str) -> list[Wrong]:
+    """Return an error for each name that another container or init container has before."""
+    wrongs, seen = [], set()
+    for field in ("containers", "initContainers"):
+        for index, container in enumerate(spec.get(field) or []):
+            name = container.get("name")
+            if name in seen:
+                message = f'Duplicate value: "{name}"'
+                wrongs.append(Wrong("FieldValueDuplicate", message, f"{path}.{field}[{index}].name"))
+            seen.add(name)
     return wrongs
 
 
