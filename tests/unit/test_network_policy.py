@@ -74,6 +74,42 @@ def test_a_new_deployment_waits_for_it() -> None:
     assert "create Deployment" in bench.writer.sent
 
 
+def restricted_beside_another(bench: ReleaseBench, **spec: Any) -> None:
+    """Restrict the network in a change of the spec, while a NetworkPolicy of another owner has the name."""
+    theirs = {"podSelector": {}, "policyTypes": ["Ingress"]}
+    policy = {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": {"name": "web"},
+        "spec": theirs,
+    }
+    bench.post(NETWORK_POLICY.path("shop"), policy)
+    bench.change(network={"defaultDeny": True}, **spec)
+    for _ in range(3):
+        bench.reconcile_once()
+        bench.pass_time(30)
+
+
+def test_running_pods_do_not_wait_for_a_policy_that_cannot_be_created() -> None:
+    """They run without it already, and a change may be urgent."""
+    bench = ReleaseBench(image="registry.example/web:1")
+    bench.settle()
+    bench.roll_out()
+    restricted_beside_another(bench, image="registry.example/web:2")
+    assert bench.running == "registry.example/web:2"
+    assert (bench.condition("Stalled") or ())[:2] == ("True", "NameTaken")
+
+
+def test_a_deployment_without_pods_waits_for_the_policy() -> None:
+    bench = ReleaseBench(replicas=0)
+    bench.settle()
+    bench.roll_out()
+    restricted_beside_another(bench, replicas=1)
+    assert bench.deployment["spec"]["replicas"] == 0
+    (held,) = [child for child in bench.status["children"] if child["kind"] == "Deployment"]
+    assert held["message"] == "waits for NetworkPolicy web"
+
+
 @pytest.mark.parametrize("network", [{"ingress": []}, {"defaultDeny": True}])
 def test_a_rule_of_another_manager_does_not_open_a_denied_direction(network: dict[str, Any]) -> None:
     """The operator owns no rule of that direction, only its policy type."""

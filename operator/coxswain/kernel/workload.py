@@ -182,6 +182,8 @@ class ChildType(Generic[P]):
     """Fields whose live value stays when the manifest begins to leave them out."""
     needs: tuple[Kind, ...] = ()
     """Children that must be usable before this one is written."""
+    goes_without: Callable[[Mapping[str, Any]], Collection[Kind]] = lambda _: ()
+    """The kinds in `needs` for which an existing child does not wait; takes its live content."""
     is_usable: Callable[[Manifest, Mapping[str, Any]], bool] = lambda *_: True
     """Whether a live child serves its dependents, although it differs from its desired state."""
     removal: Removal = Removal.NEVER

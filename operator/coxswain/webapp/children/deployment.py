@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from coxswain.kernel.conflicts.immutable import Obstacle, Remedy
+from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.manifests import Manifest
 from coxswain.kernel.objects.projection import Projection, Rules, whole
 from coxswain.kernel.status.health import Health, Level
@@ -119,6 +120,11 @@ def _obstacle(wanted: Manifest, live: Mapping[str, Any], adopting: bool) -> Obst
     return Obstacle(field, Remedy.REPLACE_AROUND_PODS if kept else Remedy.BY_HAND)
 
 
+def _goes_without(live: Mapping[str, Any]) -> Collection[Kind]:
+    """Return the NetworkPolicy if pods run: they run without it already, and a change of them may be urgent."""
+    return (NETWORK_POLICY,) if live.get("status", {}).get("replicas") else ()
+
+
 def _selects(wanted: Manifest, labels: Mapping[str, str]) -> bool:
     """Tell whether a new Deployment, which has our selector, would adopt pods with these labels."""
     return bool(labels.get(WEBAPP_LABEL) == wanted["metadata"]["labels"][WEBAPP_LABEL])
@@ -184,6 +190,7 @@ TYPE = ChildType(
     kept=(REPLICAS,),
     # A pod that starts before its NetworkPolicy has the network to itself.
     needs=(SERVICE_ACCOUNT, CONFIG_MAP, NETWORK_POLICY),
+    goes_without=_goes_without,
     advice=_advice,
     adoptable_when=adoptable_when,
     former=former,

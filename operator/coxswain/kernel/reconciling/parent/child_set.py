@@ -104,13 +104,14 @@ class ChildSet(Generic[P]):
         found, unavailable = _Reconciled(), self._unavailable(parent.namespace)
         commands = Commands.of(parent, self._workload.projector.kinds.parent)
         for child_type in child_types:
-            blocked = next((found.unusable[kind] for kind in child_type.needs if kind in found.unusable), None)
             for desired in child_type.all_desired(parent, world):
                 if child_type.kind in unavailable:
                     found.absent.append(_unavailable(child_type, desired, unavailable[child_type.kind], commands))
                     continue
-                if blocked is not None and not parent.paused:
-                    last, result = desired, _held_back(child_type, desired, parent, world, blocked)
+                live = _live(child_type, desired, parent, world)
+                needed = _awaited(child_type, live, found.unusable)
+                if needed is not None and not parent.paused:
+                    last, result = desired, _held_back(desired, live, needed)
                 else:
                     last, result = await self._children.reconcile(child_type, desired, parent, world, patient=patient)
                 found.results.append(replace(result, after=sooner(result.after, _seconds(desired.until, world.now))))
@@ -124,11 +125,21 @@ class ChildSet(Generic[P]):
         return [await self._explainer.explain(parent, result, world) for result in results]
 
 
-def _held_back(child_type: ChildType[P], desired: Desired, parent: P, world: CacheView, needed: str) -> Result:
+def _live(child_type: ChildType[P], desired: Desired, parent: P, world: CacheView) -> Projection | None:
+    """Return the existing child."""
+    found = world.live(child_type.kind, desired.manifest["metadata"]["name"])
+    return found if found is not None and found.is_child_of(parent) else None
+
+
+def _awaited(child_type: ChildType[P], live: Projection | None, unusable: Mapping[Kind, str]) -> str | None:
+    """Return the unusable child for which a child has to wait; None if it can be written."""
+    without = () if live is None else child_type.goes_without(live.content)
+    return next((unusable[kind] for kind in child_type.needs if kind in unusable and kind not in without), None)
+
+
+def _held_back(desired: Desired, live: Projection | None, needed: str) -> Result:
     """Return the result of a child with an unusable dependency."""
     kind, name = kind_and_name(desired.manifest)
-    found = world.live(child_type.kind, name)
-    live = found if found is not None and found.is_child_of(parent) else None
     return Result(Child(kind, name, held_back(needed, there=live is not None)), live)
 
 
