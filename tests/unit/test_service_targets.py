@@ -83,6 +83,33 @@ def test_another_number_of_the_same_name_writes_the_service_once(bench: Bench) -
     assert target(bench) == "http"
 
 
+def test_swapped_names_keep_their_numbers_until_the_rollout_ends(bench: Bench) -> None:
+    """The old pods have both names, each with the number of the other one."""
+
+    def targets() -> dict[int, Any]:
+        live = bench.store.get(SERVICE, WEB)
+        assert live is not None
+        return {port["port"]: port["targetPort"] for port in live.content["spec"]["ports"]}
+
+    def ports(*names: str) -> list[dict[str, Any]]:
+        return [{"name": name, "containerPort": 8080 + number} for number, name in enumerate(names)]
+
+    bench.webapp(version=900, generation=2, ports=ports("http", "admin"))
+    bench.run()
+    roll_out(bench)
+    bench.run()
+    assert targets() == {8080: "http", 8081: "admin"}
+    bench.webapp(version=1000, generation=3, ports=ports("admin", "http"))
+    bench.run()
+    assert targets() == {8080: 8080, 8081: 8081}
+    roll_out(bench, replicas=2)
+    bench.run()
+    assert targets() == {8080: 8080, 8081: 8081}
+    roll_out(bench)
+    bench.run()
+    assert targets() == {8080: "admin", 8081: "http"}
+
+
 def test_a_port_of_a_new_sidecar_is_a_target_by_name(bench: Bench) -> None:
     """The old pods do not listen on its number, so requests to them would be refused."""
     sidecar = {"name": "proxy", "image": "registry.example/proxy:1", "ports": [{"name": "edge", "containerPort": 9000}]}

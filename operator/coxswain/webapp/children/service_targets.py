@@ -1,7 +1,7 @@
 """The ports of the pods that the Service leads to while a rollout renames them.
 
 A Service port finds its target by name in each pod, so a port may change its number without a failed request. If it
-changes its name, the old pods lack the new name and the new pods the old one: meanwhile the Service uses the number.
+changes its name, the old pods lack the new name, or have it for another port: meanwhile the Service uses the number.
 """
 
 from collections.abc import Iterable, Sequence
@@ -33,7 +33,7 @@ def reachable(webapp: WebApp, world: World, ports: Sequence[Manifest]) -> list[M
     def target(port: Manifest) -> Any:
         name = port["targetPort"]
         former, number = present.get(_key(port), name), wanted.get(name)
-        if former == name or number is None or (rolled_out and name in template):
+        if former == name or number is None or (rolled_out and template.get(name) == number):
             return name
         if isinstance(former, int):
             # A number of another manager is drift, not the one that was set at the beginning of the rollout.
