@@ -58,12 +58,37 @@ def test_without_a_failed_condition_nothing_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sidecars", "field"),
+    ("sidecars", "step"),
     [
-        ([{"name": "proxy", "image": "p"}], "spec.sidecars[name=proxy].resources.requests.cpu"),
-        ([], "spec.resources.requests.cpu"),
+        (
+            [{"name": "proxy", "image": "p"}],
+            "Set spec.sidecars[name=proxy].resources.requests.cpu, or use another metric: kubectl edit webapp web",
+        ),
+        (
+            [],
+            (
+                "Container proxy is not of the WebApp: set its request where it comes from, or measure container app "
+                "alone by containerResource in spec.autoscaling.metrics: kubectl edit webapp web"
+            ),
+        ),
     ],
 )
-def test_the_request_of_a_sidecar_counts(sidecars: list[dict[str, str]], field: str) -> None:
+def test_the_request_of_a_sidecar_counts(sidecars: list[dict[str, str]], step: str) -> None:
+    """An injected container counts, too, and no field of the WebApp has its request."""
     found = failing(webapp(sidecars=sidecars), autoscaler("FailedGetResourceMetric", SIDECAR), NOW)
-    assert f"Set {field}, or use another metric" in found.health.message
+    assert step in found.health.message
+
+
+@pytest.mark.parametrize(
+    ("container", "step"),
+    [
+        ("ap", "Check the container ap in spec.autoscaling.metrics: kubectl edit webapp web -n shop"),
+        ("app", "kubectl get apiservices | grep metrics.k8s.io"),
+        ("proxy", "kubectl get apiservices | grep metrics.k8s.io"),
+    ],
+)
+def test_a_container_without_metrics_may_be_misspelt(container: str, step: str) -> None:
+    message = f"{SCALER}failed to get cpu utilization: container {container} not present in metrics for pod shop/web-1"
+    app = webapp(sidecars=[{"name": "proxy", "image": "p"}])
+    found = failing(app, autoscaler("FailedGetContainerResourceMetric", message), NOW)
+    assert step in found.health.message

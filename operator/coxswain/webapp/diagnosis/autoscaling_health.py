@@ -15,6 +15,7 @@ from coxswain.kernel.workload import Explanation
 from coxswain.webapp.autoscalers import scales_deployment
 from coxswain.webapp.diagnosis.cause import after, moment
 from coxswain.webapp.diagnosis.commands import edit
+from coxswain.webapp.identity import CONTAINER
 from coxswain.webapp.spec import WebApp
 
 CONDITIONS = ("AbleToScale", "ScalingActive")
@@ -25,6 +26,7 @@ GRACE = timedelta(minutes=2)
 
 _POD = re.compile(r"\b[Pp]od \S+")
 _REQUEST = re.compile(r"missing request for ([\w.-]+)(?: in container (\S+))?")
+_CONTAINER = re.compile(r"container (\S+) not present in metrics")
 _APIS = {
     "FailedGetResourceMetric": "metrics.k8s.io",
     "FailedGetContainerResourceMetric": "metrics.k8s.io",
@@ -63,9 +65,11 @@ def failing(webapp: WebApp, autoscaler: Mapping[str, Any], now: datetime) -> Exp
 
 
 def _advice(webapp: WebApp, reason: str, message: str) -> str:
-    missing = _REQUEST.search(message)
+    missing, unknown = _REQUEST.search(message), _CONTAINER.search(message)
     if missing:
-        return f"Set {_field_of(webapp, missing[2])}.requests.{missing[1]}, or use another metric: {edit(webapp)}"
+        return _way_to_request(webapp, *missing.groups())
+    if unknown and unknown[1] not in _fields(webapp):
+        return f"Check the container {unknown[1]} in spec.autoscaling.metrics: {edit(webapp)}"
     if reason == "ScalingDisabled":
         return f"To start it again: kubectl scale deployment {webapp.name} -n {webapp.namespace} --replicas=1"
     if reason in _APIS:
@@ -73,7 +77,17 @@ def _advice(webapp: WebApp, reason: str, message: str) -> str:
     return f"See its conditions: kubectl describe hpa {webapp.name} -n {webapp.namespace}"
 
 
-def _field_of(webapp: WebApp, container: str | None) -> str:
-    """Return the field with the resources of a container. Requests of sidecars count, too."""
+def _way_to_request(webapp: WebApp, resource: str, container: str | None) -> str:
+    """Return the next step for a container without a request. Sidecars and injected containers count, too."""
+    field = _fields(webapp).get(container or CONTAINER)
+    if field is not None:
+        return f"Set {field}.requests.{resource}, or use another metric: {edit(webapp)}"
+    problem = f"Container {container} is not of the WebApp: set its request where it comes from"
+    other = f"measure container {CONTAINER} alone by containerResource in spec.autoscaling.metrics"
+    return f"{problem}, or {other}: {edit(webapp)}"
+
+
+def _fields(webapp: WebApp) -> dict[str, str]:
+    """Return the field with the resources of each container that has metrics."""
     sidecars = [each["name"] for each in webapp.spec.get("sidecars", [])]
-    return f"spec.sidecars[name={container}].resources" if container in sidecars else "spec.resources"
+    return {CONTAINER: "spec.resources", **{name: f"spec.sidecars[name={name}].resources" for name in sidecars}}
