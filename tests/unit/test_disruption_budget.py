@@ -11,7 +11,7 @@ from coxswain.kernel.cache.store import Key
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.status.health import Health, Level
-from coxswain.webapp.budgets import selects
+from coxswain.webapp.budgets import concerned, selects
 from coxswain.webapp.children import disruption_budget
 from coxswain.webapp.children.deployment import deployment
 from coxswain.webapp.kinds import DEPLOYMENT, POD_DISRUPTION_BUDGET
@@ -113,6 +113,23 @@ def test_another_budget_for_the_pods_stands_in_for_the_default_one() -> None:
     assert sent(bench) == ["remove PodDisruptionBudget"]
 
 
+@pytest.mark.parametrize("label", ["coxswain.dev/webapp", "app.kubernetes.io/name", "app.kubernetes.io/instance"])
+def test_a_budget_may_name_the_webapp_in_an_expression(label: str) -> None:
+    bench = Bench()
+    expression = {"key": label, "operator": "In", "values": ["other", "web"]}
+    bench.store.observe(budget({"matchExpressions": [expression]}))
+    bench.webapp(replicas=2)
+    assert sent(bench) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "operator", "values"), [("team", "In", ["web"]), ("app.kubernetes.io/name", "NotIn", ["web"])]
+)
+def test_other_expressions_name_no_webapp(key: str, operator: str, values: list[str]) -> None:
+    selector = {"matchExpressions": [{"key": key, "operator": operator, "values": values}]}
+    assert list(concerned({"spec": {"selector": selector}})) == []
+
+
 @pytest.mark.parametrize("adopt", ["", "web"])
 def test_a_foreign_budget_of_its_name_stands_in_too_unless_it_is_adopted(adopt: str) -> None:
     """For example the budget of a chart. A default budget would report NameTaken."""
@@ -203,6 +220,24 @@ def test_one_that_blocks_drains_is_told(changes: dict[str, int], blocks: bool) -
     assert found.level.text == "Healthy"
 
 
+@pytest.mark.parametrize(
+    ("limit", "step"),
+    [
+        ({"minAvailable": 2}, "Run more replicas, or change spec.disruption.minAvailable: kubectl edit webapp web"),
+        ({"maxUnavailable": 0}, "wait. Change spec.disruption.maxUnavailable: kubectl edit webapp web"),
+        ({"maxUnavailable": "0%"}, "wait. Change spec.disruption.maxUnavailable: kubectl edit webapp web"),
+        ({"minAvailable": "100%"}, "wait. Change spec.disruption.minAvailable: kubectl edit webapp web"),
+    ],
+)
+def test_more_replicas_are_advised_only_if_they_help(limit: dict[str, Any], step: str) -> None:
+    manifest = disruption_budget.pod_disruption_budget(webapp(disruption=limit))
+    live = observe(POD_DISRUPTION_BUDGET, stored(manifest, status=BLOCKED))
+    assert disruption_budget.TYPE.explain is not None
+    health = disruption_budget.TYPE.health(live.content)
+    found = disruption_budget.TYPE.explain(webapp(), live, health, Empty(), datetime.now(UTC)).health
+    assert step in found.message
+
+
 def test_the_counts_of_a_rollout_are_no_news() -> None:
     manifest = disruption_budget.pod_disruption_budget(webapp(replicas=2))
     contents = [
@@ -238,6 +273,24 @@ def test_the_only_budget_is_told_if_it_blocks(healthy: int, told: bool) -> None:
     assert message.startswith("PodDisruptionBudget theirs allows no disruption") is told
     assert message.endswith("kubectl edit pdb theirs -n shop") is told
     assert bench.conditions()["Ready"] == ("True", "Ready")
+
+
+@pytest.mark.parametrize(
+    ("limit", "step"), [({"maxUnavailable": "0%"}, ". Change it: "), ({}, "Run more replicas, or change it: ")]
+)
+def test_the_next_step_for_the_budget_of_another_owner(limit: dict[str, Any], step: str) -> None:
+    bench = Bench()
+    bench.converge()
+    metadata = {"name": "theirs", "namespace": "shop", "uid": "theirs", "resourceVersion": "500"}
+    spec = {"selector": {"matchLabels": {"app.kubernetes.io/instance": "web"}}, **limit}
+    status = {"expectedPods": 1, "currentHealthy": 1, "disruptionsAllowed": 0}
+    bench.store.observe(observe(POD_DISRUPTION_BUDGET, {"metadata": metadata, "spec": spec, "status": status}))
+    bench.run()
+    bench.now += 60
+    bench.run()
+    children = bench.webapp_now().content["status"]["children"]
+    message = next(each for each in children if each["kind"] == "Deployment")["message"]
+    assert step in message
 
 
 def test_a_blocking_budget_hides_no_cause_of_a_missing_restart() -> None:

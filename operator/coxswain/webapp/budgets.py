@@ -10,10 +10,15 @@ from coxswain.webapp.identity import WEBAPP_LABEL
 _NAMING = (WEBAPP_LABEL, "app.kubernetes.io/name", "app.kubernetes.io/instance")
 """Labels of pods with the name of their WebApp."""
 
+LIMITS = ("minAvailable", "maxUnavailable")
+"""Fields with the limit of a budget: it has one of them."""
+_NO_EVICTION = ({"minAvailable": "100%"}, {"maxUnavailable": 0}, {"maxUnavailable": "0%"})
+"""Limits that allow no eviction, however many pods there are."""
+
 
 def projected_budget(raw: Mapping[str, Any]) -> Manifest:
     """Return the cached fields of a PodDisruptionBudget of others."""
-    return {"spec": only(raw.get("spec", {}), ("selector",)), "status": {"blocks": blocks(raw)}}
+    return {"spec": only(raw.get("spec", {}), ("selector", *LIMITS)), "status": {"blocks": blocks(raw)}}
 
 
 def blocks(raw: Mapping[str, Any]) -> bool:
@@ -25,13 +30,21 @@ def blocks(raw: Mapping[str, Any]) -> bool:
     return bool(observed and all_healthy and status.get("disruptionsAllowed", 0) == 0)
 
 
+def is_helped_by_replicas(content: Mapping[str, Any]) -> bool:
+    """Tell whether a budget that blocks evictions allows some with more replicas."""
+    return only(content.get("spec", {}), LIMITS) not in _NO_EVICTION
+
+
 def concerned(content: Manifest) -> Iterable[str]:
     """Return the names of the WebApps in the selector of a budget.
 
     A selector by other labels may match pods of any WebApp: such a budget is not found.
     """
-    named = content.get("spec", {}).get("selector", {}).get("matchLabels", {})
-    return [str(named[label]) for label in _NAMING if label in named]
+    selector = content.get("spec", {}).get("selector", {})
+    exact = [value for label, value in selector.get("matchLabels", {}).items() if label in _NAMING]
+    chosen = [each for each in selector.get("matchExpressions", []) if each.get("key") in _NAMING]
+    listed = [value for each in chosen if each.get("operator") == "In" for value in each.get("values", [])]
+    return [str(value) for value in (*exact, *listed)]
 
 
 def selects(selector: Mapping[str, Any] | None, labels: Mapping[str, str]) -> bool:

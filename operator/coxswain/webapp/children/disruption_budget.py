@@ -9,7 +9,7 @@ from coxswain.kernel.objects.manifests import Manifest
 from coxswain.kernel.objects.projection import Projection, Rules, whole
 from coxswain.kernel.status.health import HEALTHY, Health, Level
 from coxswain.kernel.workload import ChildType, Desired, Explanation, Removal, World
-from coxswain.webapp.budgets import blocks, selects
+from coxswain.webapp.budgets import blocks, is_helped_by_replicas, selects
 from coxswain.webapp.children.deployment_adoption import pod_labels, selector_of
 from coxswain.webapp.diagnosis.commands import edit
 from coxswain.webapp.identity import metadata, selector
@@ -83,12 +83,18 @@ def blocked_by_another(webapp: WebApp, world: World) -> Health | None:
     own = world.live(POD_DISRUPTION_BUDGET, webapp.name)
     if own is not None and _is_ours(webapp, own):
         return None
-    blocking = [each.name for each in _others(webapp, world) if each.content.get("status", {}).get("blocks")]
+    blocking = [each for each in _others(webapp, world) if each.content.get("status", {}).get("blocks")]
     if not blocking:
         return None
-    problem = f"PodDisruptionBudget {blocking[0]} {_BLOCKS}"
-    advice = f"Run more replicas, or change it: kubectl edit pdb {blocking[0]} -n {webapp.namespace}"
-    return Health(Level.HEALTHY, "DisruptionBlocked", f"{problem}. {advice}")
+    first = blocking[0]
+    problem = f"PodDisruptionBudget {first.name} {_BLOCKS}"
+    command = f"kubectl edit pdb {first.name} -n {webapp.namespace}"
+    return Health(Level.HEALTHY, "DisruptionBlocked", f"{problem}. {_way_out(first.content, 'it')}: {command}")
+
+
+def _way_out(content: Mapping[str, Any], limit: str) -> str:
+    """Return the next step for a budget that blocks evictions; `limit` names it or its field."""
+    return f"Run more replicas, or change {limit}" if is_helped_by_replicas(content) else f"Change {limit}"
 
 
 def _is_ours(webapp: WebApp, budget: Projection) -> bool:
@@ -106,7 +112,8 @@ def _health(live: Mapping[str, Any]) -> Health:
     """Return the health. A budget that blocks drains does not make the application less ready: it is a message."""
     if not live.get("status", {}).get("blocks"):
         return Health(Level.HEALTHY, explainable=True)
-    advice = "Run more replicas, or change spec.disruption.minAvailable or maxUnavailable"
+    limit = "minAvailable" if "minAvailable" in live.get("spec", {}) else "maxUnavailable"
+    advice = _way_out(live, f"spec.disruption.{limit}")
     return Health(Level.HEALTHY, "DisruptionBlocked", f"{_BLOCKS}. {advice}", explainable=True)
 
 
