@@ -18,6 +18,7 @@ from coxswain.webapp.diagnosis.cause import moment
 from coxswain.webapp.diagnosis.commands import edit
 from coxswain.webapp.identity import RESTART_ANNOTATION
 from coxswain.webapp.kinds import DEPLOYMENT, NAMED_CONFIG_MAP, SECRET
+from coxswain.webapp.references import may_be_missing
 from coxswain.webapp.spec import WebApp
 
 SETTLE = timedelta(seconds=2)
@@ -107,13 +108,17 @@ def slot(uid: str, changed: datetime, users: int) -> datetime:
 
 
 def explained(webapp: WebApp, health: Health, world: World) -> Explanation:
-    """Add to the health of a complete Deployment why changes restart nothing, or when they will."""
+    """Add to the health of a complete Deployment why changes restart nothing, or when they will.
+
+    An object that may be missing is not reported: its absence is no error.
+    """
     restart = restart_of(webapp, world)
     if restart is None or health.message:
         return Explanation(health if health.message else HEALTHY)
     named = _named(webapp, world)
     unseen = [each for each in named if each.reference.unseen is not None]
-    missing = [each for each in named if each.reference.unseen is None and each.observed is None]
+    absent = [each for each in named if each.reference.unseen is None and each.observed is None]
+    missing = [each for each in absent if not may_be_missing(webapp, each.kind, each.name)]
     if unseen:
         return Explanation(_not_watched(webapp, unseen))
     if missing:
@@ -141,10 +146,11 @@ def _way_to_watch(webapp: WebApp, unseen: _Named) -> str:
 
 
 def _not_found(webapp: WebApp, missing: list[_Named]) -> Health:
-    problem = f"spec.restartOn names {_list(missing)}, which does not exist"
-    action = "The pods restart after it is created"
-    advice = f"Create it, or correct the name in spec.restartOn: {edit(webapp)}"
-    return Health(Level.HEALTHY, "NotFound", f"{problem}. {action}. {advice}")
+    one = len(missing) == 1
+    problem = f"spec.restartOn names {_list(missing)}, which {'does' if one else 'do'} not exist"
+    action = f"The pods restart after {'it is' if one else 'they are'} created"
+    advice = f"Create {'it, or correct the name' if one else 'them, or correct the names'} in spec.restartOn"
+    return Health(Level.HEALTHY, "NotFound", f"{problem}. {action}. {advice}: {edit(webapp)}")
 
 
 def _scheduled(at: datetime, named: list[_Named]) -> Health:
