@@ -112,7 +112,12 @@ def guarded() -> list[dict[str, Any]]:
     rules = golden["network"]["ingress"][:1]
     return [
         {**scaled, "autoscaling": {**golden["autoscaling"], "minReplicas": 1, "maxReplicas": 4}},
-        {"image": golden["image"], "autoscaling": {"maxReplicas": 4, "metrics": other}},
+        # Only a budget without limits can be disabled.
+        {
+            "image": golden["image"],
+            "autoscaling": {"maxReplicas": 4, "metrics": other},
+            "disruption": {"enabled": True},
+        },
         {
             "image": golden["image"],
             "replicas": 0,

@@ -3,6 +3,7 @@
 The HPA controller is real; the test sets the CPU usage of the pods.
 """
 
+import json
 from collections import Counter
 from signal import SIGKILL
 from typing import Any
@@ -13,7 +14,7 @@ from cluster import KubectlError
 from cluster.metrics_api import MetricsApi
 from integration.autoscaled import Counts, autoscaler, note, noted, owners, replicas, scaled
 from integration.co_writing import told
-from integration.scene import OPERATOR, SPEC, Scene, eventually
+from integration.scene import OPERATOR, SPEC, Scene, eventually, manifest
 
 AT_ONCE = {"stabilizationWindowSeconds": 0, "policies": [{"type": "Pods", "value": 10, "periodSeconds": 1}]}
 MILLICORES = {"resource": {"name": "cpu", "target": {"averageValue": "100m"}}}
@@ -110,6 +111,31 @@ def test_kubectl_scale_webapp_is_refused_with_the_way(scene: Scene, switched_on:
     with pytest.raises(KubectlError, match=r"change spec\.autoscaling\.minReplicas"):
         scene.kubectl("scale", "webapp", "web", "--replicas=6")
     assert switched_on.so_far() == [2, 4]
+
+
+@pytest.mark.parametrize("way", [(), ("--server-side",)], ids=["client-side", "server-side"])
+def test_a_scaled_webapp_gets_autoscaling_with_replicas_1(
+    scene: Scene, metrics: MetricsApi, way: tuple[str, ...]
+) -> None:
+    """`kubectl scale` has stored a count that the manifest has never had, so an apply does not remove it."""
+
+    def apply(spec: dict[str, Any]) -> None:
+        scene.kubectl("apply", *way, "--filename=-", input=json.dumps(manifest("web", spec)))
+
+    apply(SPEC)
+    scene.kubectl("scale", "webapp", "web", "--replicas=3")
+    scaled(scene, 3)
+    counts = Counts(scene)
+    metrics.set_load(scene.namespace, 300)
+    with pytest.raises(KubectlError, match=r"apply replicas: 1 and autoscaling together: the number of pods stays"):
+        apply(SCALED)
+    apply({**SCALED, "replicas": 1})
+    noted(scene, "autoscaled-by-spec")
+    scaled(scene, 3)
+    apply(SCALED)
+    scaled(scene, 3)
+    assert counts.so_far() == [3]
+    assert scene.get("webapp")["spec"]["replicas"] == 1
 
 
 def test_a_user_may_hand_their_own_autoscaler_over(scene: Scene, metrics: MetricsApi) -> None:

@@ -4,7 +4,11 @@ from typing import Any
 
 from integration.schema.case import PORTS, Json, Refused, refused, webapp
 
-REPLICAS = "must be left out with spec.autoscaling"
+REPLICAS = (
+    "must be 1 or left out with spec.autoscaling, which sets the number of pods",
+    "apply replicas: 1 and autoscaling together: the number of pods stays",
+)
+"""Two parts of one message."""
 
 
 def autoscaled(field: str, says: str, **more: Any) -> Refused:
@@ -61,8 +65,8 @@ ZERO = [
 _SOURCE_OF_A_RESOURCE = {"name": "disk", "container": "app", "target": {"averageUtilization": 1}}
 
 AUTOSCALING = [
-    refused("replicas", REPLICAS, replicas=2, autoscaling={"maxReplicas": 3}),
-    refused("replicas", REPLICAS, replicas=0, autoscaling={"maxReplicas": 3}),
+    *(refused("replicas", says, replicas=2, autoscaling={"maxReplicas": 3}) for says in REPLICAS),
+    refused("replicas", REPLICAS[0], replicas=0, autoscaling={"maxReplicas": 3}),
     refused("autoscaling.maxReplicas", "Required value", autoscaling={}),
     autoscaled(".minReplicas", "must not be greater than maxReplicas", minReplicas=4),
     autoscaled(".minReplicas", "greater than or equal to 1", minReplicas=0),
@@ -113,12 +117,29 @@ DISRUPTION = [
         "supported values",
         disruption={"unhealthyPodEvictionPolicy": "Never"},
     ),
+    *(
+        refused("disruption.enabled", "false leaves no budget", disruption={"enabled": False, **more})
+        for more in ({"minAvailable": 1}, {"maxUnavailable": "50%"}, {"unhealthyPodEvictionPolicy": "AlwaysAllow"})
+    ),
 ]
+
+DNS = [{"name": "dns-tcp", "containerPort": 53}, {"name": "dns", "containerPort": 53, "protocol": "UDP"}]
+_PROTOCOL = "protocol must be that of the named port in spec.ports"
+_MANY_PORTS = [{"name": f"name-of-port-{number:02}", "containerPort": 1000 + number} for number in range(32)]
 
 _NO_PEERS: tuple[Json, ...] = ({}, {"sameNamespace": False}, {"namespaces": [], "webapps": [], "cidrs": []})
 
 NETWORK = [
     allowing("", "a port given as a name must be", ports=[{"port": "web"}]),
+    *(
+        refused("network.ingress", _PROTOCOL, network={"ingress": [{"ports": [port]}]}, ports=DNS)
+        for port in ({"port": "dns"}, {"port": "dns", "protocol": "SCTP"}, {"port": "dns-tcp", "protocol": "UDP"})
+    ),
+    *(
+        allowing("[0].ports[0].port", "should match", direction, ports=[{"port": name}])
+        for direction in ("ingress", "egress")
+        for name in ("5432", "54-32", "a--b")
+    ),
     allowing("[0]", "give from, ports or both"),
     allowing("[0]", "give to, ports or both", "egress"),
     allowing("[0].ports", "at least 1 items", ports=[]),
@@ -181,7 +202,7 @@ GUARDED: dict[str, Json] = {
     "a budget in percent": webapp(disruption={"minAvailable": "100%", "unhealthyPodEvictionPolicy": "AlwaysAllow"}),
     "a network that allows nothing": webapp(network={"ingress": [], "egress": [], "defaultDeny": True}),
     "the largest network": webapp(
-        ports=PORTS,
+        ports=_MANY_PORTS,
         network={
             direction: [
                 {
@@ -194,12 +215,20 @@ GUARDED: dict[str, Json] = {
                         ]
                         * 32,
                     },
-                    "ports": [{"port": "http", "protocol": "SCTP"}] * 32,
+                    "ports": [{"port": _MANY_PORTS[-1]["name"], "protocol": "TCP"}] * 32,
                 }
             ]
             * 32
             for direction, side in (("ingress", "from"), ("egress", "to"))
         },
     ),
+    "ports by name": webapp(
+        ports=DNS,
+        network={
+            "ingress": [{"ports": [{"port": "dns-tcp"}, {"port": "dns", "protocol": "UDP"}]}, {"ports": [{"port": 9}]}],
+            "egress": [{"ports": [{"port": "http", "protocol": "SCTP"}, {"port": "80-a"}, {"port": "1-1-b"}]}],
+        },
+    ),
+    "no budget": webapp(disruption={"enabled": False}),
     "addresses of a host": webapp(network={"egress": [{"to": {"cidrs": [{"cidr": "169.254.169.254/32"}]}}]}),
 }
