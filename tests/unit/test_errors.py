@@ -61,6 +61,21 @@ def test_a_terminating_namespace() -> None:
     assert not refused(403).namespace_terminating
 
 
+@pytest.mark.parametrize("details", [[{"@type": "x"}], "text", 7, {"causes": {"field": "x"}}, {"causes": "text"}])
+def test_a_body_of_a_proxy(details: object) -> None:
+    """K27: a gateway sends a list, and the constructor of the error ended the process."""
+    error = Refused(503, {"code": 14, "message": "upstream connect error", "details": details})
+    assert (error.causes, error.retry_after) == ((), None)
+    assert (error.error_class, error.message) == (ErrorClass.TRANSIENT, "upstream connect error")
+
+
+def test_a_cause_of_a_proxy_is_no_mapping() -> None:
+    assert [cause.field for cause in Refused(422, {"details": {"causes": ["text", {"field": "spec.x"}]}}).causes] == [
+        "",
+        "spec.x",
+    ]
+
+
 def test_a_body_without_details() -> None:
     error = Refused(502, {"message": None, "details": None})
     assert (error.message, error.causes) == ("HTTP 502", ())

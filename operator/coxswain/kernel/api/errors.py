@@ -80,16 +80,17 @@ class Refused(RequestFailed):
 
         Args:
             status: the HTTP status code.
-            body: the decoded body, a `Status`.
+            body: the decoded body, a `Status`. A proxy before the API server may send JSON of another form.
             retry_after: the Retry-After header.
         """
         self.status = status
         self.reason = str(body.get("reason") or "")
         self.message = str(body.get("message") or f"HTTP {status}")
-        details = body.get("details") or {}
+        details = _mapping(body.get("details"))
+        causes = details.get("causes")
         self.causes = tuple(
             Cause(str(cause.get("field", "")), str(cause.get("reason", "")), str(cause.get("message", "")))
-            for cause in details.get("causes") or ()
+            for cause in map(_mapping, causes if isinstance(causes, list) else [])
         )
         self.retry_after = retry_after_seconds(retry_after, details.get("retryAfterSeconds"))
         super().__init__(f"{status} {self.reason}: {self.message}")
@@ -134,6 +135,10 @@ class Refused(RequestFailed):
     def another_uid(self) -> bool:
         """Whether another object (with another uid) has the name now."""
         return self.status == 422 and any(cause.field == "metadata.uid" for cause in self.causes)
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 _DENIED = re.compile(
