@@ -196,7 +196,9 @@ class Screen:
 
 
 def _text_and_style(cell: Cell) -> tuple[str, str]:
-    return (cell.text, cell.style) if isinstance(cell, Span) else (cell, "none")
+    """Return text and style of a cell. A text from the cluster can neither control the terminal nor forge a row."""
+    text, style = (cell.text, cell.style) if isinstance(cell, Span) else (cell, "none")
+    return (text if text.isprintable() else clean(text)), style
 
 
 def screen_of(stream: TextIO, environment: Mapping[str, str], *, colour: bool = True) -> Screen:
