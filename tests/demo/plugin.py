@@ -23,7 +23,22 @@ PLUGIN, OPERATOR = "kubectl_coxswain", "coxswain"
 MANIFEST = ROOT / "manifests" / "krew" / "coxswain.yaml"
 
 _SHEBANG = b"#!/usr/bin/env python3\n"
-_MAIN = "import sys\n\nfrom kubectl_coxswain.__main__ import main\n\nsys.exit(main())\n"
+_MAIN = """\
+import sys
+
+if sys.version_info < (3, 11):
+    sys.stderr.write(
+        "error: kubectl coxswain needs Python 3.11 or later, and python3 is Python %d.%d.%d\\n"
+        "next: put a later python3 first in PATH, or run it by hand: "
+        'python3.11 "$(command -v kubectl-coxswain)"\\n' % tuple(sys.version_info[:3])
+    )
+    sys.exit(2 if "plan" in sys.argv else 1)
+
+from kubectl_coxswain.__main__ import main
+
+sys.exit(main())
+"""
+"""Valid in older versions of Python, for their message. `plan` ends with 2 after an error."""
 _COMPLETE = '#!/bin/sh\n# kubectl runs this to complete `kubectl coxswain`.\nexec kubectl-coxswain __complete "$@"\n'
 _UNCHECKED = (1).to_bytes(4, "little")
 _BEGINNING = (1980, 1, 1, 0, 0, 0)
@@ -67,7 +82,8 @@ def zipapp() -> bytes:
     packed = io.BytesIO(_SHEBANG)
     packed.seek(len(_SHEBANG))
     sources = {str(path.relative_to(SOURCE)): path.read_bytes() for path in modules()}
-    contents = {**sources, **{f"{name}c": compiled(name, source) for name, source in sources.items()}}
+    bytecode = {f"{name}c": compiled(name, source) for name, source in sources.items()}
+    contents = {**sources, **{name: code for name, code in bytecode.items() if code is not None}}
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in sorted({**contents, "__main__.py": _MAIN.encode()}.items()):
             entry = zipfile.ZipInfo(name, _BEGINNING)
@@ -76,14 +92,18 @@ def zipapp() -> bytes:
     return packed.getvalue()
 
 
-def compiled(name: str, source: bytes) -> bytes:
+def compiled(name: str, source: bytes) -> bytes | None:
     """Return the bytecode of a module for this version of Python; other versions compile the source at each start.
 
     The import system must not compare it with the source (PEP 552). Version 2 of marshal has no references, which
-    would depend on the state of the process.
+    would depend on the state of the process. None if it cannot represent the module: Python 3.14 has constant slices,
+    which need version 5 (https://github.com/python/cpython/pull/126829).
     """
     code = compile(source, name, "exec", dont_inherit=True, optimize=0)
-    return MAGIC_NUMBER + _UNCHECKED + source_hash(source) + marshal.dumps(code, 2)
+    try:
+        return MAGIC_NUMBER + _UNCHECKED + source_hash(source) + marshal.dumps(code, 2)
+    except ValueError:
+        return None
 
 
 def archive(plugin: bytes) -> bytes:

@@ -1,5 +1,6 @@
 """`make plugin`: the same bytes from the same source, a program that starts alone, and a manifest that krew accepts."""
 
+import ast
 import hashlib
 import os
 import re
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from demo.plugin import build, modules
+from demo.plugin import _MAIN, build, modules
 from kubectl_coxswain import VERSION
 from kubectl_coxswain.arguments import COMMANDS
 
@@ -81,6 +82,39 @@ def test_it_works_with_another_version_of_python(dist: Path, tmp_path: Path) -> 
             content = found.read(name)
             changed.writestr(name, b"\0\0\0\0" + content[4:] if name.endswith(".pyc") else content)
     assert run(broken, "version", "--client").stdout == f"Plugin:  {VERSION}\n"
+
+
+@pytest.mark.parametrize(("command", "code"), [("status", 1), ("plan", 2)])
+def test_an_older_version_of_python_is_an_error_with_a_next_step(dist: Path, command: str, code: int) -> None:
+    """`plan` ends with 2 after an error, because 1 reports differences."""
+    program = str(dist / "kubectl-coxswain")
+    script = (
+        f"import runpy, sys; sys.version_info = (3, 9, 18); sys.argv = [{program!r}, {command!r}]\n"
+        f"runpy.run_path({program!r}, run_name='__main__')"
+    )
+    done = subprocess.run([sys.executable, "-S", "-E", "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert done.stderr == (
+        "error: kubectl coxswain needs Python 3.11 or later, and python3 is Python 3.9.18\n"
+        'next: put a later python3 first in PATH, or run it by hand: python3.11 "$(command -v kubectl-coxswain)"\n'
+    )
+
+
+def test_the_check_of_the_version_is_valid_in_older_versions() -> None:
+    ast.parse(_MAIN, feature_version=(3, 5))
+
+
+def test_without_portable_bytecode_there_is_the_source_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python 3.14 stores constant slices in code objects, and marshal has them only from version 5."""
+
+    def dumps(_: object, version: int) -> bytes:
+        raise ValueError(f"unmarshallable object in version {version}")
+
+    monkeypatch.setattr("marshal.dumps", dumps)
+    build(tmp_path)
+    with zipfile.ZipFile(tmp_path / "kubectl-coxswain") as found:
+        assert not [name for name in found.namelist() if name.endswith(".pyc")]
+    assert run(tmp_path / "kubectl-coxswain", "version", "--client").stdout == f"Plugin:  {VERSION}\n"
 
 
 def manifest(dist: Path) -> dict[str, Any]:
