@@ -4,9 +4,11 @@ from typing import Any
 
 from kubectl_coxswain.gitops import owner_of
 from kubectl_coxswain.kubectl import Json, Kubectl
+from kubectl_coxswain.last_applied import last_applied
 from kubectl_coxswain.names import WEBAPP
 
 RESOURCE = f"{WEBAPP.plural}.{WEBAPP.group}"
+_CAUSE = "kubernetes.io/change-cause"
 
 
 def replaced_spec(webapp: Json, spec: Json, cause: str) -> list[dict[str, Any]]:
@@ -15,13 +17,17 @@ def replaced_spec(webapp: Json, spec: Json, cause: str) -> list[dict[str, Any]]:
     A JSON Patch replaces the spec: fields that the new one lacks are removed. The API server answers 409 if the object
     has another resourceVersion by then.
     """
-    metadata = webapp["metadata"]
-    annotated: dict[str, Any] = {"path": "/metadata/annotations", "value": {"kubernetes.io/change-cause": cause}}
+    metadata, annotations = webapp["metadata"], {_CAUSE: cause, **last_applied(webapp, spec)}
+    place = "/metadata/annotations"
+    annotated: list[dict[str, Any]] = [{"op": "add", "path": place, "value": annotations}]
     if metadata.get("annotations"):
-        annotated = {"path": "/metadata/annotations/kubernetes.io~1change-cause", "value": cause}
+        annotated = [
+            {"op": "add", "path": f"{place}/{name.replace('/', '~1')}", "value": value}
+            for name, value in annotations.items()
+        ]
     return [
         {"op": "replace", "path": "/metadata/resourceVersion", "value": metadata["resourceVersion"]},
-        {"op": "add", **annotated},
+        *annotated,
         {"op": "replace", "path": "/spec", "value": spec},
     ]
 

@@ -23,19 +23,20 @@ _WELL = "all children match the spec and are healthy"
 def gather(kubectl: Kubectl, webapp: Json) -> WhyReport:
     """Return cause, evidence and next commands of a WebApp. Raises Problem."""
     metadata, judged = webapp["metadata"], verdict(webapp)
-    if judged.state == "Healthy" and not holds(webapp, "Conflicted"):
+    reported = [*_conditions(webapp, judged), *_children(webapp, judged)]
+    if judged.state == "Healthy" and not reported:
         return WhyReport(metadata["namespace"], metadata["name"], judged, judged.message or _WELL)
     found, notes = read(kubectl, webapp, RUNNING)
     events, note = _events(kubectl, metadata["namespace"])
     about = _news(_of_events(events, webapp, found), webapp)
-    evidence = [*_conditions(webapp, judged), *_children(webapp, judged), *_containers(found), *about]
+    evidence = [*reported, *_containers(found), *about]
     return WhyReport(
         metadata["namespace"],
         metadata["name"],
         judged,
-        judged.message,
+        judged.message or (_WELL if judged.state == "Healthy" else ""),
         evidence,
-        next_commands(webapp, judged),
+        next_commands(webapp, judged, [each.message for each in reported] if judged.state == "Healthy" else []),
         [*_of_earlier(webapp), *notes, *note],
     )
 
@@ -61,9 +62,11 @@ def _conditions(webapp: Json, judged: Verdict) -> Iterable[Evidence]:
 
 
 def _children(webapp: Json, judged: Verdict) -> Iterable[Evidence]:
+    """Return the other unhealthy children; of a healthy WebApp those with a warning."""
     for child in (webapp.get("status") or {}).get("children", []):
         message = str(child.get("message", ""))
-        if child.get("health") != "Healthy" and not _is_told(message, judged):
+        counts = judged.state == "Healthy" or child.get("health") != "Healthy"
+        if counts and not _is_told(message, judged):
             yield Evidence("Child", f"{child['kind']}/{child['name']}", str(child.get("health")), message)
 
 
@@ -132,11 +135,18 @@ def _time(event: Json) -> str:
     return str(next((time for time in times if time), event["metadata"].get("creationTimestamp", "")))
 
 
-def next_commands(webapp: Json, judged: Verdict) -> list[str]:
-    """Return the commands that help next: those in the operator's messages, and those of the plugin."""
+def next_commands(webapp: Json, judged: Verdict, warnings: Sequence[str]) -> list[str]:
+    """Return the commands that help next: those in the operator's messages, and those of the plugin.
+
+    Args:
+        webapp: the WebApp.
+        judged: its verdict.
+        warnings: messages beside that of the verdict.
+    """
     name, namespace = webapp["metadata"]["name"], webapp["metadata"]["namespace"]
     place = f"{name} -n {namespace}"
-    commands = [clean(each) for each in _COMMAND.findall(judged.message.partition(MARK)[0])]
+    texts = [text.partition(MARK)[0] for text in (judged.message, *warnings)]
+    commands = [clean(each) for text in texts for each in _COMMAND.findall(text)]
     status = webapp.get("status") or {}
     if judged.state == "Pending":
         return [

@@ -20,7 +20,7 @@ from kubectl_coxswain.parallel import each_in_parallel
 from kubectl_coxswain.problems import Conflict, Denied, Forbidden, Invalid, NotFound, Problem
 from kubectl_coxswain.reports import ChildChange, FieldChange, PlanReport, Restart
 from kubectl_coxswain.snapshot import Snapshot, snapshot
-from kubectl_coxswain.verdict import PAUSED, unreported
+from kubectl_coxswain.verdict import PAUSED, deletion, is_deleted, unreported
 
 _TRIED = ("Create", "Change", "Adopt")
 _REASONS = 5
@@ -57,19 +57,23 @@ def plan_of(
     before = None if live is None else as_operated(live, world)
     webapp = running(parsed(proposed), world)
     plans = child_plans(webapp, world)
-    trials = [Trial()] * len(plans) if webapp.paused else trials_of(kubectl, plans, world)
-    changes = [_change(plan, trial, paused=webapp.paused) for plan, trial in zip(plans, trials, strict=True)]
+    deleted = live is not None and is_deleted(live)
+    trials = [Trial()] * len(plans) if webapp.paused or deleted else trials_of(kubectl, plans, world)
+    changes = [
+        ChildChange(plan.object, "None") if deleted else _change(plan, trial, paused=webapp.paused)
+        for plan, trial in zip(plans, trials, strict=True)
+    ]
     fields = [] if live is None else spec_changes(live.get("spec", {}), proposed["spec"])
     return PlanReport(
         metadata["namespace"],
         metadata["name"],
         "Create" if live is None else "Change" if fields else "None",
-        restart_of(webapp, plans, trials, world),
+        Restart(False, "the WebApp is being deleted") if deleted else restart_of(webapp, plans, trials, world),
         fields,
         changes,
         [
             *notes,
-            *([] if live is None else unreported(live)),
+            *([] if live is None else [*deletion(live), *unreported(live)]),
             *_new_defaults(webapp, before),
             *_renamed_ports(webapp, plans),
             *world.notes(concerned(proposed, plans)),

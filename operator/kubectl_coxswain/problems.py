@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from coxswain.kernel.objects.quote import abridged
+from kubectl_coxswain.names import GROUP
 
 FAILED = 1
 """Exit code after an error."""
@@ -21,6 +22,7 @@ _DENIED = re.compile(
     r'cannot (?P<verb>[\w-]+) (?:resource|path) "(?P<resource>[^"]+)"'
     r'(?: in API group "(?P<group>[^"]*)")?(?: (?:in the namespace "(?P<namespace>[^"]*)"|at the cluster scope))?'
 )
+_NO_MATCH = re.compile(r'no matches for kind "([^"]+)" in version "([^"]+)"')
 _BY_WEBHOOK = ("denied the request", "failed calling webhook")
 _UNREACHABLE = (
     *("was refused", "unable to connect", "i/o timeout", "no such host", "deadline exceeded", "no route to"),
@@ -107,13 +109,24 @@ def _of_client(text: str) -> Problem:
         (("must be logged in", "getting credentials"), _not_logged_in()),
         ((" is invalid: ",), _invalid(last)),
         (("apply failed with",), contended),
-        (('no matches for kind "', "doesn't have a resource type"), NotServed(last, _INSTALL)),
+        (('no matches for kind "',), _unserved(text)),
+        (("doesn't have a resource type",), NotServed(last, _INSTALL)),
+        (('does not match the namespace "',), Problem(last, "leave -n out: the file names the namespace")),
         (_UNREACHABLE, unreachable),
         (('the path "',), Problem(last, "check the name of the file")),
         (_UNCONFIGURED, Problem(last, "list the contexts: kubectl config get-contexts")),
     )
     failed = Problem(f"kubectl failed: {last or 'without a message'}", "run it again with kubectl alone")
     return next((problem for words, problem in known if any(word in lowered for word in words)), failed)
+
+
+def _unserved(text: str) -> NotServed:
+    """Return the problem of kinds that the cluster does not serve: each has a line of its own."""
+    found = list(dict.fromkeys(_NO_MATCH.findall(text)))
+    kinds = ", ".join(f'kind "{kind}" in version "{version}"' for kind, version in found)
+    advice = f"give a file with only the WebApps, or install the CRD of {', '.join(f'{k} ({v})' for k, v in found)}"
+    ours = any(version.partition("/")[0] == GROUP for _, version in found)
+    return NotServed(abridged(f"the cluster has no matches for {kinds}", _MESSAGE), _INSTALL if ours else advice)
 
 
 def _not_logged_in() -> NotLoggedIn:

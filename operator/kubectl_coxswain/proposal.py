@@ -2,14 +2,14 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kubectl_coxswain.kubectl import Json, Kubectl
+from kubectl_coxswain.last_applied import LAST_APPLIED, note_before_apply
 from kubectl_coxswain.names import WEBAPP
 from kubectl_coxswain.problems import Forbidden, NotFound, Problem
 
-_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _METADATA = ("annotations", "labels")
 """The merged fields of the metadata."""
 _NOBODY = "00000000-0000-0000-0000-000000000000"
@@ -44,11 +44,22 @@ def proposal(kubectl: Kubectl, manifest: Json, options: tuple[str, ...] = ()) ->
     except NotFound:
         live = None
     try:
-        return Proposal(kubectl.apply(manifest, *options), live)
+        return _noted(Proposal(kubectl.apply(manifest, *options), live), manifest)
     except Forbidden as error:
-        note = f"the WebApp is merged without the API server, which could reject it or change it: {error.message}"
-        schema, more = _schema(kubectl)
-        return Proposal(merged(manifest, live, schema), live, (note, *more), is_tried=False)
+        reason = error.message
+    except NotFound:
+        # Without its namespace an object cannot be created, not even by dry-run.
+        reason = f"namespace {metadata['namespace']} does not exist yet"
+    note = f"the WebApp is merged without the API server, which could reject it or change it: {reason}"
+    schema, more = _schema(kubectl)
+    return _noted(Proposal(merged(manifest, live, schema), live, (note, *more), is_tried=False), manifest)
+
+
+def _noted(found: Proposal, manifest: Json) -> Proposal:
+    """Return a proposal with a note about the fields of an earlier undo that stay."""
+    if found.live is None:
+        return found
+    return replace(found, notes=(*found.notes, *note_before_apply(found.live, found.proposed, manifest)))
 
 
 def merged(manifest: Json, live: Json | None, schema: Mapping[str, Any]) -> Json:
@@ -56,7 +67,7 @@ def merged(manifest: Json, live: Json | None, schema: Mapping[str, Any]) -> Json
     if live is None:
         metadata = {"uid": _NOBODY, "generation": 1, **manifest["metadata"]}
         return {**manifest, "metadata": metadata, "spec": defaulted(manifest["spec"], schema)}
-    last = json.loads((live["metadata"].get("annotations") or {}).get(_LAST_APPLIED) or "{}")
+    last = json.loads((live["metadata"].get("annotations") or {}).get(LAST_APPLIED) or "{}")
     spec = _three_way(live.get("spec", {}), last.get("spec", {}), manifest["spec"])
     before, applied, wanted = live["metadata"], last.get("metadata") or {}, manifest["metadata"]
     merge = {name: _three_way(before.get(name), applied.get(name), wanted.get(name) or {}) for name in _METADATA}

@@ -12,8 +12,8 @@ from kubectl_coxswain.problems import Problem
 from kubectl_coxswain.reports import RevisionReport
 from kubectl_coxswain.verdict import is_paused, is_reconciled, unreported
 
-_OF_THE_PRESENT = ("paused", "replicas")
-"""Fields that are no part of a revision: scaling and pausing deploy nothing."""
+OF_THE_PRESENT = ("paused", "replicas")
+"""Fields of the spec that are no part of a revision: scaling and pausing deploy nothing."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def earlier(revisions: Sequence[Revision], webapp: Json) -> int | None:
     if is_reconciled(webapp) and status.get("revision") is not None:
         number: int | None = status.get("previousRevision")
         return number
-    return max((each.number for each in revisions if not _is_present(each, webapp)), default=None)
+    return max((each.number for each in revisions if not is_present(each, webapp)), default=None)
 
 
 def notes_of(webapp: Json) -> list[str]:
@@ -87,9 +87,14 @@ def notes_of(webapp: Json) -> list[str]:
     return unreported(webapp)
 
 
-def _is_present(revision: Revision, webapp: Json) -> bool:
-    present: dict[str, Any] = webapp.get("spec") or {}
-    return restored(revision.spec, present) == present
+def is_present(revision: Revision, webapp: Json) -> bool:
+    """Tell whether the spec of a WebApp is that of a revision."""
+    return _deployed(revision.spec) == _deployed(webapp.get("spec") or {})
+
+
+def _deployed(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a spec that are part of a revision."""
+    return {name: value for name, value in spec.items() if name not in OF_THE_PRESENT}
 
 
 def reports(revisions: Sequence[Revision], webapp: Json) -> list[RevisionReport]:
@@ -103,7 +108,7 @@ def reports(revisions: Sequence[Revision], webapp: Json) -> list[RevisionReport]
             number=each.number,
             name=each.name,
             running=None if running is None else each.number == running,
-            current=each.number == recorded if known else _is_present(each, webapp),
+            current=each.number == recorded if known else is_present(each, webapp),
             image=str(each.spec.get("image", "")),
             changed_at=each.note("changed-at"),
             changed_by=each.note("changed-by"),
@@ -136,15 +141,15 @@ def numbered(revisions: Sequence[Revision], number: int, webapp: Json) -> Revisi
 def restored(recorded: Mapping[str, Any], present: Mapping[str, Any]) -> dict[str, Any]:
     """Return the spec of an undo: that of the revision, scaled and paused as the WebApp is at present.
 
-    The API server refuses replicas beside an autoscaler.
+    The API server stores its default, `replicas: 1`, beside an autoscaler, and refuses other numbers. So the present
+    number counts only if there is no autoscaler before and after the undo.
     """
-    spec = {name: value for name, value in recorded.items() if name not in _OF_THE_PRESENT}
-    kept = {name: present[name] for name in _OF_THE_PRESENT if name in present}
-    if "autoscaling" in spec:
+    kept = {name: present[name] for name in OF_THE_PRESENT if name in present}
+    if "autoscaling" in recorded or "autoscaling" in present:
         kept.pop("replicas", None)
-    elif "replicas" in recorded:
+    if "autoscaling" not in recorded and "replicas" in recorded:
         kept = {"replicas": recorded["replicas"], **kept}
-    return {**spec, **kept}
+    return {**_deployed(recorded), **kept}
 
 
 def _revision(item: Json) -> Revision:

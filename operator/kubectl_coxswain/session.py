@@ -55,16 +55,25 @@ class Session:
     def tell(self, notes: Sequence[str]) -> None:
         """Write notes to the standard error; programs find them in the report."""
         for note in notes if not self.structured else ():
-            self.notes.paragraph(note, "      ", first="note: ")
+            self.warn(note)
+
+    def warn(self, note: str) -> None:
+        """Write a note that is in no report to the standard error."""
+        self.notes.paragraph(note, "      ", first="note: ")
 
     def agreed(self, question: str, *, yes: bool) -> bool:
         """Ask for agreement, unless the user has agreed in advance.
 
         Raises:
-            Problem: nobody can be asked.
+            Problem: nobody can be asked, or the output is for programs and has shown no plan.
         """
         if yes:
             return True
+        if self.structured:
+            raise Problem(
+                f"with -o {self.output} there is no plan to agree to, so nothing was changed",
+                "give --yes to agree in advance",
+            )
         try:
             return self.confirmed(question)
         except EOFError:

@@ -40,7 +40,7 @@ def verdict(webapp: Mapping[str, Any]) -> Verdict:
     """Return the verdict. What only a person can end comes before what may end by itself."""
     ready = condition(webapp, "Ready")
     reason, message = str(ready.get("reason", "")), str(ready.get("message", ""))
-    if "deletionTimestamp" in webapp["metadata"]:
+    if is_deleted(webapp):
         return Verdict("Terminating", "Terminating", "is being deleted", "busy")
     if not is_reconciled(webapp):
         return _unreconciled(webapp)
@@ -102,6 +102,21 @@ def unreported(webapp: Mapping[str, Any]) -> list[str]:
         return [f"the operator has not reported on {name} yet"]
     late = f"the operator has not reconciled generation {generation}"
     return [f"the status of {name} is of generation {observed}; {late}"]
+
+
+def is_deleted(webapp: Mapping[str, Any]) -> bool:
+    """Tell whether the WebApp is being deleted, so that the operator writes nothing for it."""
+    return "deletionTimestamp" in webapp["metadata"]
+
+
+def deletion(webapp: Mapping[str, Any]) -> list[str]:
+    """Return a note if the WebApp is being deleted."""
+    if not is_deleted(webapp):
+        return []
+    name, namespace = webapp["metadata"]["name"], webapp["metadata"]["namespace"]
+    finalizers = f"kubectl get webapp {name} -n {namespace} -o jsonpath={{.metadata.finalizers}}"
+    problem = f"WebApp {name} in namespace {namespace} is being deleted, so coxswain writes none of its children"
+    return [f"{problem}. To see what the deletion waits for: {finalizers}"]
 
 
 def _generations(webapp: Mapping[str, Any]) -> tuple[int, int]:

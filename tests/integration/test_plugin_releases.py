@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from integration.plugin_process import Plugin
-from integration.scene import SPEC, Scene, eventually
+from integration.scene import SPEC, Scene, eventually, manifest
 
 pytestmark = pytest.mark.slow
 
@@ -68,6 +68,37 @@ def test_undo_to_an_older_revision_with_its_configuration(scene: Scene, plugin: 
     scene.ready()
     found = spec_of(scene)
     assert (found["image"], found["config"], found["replicas"]) == (SPEC["image"], SPEC["config"], 2)
+
+
+@pytest.mark.parametrize("by_server", [False, True], ids=["client", "server"])
+def test_an_apply_after_an_undo_brings_the_state_of_its_manifest(
+    scene: Scene, plugin: Plugin, *, by_server: bool
+) -> None:
+    """A server-side apply as well, because kubectl moves the fields of the last-applied annotation's manager."""
+    scene.apply_ready(spec={**SPEC, "command": ["run", "--debug"]})
+    scene.apply_ready(spec={**SPEC, "image": "registry.example/web:2"})
+    assert plugin("undo", "web", "--yes").code == 0
+    assert spec_of(scene)["command"] == ["run", "--debug"]
+    wanted = json.dumps(manifest("web", {**SPEC, "image": "registry.example/web:3"}))
+    options = ("--server-side", "--force-conflicts") if by_server else ()
+    planned = plugin("plan", "-f", "-", *options, stdin=wanted)
+    scene.kubectl("apply", *options, "-f", "-", input=wanted)
+    found = spec_of(scene)
+    assert (found["image"], found.get("command")) == ("registry.example/web:3", None), planned
+
+
+def test_a_server_side_apply_leaves_the_fields_of_an_undo_as_the_notes_say(scene: Scene, plugin: Plugin) -> None:
+    for spec in ({**SPEC, "command": ["run"]}, {**SPEC, "image": "registry.example/web:2"}):
+        scene.kubectl("apply", "--server-side", "-f", "-", input=json.dumps(manifest("web", spec)))
+        scene.ready()
+    done = plugin("undo", "web", "--yes")
+    assert done.code == 0, done.err
+    assert "note: only kubectl-coxswain will own spec.command, spec.image." in done.err
+    wanted = json.dumps(manifest("web", {**SPEC, "image": "registry.example/web:3"}))
+    planned = plugin("plan", "-f", "-", "--server-side", "--force-conflicts", stdin=wanted)
+    assert "note: kubectl-coxswain owns spec.command, and the manifest lacks it" in planned.err
+    scene.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", input=wanted)
+    assert spec_of(scene)["command"] == ["run"]
 
 
 def test_undo_of_a_webapp_that_argo_cd_applies(scene: Scene, plugin: Plugin) -> None:

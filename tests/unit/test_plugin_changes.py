@@ -45,7 +45,16 @@ def test_undo_replaces_the_spec_exactly(bench: PluginBench) -> None:
         ({"image": "a", "replicas": 1}, {"image": "b", "replicas": 5}, {"image": "a", "replicas": 5}),
         ({"image": "a"}, {"image": "b", "paused": True, "replicas": 2}, {"image": "a", "paused": True, "replicas": 2}),
         ({"image": "a", "autoscaling": {}}, {"image": "b", "replicas": 5}, {"image": "a", "autoscaling": {}}),
-        ({"image": "a", "replicas": 3}, {"image": "b", "autoscaling": {}}, {"image": "a", "replicas": 3}),
+        (
+            {"image": "a", "autoscaling": {}},
+            {"image": "b", "autoscaling": {}, "replicas": 1},
+            {"image": "a", "autoscaling": {}},
+        ),
+        (
+            {"image": "a", "replicas": 3},
+            {"image": "b", "autoscaling": {}, "replicas": 1},
+            {"image": "a", "replicas": 3},
+        ),
     ],
 )
 def test_undo_neither_scales_nor_pauses(recorded: Any, present: Any, spec: Any) -> None:
@@ -210,6 +219,27 @@ def test_adopt_shows_the_changes_and_annotates_the_object() -> None:
     bench.model.reconcile()
     stored = bench.model.request("GET", SERVICE_ACCOUNT.path("shop", "web"), None, "").body
     assert stored["metadata"]["ownerReferences"][0]["name"] == "web"
+
+
+def test_adopt_of_a_paused_webapp_waits_for_its_end() -> None:
+    bench = foreign()
+    assert bench.run("pause", "web") == 0
+    assert bench.run("adopt", "web", "--yes") == 0
+    assert bench.out.endswith(
+        "WebApp web may adopt ServiceAccount/web. It is paused. To let it adopt: kubectl coxswain resume web -n shop\n"
+    )
+
+
+def test_adopt_for_programs_has_its_notes_and_asks_nothing() -> None:
+    bench = foreign()
+    bench.kubectl.forbidden |= {("list", "services"), ("get", "services")}
+    bench.answers = ["y"]
+    assert bench.run("adopt", "web", "-o", "json") == 1
+    assert "next: give --yes to agree in advance" in bench.err
+    assert bench.questions == []
+    found = bench.json("adopt", "web", "--yes")
+    assert len(found["notes"]) == 1
+    assert "you are not allowed to list services" in found["notes"][0]
 
 
 def test_adopt_changes_nothing_without_agreement() -> None:

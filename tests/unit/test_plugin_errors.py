@@ -31,6 +31,14 @@ LIST_FORBIDDEN = (
     'Error from server (Forbidden): webapps.coxswain.dev is forbidden: User "bob" cannot list resource "webapps" '
     'in API group "coxswain.dev" at the cluster scope'
 )
+UNSERVED = (
+    'error: resource mapping not found for name: "shop" namespace: "" from "STDIN": '
+    'no matches for kind "ServiceMonitor" in version "monitoring.coreos.com/v1"\nensure CRDs are installed first'
+)
+OTHER_NAMESPACE = (
+    'error: the namespace from the provided object "a" does not match the namespace "b". '
+    "You must pass '--namespace=a' to perform this operation."
+)
 MESSAGES = [
     (REFUSED, Unavailable, "the cluster cannot be reached: The connection to the server 127.0.0.1:1 was refused"),
     ("Unable to connect to the server: net/http: TLS handshake timeout", Unavailable, "the cluster cannot be reached"),
@@ -47,6 +55,8 @@ MESSAGES = [
     ('error: Apply failed with 1 conflict: conflict with "x"', Conflict, "Apply failed with 1 conflict"),
     ('The WebApp "web" is invalid: \n* spec.replicas: Invalid value: -1', Invalid, "spec.replicas: Invalid value: -1"),
     ('error: the path "/a.yaml" does not exist', Problem, 'the path "/a.yaml" does not exist'),
+    (UNSERVED, NotServed, 'the cluster has no matches for kind "ServiceMonitor" in version "monitoring.coreos.com/v1"'),
+    (OTHER_NAMESPACE, Problem, 'the namespace from the provided object "a" does not match the namespace "b"'),
     ("", Problem, "kubectl failed: without a message"),
 ]
 
@@ -68,6 +78,19 @@ def test_a_missing_right_names_verb_and_resource_and_how_to_check_it() -> None:
         "ask an administrator for the verb patch on deployments.apps; "
         "to check: kubectl auth can-i patch deployments.apps -n shop"
     )
+
+
+def test_the_crd_of_coxswain_is_advised_only_for_its_own_kinds() -> None:
+    assert problem_of(UNSERVED).next_step == (
+        "give a file with only the WebApps, or install the CRD of ServiceMonitor (monitoring.coreos.com/v1)"
+    )
+    ours = UNSERVED.replace("monitoring.coreos.com/v1", "coxswain.dev/v1").replace("ServiceMonitor", "WebApp")
+    assert "kubectl apply --server-side -k crds" in problem_of(ours).next_step
+    assert "kubectl apply --server-side -k crds" in problem_of(f"{UNSERVED}\n{ours}").next_step
+
+
+def test_a_namespace_that_contradicts_the_file_is_left_out() -> None:
+    assert problem_of(OTHER_NAMESPACE).next_step == "leave -n out: the file names the namespace"
 
 
 def test_without_kubectl(monkeypatch: pytest.MonkeyPatch) -> None:

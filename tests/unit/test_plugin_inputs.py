@@ -129,3 +129,39 @@ def test_a_terminal_of_another_encoding_gets_replacements(encoding: str) -> None
     screen.line("日本")
     screen.flush()
     assert raw.getvalue() == b"??\n"
+
+
+# Files
+
+
+def documents(*found: dict[str, Any]) -> str:
+    return "\n---\n".join(json.dumps(each) for each in found)
+
+
+@pytest.mark.parametrize("forbidden", [False, True])
+def test_plan_of_a_webapp_in_a_namespace_of_the_same_file(bench: PluginBench, *, forbidden: bool) -> None:
+    """Without its namespace an object cannot be created, not even by dry-run."""
+    if forbidden:
+        bench.kubectl.forbidden.add(("patch", "webapps"))
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "fresh"}}
+    webapps = [{**HEAD, "metadata": {"name": "shop", "namespace": name}, "spec": SPEC} for name in ("fresh", "shop")]
+    assert bench.run("plan", "-f", "-", stdin=documents(namespace, *webapps)) == 1
+    assert "WebApp shop in namespace fresh is new." in bench.out
+    assert "WebApp shop in namespace shop is new." in bench.out
+    assert "note: the WebApp is merged without the API server, which could reject it or change it: " in bench.err
+    assert "namespace fresh does not exist yet" in bench.err
+
+
+def test_plan_of_an_invalid_webapp_in_a_new_namespace(bench: PluginBench) -> None:
+    webapp = {**HEAD, "metadata": {"name": "shop", "namespace": "fresh"}, "spec": {**SPEC, "ports": 5}}
+    assert bench.run("plan", "-f", "-", stdin=documents(webapp)) == 1
+    assert "error: WebApp shop cannot be rendered: its spec is not valid" in bench.err
+    assert "the right to patch" not in bench.err
+
+
+@pytest.mark.parametrize("output", ["json", "yaml"])
+def test_other_objects_are_counted_in_output_for_programs_too(bench: PluginBench, output: str) -> None:
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "db"}}
+    webapp = {**HEAD, "metadata": {"name": "web", "namespace": "shop"}, "spec": SPEC}
+    bench.run("plan", "-f", "-", "-o", output, stdin=documents(secret, webapp))
+    assert bench.err == "note: 1 other objects of the files are not planned: only WebApps are\n"

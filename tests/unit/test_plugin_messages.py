@@ -1,5 +1,6 @@
 """Texts of others: what an application logs is no advice, and what a webhook says is not lost."""
 
+import io
 import json
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from coxswain.webapp.kinds import WEBAPP
 from kubectl_coxswain.kubectl import run_kubectl
 from kubectl_coxswain.problems import Denied, Problem, problem_of
+from kubectl_coxswain.screen import Screen, Span
 from unit.plugin_bench import PluginBench
 from unit.plugin_states import condition, healthy
 
@@ -36,6 +38,29 @@ def test_a_command_in_the_log_of_an_application_is_no_advice() -> None:
     found = bench.json("why", "web")
     assert found["next"] == ["kubectl logs --previous -l a=b -n shop"]
     assert "kubectl delete namespace" in found["cause"]
+
+
+INSECURE = "the pods of Deployment web violate Pod Security. Remove them: kubectl edit deployment web -n shop"
+UNKNOWN_SECRET = "spec.restartOn names Secret db, which does not exist. Create it: kubectl create secret generic db"
+
+
+def test_why_of_a_healthy_webapp_has_its_warnings() -> None:
+    bench = PluginBench()
+    well = condition("Ready", "True", "Ready", "all children match the spec and are healthy")
+    healthy(bench, conditions=[well])
+    found = bench.json("why", "web")
+    assert (found["evidence"], found["next"]) == ([], [])
+    child = {"kind": "Deployment", "name": "web", "health": "Healthy", "message": UNKNOWN_SECRET}
+    healthy_child = {"kind": "Service", "name": "web", "health": "Healthy"}
+    insecure = condition("PodSecurityViolated", "True", "NotRestricted", INSECURE)
+    bench.status(conditions=[well, insecure], children=[child, healthy_child])
+    found = bench.json("why", "web")
+    assert found["verdict"]["state"] == "Healthy"
+    assert [(each["object"], each["reason"], each["message"]) for each in found["evidence"]] == [
+        ("PodSecurityViolated", "True (NotRestricted)", INSECURE),
+        ("Deployment/web", "Healthy", UNKNOWN_SECRET),
+    ]
+    assert found["next"] == ["kubectl edit deployment web -n shop", "kubectl create secret generic db"]
 
 
 # The answers of the API server
@@ -110,3 +135,31 @@ def test_a_kubectl_that_cannot_be_started_is_a_problem(tmp_path: Path, monkeypat
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(Problem, match="kubectl cannot be started"):
         run_kubectl([f"--x={'a' * 200_000}"])
+
+
+# Control characters
+
+
+HOSTILE = "bad\x1b[2J\x1b]0;pwn\x07\nPod/fake   Running"
+
+
+@pytest.mark.parametrize("command", ["tree", "history", "status"])
+def test_a_change_cause_can_neither_control_the_terminal_nor_forge_a_row(command: str) -> None:
+    bench = PluginBench()
+    bench.add_revision(1, {"image": "a:1"}, cause=HOSTILE)
+    healthy(bench, revision=1)
+    assert bench.run(command, "web") == 0
+    assert bench.out.replace("\n", "").isprintable()
+    assert not [line for line in bench.out.splitlines() if line.startswith("Pod/fake")]
+
+
+@pytest.mark.parametrize("width", [None, 60])
+def test_each_cell_is_one_printable_line(width: int | None) -> None:
+    stream = io.StringIO()
+    screen = Screen(stream, width=width)
+    screen.line(HOSTILE, Span(HOSTILE, "bad"))
+    screen.table(("A", "B"), [(HOSTILE, "x"), (Span("two\nlines"), HOSTILE)])
+    screen.paragraph("text", first=HOSTILE)
+    lines = stream.getvalue().splitlines()
+    assert len(lines) == 5
+    assert all(line.isprintable() for line in lines)

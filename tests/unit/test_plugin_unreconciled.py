@@ -259,3 +259,24 @@ def _manifest(bench: PluginBench) -> str:
 def test_a_condition_of_an_earlier_generation_is_no_failure(changed: PluginBench) -> None:
     changed.status(conditions=[condition("Stalled", "True", "Rejected", "old"), condition("Ready", "False", "x")])
     assert changed.json("status", "web")["verdict"]["state"] == "Pending"
+
+
+# Deletion
+
+
+def test_of_a_webapp_that_is_being_deleted_nothing_is_written(unseen: PluginBench) -> None:
+    reconciled(unseen)
+    unseen.model.patch(WEBAPP.path("shop", "web"), {"metadata": {"finalizers": ["example.com/wait"]}})
+    unseen.model.delete(WEBAPP.path("shop", "web"))
+    reconciled(unseen)
+    note = (
+        "WebApp web in namespace shop is being deleted, so coxswain writes none of its children. To see what the "
+        "deletion waits for: kubectl get webapp web -n shop -o jsonpath={.metadata.finalizers}"
+    )
+    changed = json.loads(_manifest(unseen))
+    changed["spec"]["image"] = "registry.example/web:2"
+    [found] = unseen.json("plan", "-f", "-", stdin=json.dumps(changed))["items"]
+    assert found["restart"] == {"restarts": False, "because": "the WebApp is being deleted", "fields": []}
+    assert {each["action"] for each in found["children"]} == {"None"}
+    assert found["notes"] == [note]
+    assert unseen.json("drift", "web")["notes"] == [note]

@@ -18,6 +18,7 @@ from kubectl_coxswain.problems import Conflict, Problem
 from kubectl_coxswain.reports import ChildChange, Done
 from kubectl_coxswain.session import Arguments, Session
 from kubectl_coxswain.snapshot import Place, Snapshot, snapshot
+from kubectl_coxswain.verdict import deletion, is_paused
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,8 @@ def run(session: Session, arguments: Arguments) -> int:
     name, namespace = webapp["metadata"]["name"], webapp["metadata"]["namespace"]
     world = snapshot(session.kubectl, webapp, session.now())
     found = candidates(as_operated(webapp, world), world, arguments.kinds)
-    session.tell(world.notes({kind.kind for kind in WORKLOAD.projector.kinds.children}))
+    notes = [*deletion(webapp), *world.notes({kind.kind for kind in WORKLOAD.projector.kinds.children})]
+    session.tell(notes)
     if not found:
         raise Problem(
             f"there is nothing to adopt for WebApp {name}: no object without an owner has the name of a child",
@@ -52,8 +54,11 @@ def run(session: Session, arguments: Arguments) -> int:
         raise Problem("nothing was changed", "")
     for each in found:
         _annotate(session, each, name, namespace)
-    done = Done(namespace, name, f"may adopt {listed}")
-    text = f"WebApp {name} {done.done}. The operator looks for the annotation within a minute."
+    done = Done(namespace, name, f"may adopt {listed}", notes)
+    following = "The operator looks for the annotation within a minute."
+    if is_paused(webapp):
+        following = f"It is paused. To let it adopt: {PROGRAM} resume {name} -n {namespace}"
+    text = f"WebApp {name} {done.done}. {following}"
     session.show("Done", done, lambda: session.screen.paragraph(text))
     return 0
 

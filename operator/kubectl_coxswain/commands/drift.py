@@ -13,7 +13,7 @@ from kubectl_coxswain.reports import ChildDrift, Correction, DriftReport, FieldC
 from kubectl_coxswain.screen import Level, Span
 from kubectl_coxswain.session import Arguments, Session, each_webapp, none_found
 from kubectl_coxswain.snapshot import snapshot
-from kubectl_coxswain.verdict import unreported
+from kubectl_coxswain.verdict import deletion, unreported
 
 _STATES = {
     "Create": "Missing",
@@ -52,7 +52,7 @@ def drift_of(kubectl: Kubectl, webapp: Json, now: datetime) -> DriftReport:
         Correction(*(each[name] for name in ("object", "field", "manager", "wanted", "found", "count")))
         for each in (webapp.get("status") or {}).get("drift", [])
     ]
-    notes = [*unreported(webapp), *world.notes(concerned(webapp, plans))]
+    notes = [*deletion(webapp), *unreported(webapp), *world.notes(concerned(webapp, plans))]
     return DriftReport(metadata["namespace"], metadata["name"], _drifted(children), children, corrections, notes)
 
 

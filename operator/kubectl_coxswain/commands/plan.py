@@ -23,7 +23,7 @@ def run(session: Session, arguments: Arguments) -> int:
     session.show("Plan", reports, lambda: _write(session, reports))
     session.tell([note for report in reports for note in report.notes])
     if ignored:
-        session.tell([f"{ignored} other objects of the files are not planned: only WebApps are"])
+        session.warn(f"{ignored} other objects of the files are not planned: only WebApps are")
     return DIFFERENCES if any(report.differs for report in reports) else 0
 
 
@@ -37,7 +37,7 @@ def _planned(session: Session, manifest: Json, options: tuple[str, ...]) -> Plan
             raise
         raise Problem(
             f"WebApp {manifest['metadata']['name']} cannot be rendered: its spec is not valid "
-            f"({type(error).__name__}: {error}), and without the right to patch the API server does not check it",
+            f"({type(error).__name__}: {error}), and the API server has not checked it",
             "compare it with the schema: kubectl explain webapp.spec --recursive",
         ) from error
 

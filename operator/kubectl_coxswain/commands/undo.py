@@ -2,16 +2,18 @@
 
 from kubectl_coxswain.arguments import PROGRAM
 from kubectl_coxswain.changing import RESOURCE, replaced_spec, warning_of
+from kubectl_coxswain.fields import leaves
 from kubectl_coxswain.find import webapp_of
 from kubectl_coxswain.gitops import owner_of
 from kubectl_coxswain.kubectl import Json
+from kubectl_coxswain.last_applied import note_before_undo
 from kubectl_coxswain.plan_text import write_plan
 from kubectl_coxswain.planning import plan_of
 from kubectl_coxswain.problems import Conflict, Forbidden, Problem
 from kubectl_coxswain.reports import Done
-from kubectl_coxswain.revisions import Revision, earlier, numbered, restored, revisions_of
+from kubectl_coxswain.revisions import Revision, earlier, is_present, numbered, restored, revisions_of
 from kubectl_coxswain.session import Arguments, Session
-from kubectl_coxswain.verdict import is_paused
+from kubectl_coxswain.verdict import is_deleted, is_paused
 
 
 def run(session: Session, arguments: Arguments) -> int:
@@ -20,15 +22,17 @@ def run(session: Session, arguments: Arguments) -> int:
     revisions = revisions_of(session.kubectl, webapp)
     target = _target(revisions, webapp, arguments.to)
     metadata, spec = webapp["metadata"], restored(target.spec, webapp["spec"])
-    if spec == webapp["spec"]:
-        raise Problem(
-            f"the spec of WebApp {metadata['name']} is that of revision {target.number} already",
-            f"{PROGRAM} history {metadata['name']} -n {metadata['namespace']}",
-        )
+    _refuse_deleted(webapp, target)
+    if is_present(target, webapp):
+        raise _is_present_already(webapp, target)
     _refuse_gitops(webapp, target, forced=arguments.force or arguments.dry_run)
     patch = replaced_spec(webapp, spec, f"{PROGRAM} undo {metadata['name']} --to {target.number}")
-    report = plan_of(session.kubectl, _tried(session, webapp, spec, patch), webapp, session.now())
-    report = report._replace(notes=[*report.notes, *_warnings(target), *warning_of(webapp)])
+    tried = _tried(session, webapp, spec, patch)
+    if tried["spec"] == webapp["spec"]:
+        raise _is_present_already(webapp, target)
+    report = plan_of(session.kubectl, tried, webapp, session.now())
+    notes = [*_warnings(target), *_lost(spec, tried["spec"]), *note_before_undo(webapp, spec), *warning_of(webapp)]
+    report = report._replace(notes=[*report.notes, *notes])
     if arguments.dry_run:
         session.show("Plan", report, lambda: write_plan(session.screen, report))
         session.tell(report.notes)
@@ -77,6 +81,29 @@ def _target(revisions: list[Revision], webapp: Json, wanted: int | None) -> Revi
 def _warnings(target: Revision) -> list[str]:
     failed = target.note("failed")
     return [f"the rollout of revision {target.number} has failed before: {failed}"] if failed else []
+
+
+def _lost(spec: Json, stored: Json) -> list[str]:
+    """Return a note about each field that the API server drops, because its schema is newer than the revision."""
+    lost = [place for place, _, after in leaves("spec", spec, stored) if after is None]
+    return [f"the present API has no {place}, so the WebApp does not get it back" for place in lost]
+
+
+def _is_present_already(webapp: Json, target: Revision) -> Problem:
+    name, namespace = webapp["metadata"]["name"], webapp["metadata"]["namespace"]
+    return Problem(
+        f"the spec of WebApp {name} is that of revision {target.number} already",
+        f"{PROGRAM} history {name} -n {namespace}",
+    )
+
+
+def _refuse_deleted(webapp: Json, target: Revision) -> None:
+    name, namespace = webapp["metadata"]["name"], webapp["metadata"]["namespace"]
+    if is_deleted(webapp):
+        raise Problem(
+            f"WebApp {name} is being deleted, so coxswain would not roll out revision {target.number}",
+            f"save the spec for a new WebApp: {PROGRAM} history {name} --revision {target.number} -n {namespace}",
+        )
 
 
 def _refuse_gitops(webapp: Json, target: Revision, *, forced: bool) -> None:

@@ -1,0 +1,223 @@
+"""`kubectl coxswain undo`: a later apply, revisions of another schema, autoscaling, and a deleted WebApp."""
+
+import json
+from typing import Any
+
+import pytest
+
+from coxswain.webapp.kinds import WEBAPP
+from kubectl_coxswain.revisions import restored
+from model_cluster.api_server import APPLY
+from unit.model_bench import SPEC
+from unit.plugin_bench import LAST_APPLIED, PluginBench
+from unit.plugin_states import healthy, reconciled
+
+PATH = WEBAPP.path("shop", "web")
+V1 = {**SPEC, "image": "registry.example/web:1", "command": ["run", "--debug"]}
+V2 = {**SPEC, "image": "registry.example/web:2"}
+V3 = {**SPEC, "image": "registry.example/web:3"}
+AUTOSCALING = {"minReplicas": 2, "maxReplicas": 9, "cpu": 60}
+
+
+def manifest(spec: dict[str, Any]) -> dict[str, Any]:
+    """Return a WebApp as a user writes it."""
+    metadata = {"name": "web", "namespace": "shop"}
+    return {"apiVersion": "coxswain.dev/v1", "kind": "WebApp", "metadata": metadata, "spec": spec}
+
+
+def applied(spec: dict[str, Any]) -> dict[str, Any]:
+    """Return the patch of a client-side apply."""
+    return {"spec": spec, "metadata": {"annotations": {LAST_APPLIED: json.dumps(manifest(spec))}}}
+
+
+def recorded(bench: PluginBench, first: dict[str, Any]) -> PluginBench:
+    """Record two revisions: an earlier spec and the present one."""
+    bench.model.reconcile()
+    bench.forget_revisions()
+    bench.add_revision(1, first)
+    bench.add_revision(2, {name: value for name, value in bench.raw["spec"].items() if name != "paused"})
+    generation = bench.raw["metadata"]["generation"]
+    healthy(bench, revision=2, previousRevision=1, observedGeneration=generation)
+    return bench
+
+
+@pytest.fixture
+def by_client() -> PluginBench:
+    """A WebApp whose second revision was applied by the client. The first one has another command."""
+    bench = PluginBench()
+    bench.model.patch(PATH, applied(V2))
+    return recorded(bench, V1)
+
+
+def server_side(bench: PluginBench, spec: dict[str, Any], *, force: bool = False) -> int:
+    """Apply on the server side as kubectl does; return the status code."""
+    query = {"fieldManager": "kubectl", "force": str(force).lower()}
+    agent = "kubectl/1"
+    request = bench.model.api.request
+    return request("PATCH", PATH, query=query, body=manifest(spec), content_type=APPLY, user_agent=agent).status
+
+
+@pytest.fixture
+def by_server() -> PluginBench:
+    """The same, with server-side applies."""
+    bench = PluginBench(reconciled=False)
+    bench.model.delete(PATH)
+    for spec in (V1, V2):
+        assert server_side(bench, spec) in (200, 201)
+    return recorded(bench, V1)
+
+
+# A later apply
+
+
+def test_a_later_apply_removes_the_fields_of_the_old_revision(by_client: PluginBench) -> None:
+    assert by_client.run("undo", "web", "--yes") == 0
+    assert by_client.raw["spec"]["command"] == V1["command"]
+    by_client.run("plan", "-f", "-", stdin=json.dumps(manifest(V3)))
+    assert 'spec.command: ["run", "--debug"] -> (none)' in by_client.out
+    assert by_client.err == "" or "command" not in by_client.err
+
+
+def test_the_last_apply_keeps_its_own_replicas_and_the_rest_of_its_manifest(by_client: PluginBench) -> None:
+    by_client.model.patch(PATH, {"spec": {"replicas": 7}})
+    assert by_client.run("undo", "web", "--yes") == 0
+    last = json.loads(by_client.raw["metadata"]["annotations"][LAST_APPLIED])
+    assert last == manifest(V1)
+    assert by_client.raw["spec"]["replicas"] == 7
+
+
+@pytest.mark.parametrize("text", ["", "no JSON", "[]", '{"spec": null}'])
+def test_an_unusable_last_apply_stays_as_it_is(by_client: PluginBench, text: str) -> None:
+    by_client.model.patch(PATH, {"metadata": {"annotations": {LAST_APPLIED: text}}})
+    assert by_client.run("undo", "web", "--yes") == 0
+    assert by_client.raw["metadata"]["annotations"][LAST_APPLIED] == text
+
+
+def test_a_webapp_without_a_last_apply_gets_none(by_client: PluginBench) -> None:
+    by_client.model.patch(PATH, {"metadata": {"annotations": None}})
+    assert by_client.run("undo", "web", "--yes") == 0
+    assert list(by_client.raw["metadata"]["annotations"]) == ["kubernetes.io/change-cause"]
+
+
+def test_the_plan_names_the_fields_that_a_server_side_apply_does_not_remove(by_server: PluginBench) -> None:
+    assert by_server.run("undo", "web", "--yes") == 0
+    assert by_server.err == (
+        "note: only kubectl-coxswain will own spec.command, spec.image. A later kubectl apply --server-side needs "
+        "--force-conflicts, and does not remove a field that its manifest lacks. To remove such a field then: kubectl "
+        "edit webapp web -n shop\n"
+    )
+    assert server_side(by_server, V2) == 409
+    assert server_side(by_server, V2, force=True) == 200
+    assert by_server.raw["spec"]["command"] == V1["command"], "as the note says"
+
+
+def test_a_client_side_applier_gets_no_such_note(by_client: PluginBench) -> None:
+    assert by_client.run("undo", "web", "--yes") == 0
+    assert by_client.err == ""
+
+
+def test_plan_names_the_fields_of_an_undo_that_stay(by_server: PluginBench) -> None:
+    assert by_server.run("undo", "web", "--yes") == 0
+    reconciled(by_server)
+    words = ("plan", "-f", "-", "--server-side", "--force-conflicts")
+    assert by_server.run(*words, stdin=json.dumps(manifest(V3))) == 1
+    assert "spec.command" not in by_server.out
+    assert by_server.err == (
+        "note: kubectl-coxswain owns spec.command, and the manifest lacks it: this apply does not remove it. To remove "
+        "it: kubectl edit webapp web -n shop\n"
+    )
+    assert by_server.run(*words, stdin=json.dumps(manifest({**V3, "command": ["run"]}))) == 1
+    assert by_server.err == ""
+
+
+def test_plan_takes_a_pause_by_the_plugin_for_no_undo(by_client: PluginBench) -> None:
+    assert by_client.run("pause", "web") == 0
+    reconciled(by_client)
+    by_client.run("plan", "-f", "-", stdin=json.dumps(manifest(V2)))
+    assert by_client.err == ""
+
+
+# Revisions of another schema
+
+
+def test_undo_names_the_fields_that_the_present_api_lacks() -> None:
+    bench = recorded(PluginBench(), {**SPEC, "image": "registry.example/web:0", "oldProxy": {"x": 1}})
+    assert bench.run("undo", "web", "--yes") == 0
+    assert "note: the present API has no spec.oldProxy.x, so the WebApp does not get it back" in bench.err
+    assert "oldProxy" not in bench.raw["spec"]
+
+
+def test_undo_to_a_revision_that_differs_only_by_a_field_that_the_api_lacks() -> None:
+    bench = PluginBench()
+    recorded(bench, {**bench.raw["spec"], "oldProxy": {"x": 1}})
+    version = bench.raw["metadata"]["resourceVersion"]
+    assert bench.run("undo", "web", "--yes") == 1
+    assert "error: the spec of WebApp web is that of revision 1 already" in bench.err
+    assert bench.raw["metadata"]["resourceVersion"] == version
+
+
+# Autoscaling: the API server stores its default, replicas: 1, beside it
+
+
+def autoscaled(**first: Any) -> PluginBench:
+    """Return an autoscaled WebApp with another first revision."""
+    bench = PluginBench(autoscaling=AUTOSCALING)
+    present = {name: value for name, value in bench.raw["spec"].items() if name != "paused"}
+    return recorded(bench, {**present, "image": "old:1", **first})
+
+
+def test_the_present_revision_is_recognized_beside_autoscaling() -> None:
+    bench = autoscaled()
+    bench.kubectl.forbidden.add(("patch", "webapps"))
+    assert bench.run("undo", "web", "--to", "2", "--yes") == 1
+    assert "error: the spec of WebApp web is that of revision 2 already" in bench.err
+
+
+def test_undo_of_an_autoscaled_webapp_that_the_operator_has_not_seen() -> None:
+    bench = autoscaled()
+    bench.model.patch(PATH, {"spec": {"paused": True}})
+    assert [each["current"] for each in bench.json("history", "web")["revisions"]] == [False, True]
+    assert bench.run("undo", "web", "--yes") == 0
+    assert bench.raw["spec"]["image"] == "old:1"
+
+
+def test_undo_of_autoscaling_returns_the_recorded_replicas() -> None:
+    spec = restored({"image": "a", "replicas": 5}, {"image": "b", "replicas": 1, "autoscaling": AUTOSCALING})
+    assert spec == {"image": "a", "replicas": 5}
+
+
+def test_autoscaling_can_be_applied_again_after_its_undo() -> None:
+    """The API server refuses other replicas beside it. The last apply has them, so the next one removes them."""
+    bench = PluginBench()
+    wanted = {**V2, "autoscaling": AUTOSCALING}
+    bench.model.patch(PATH, applied(wanted))
+    recorded(bench, {**V1, "replicas": 5})
+    assert bench.run("undo", "web", "--yes") == 0
+    assert bench.raw["spec"]["replicas"] == 5
+    assert bench.run("plan", "-f", "-", stdin=json.dumps(manifest(wanted))) == 1
+    assert "spec.replicas: 5 -> 1" in bench.out
+
+
+# Agreement, and deletion
+
+
+def test_undo_for_programs_asks_nothing(by_client: PluginBench) -> None:
+    by_client.answers = ["y"]
+    for output in ("json", "yaml"):
+        assert by_client.run("undo", "web", "-o", output) == 1
+        assert by_client.err == (
+            f"error: with -o {output} there is no plan to agree to, so nothing was changed\n"
+            "next: give --yes to agree in advance\n"
+        )
+    assert (by_client.questions, by_client.raw["spec"]["image"]) == ([], V2["image"])
+
+
+def test_undo_of_a_webapp_that_is_being_deleted(by_client: PluginBench) -> None:
+    by_client.model.patch(PATH, {"metadata": {"finalizers": ["example.com/wait"]}})
+    by_client.model.delete(PATH)
+    assert by_client.run("undo", "web", "--yes") == 1
+    assert by_client.err == (
+        "error: WebApp web is being deleted, so coxswain would not roll out revision 1\n"
+        "next: save the spec for a new WebApp: kubectl coxswain history web --revision 1 -n shop\n"
+    )
+    assert by_client.raw["spec"]["image"] == V2["image"]
