@@ -89,7 +89,9 @@ class Honesty:
             return
         if self._world.faults.met_at.get("changing policy", -1e9) > began - 120 or self._held(parent):
             return
-        raise Violated("honesty", f"{where[0]}/{where[1]} is said to be Ready, but the operator was told: {found[0]}")
+        raise Violated(
+            "honesty", f"{where[0]}/{where[1]} reports Ready, although the operator had received: {found[0]}"
+        )
 
     def _held(self, parent: Object) -> bool:
         """Return whether a child reports that a policy forces a field."""
@@ -107,4 +109,4 @@ class Honesty:
             if where == at and (what == name or what.startswith(f"{name}-"))
         ]
         if max(wrote, default=0.0) < made:
-            raise Violated("honesty", f"{at}/{name} tells of drift from before it was made: {drift[-1]}")
+            raise Violated("honesty", f"{at}/{name} reports drift from before its creation: {drift[-1]}")

@@ -179,4 +179,4 @@ class SlotSuccession(Succession):
         if sent.begun >= self._released.get((sent.replica, lease), sent.begun):
             return None
         shown = f"{sent.method} {sent.plural} {sent.namespace}/{sent.name or ''}"
-        return Violated("a drain before the release", f"replica {sent.replica.number} sent {shown} before it")
+        return Violated("a drain before the release", f"replica {sent.replica.number} sent {shown} before the release")

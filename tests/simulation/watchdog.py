@@ -114,7 +114,9 @@ class Watchdog:
                 raise Violated("progress", f"for {now - since:.0f} s {kind} {where[0]}/{where[1]}: {gap}")
         if attends is None and self._forgotten(parent, known.gaps):
             shown = "; ".join(map(str, known.gaps[:3]))
-            raise Violated("nobody is forgotten", f"nothing will look at {kind} {where[0]}/{where[1]}: {shown}")
+            raise Violated(
+                "nobody is forgotten", f"no reconcile is queued or scheduled for {kind} {where[0]}/{where[1]}: {shown}"
+            )
 
     def _bound(self, gap: Gap, known: _Known, now: float) -> float:
         bounds = self._bounds
