@@ -1,5 +1,8 @@
 """The generated part of docs/benchmarks.md. Pure."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from bench.aims import verdicts
 from bench.results import Machine, Measured, Results
 from bench.tables import number, requests, rows_of, table, waves
@@ -19,46 +22,10 @@ def page(results: Results) -> str:
     rounds = max((each.round for each in results.measured), default=0)
     about = ABOUT.format(cores=results.machine.cores, rounds=rounds, void=len(void), all=len(results.measured))
     parts = [
-        f"{_machine(results.machine)}{_commits(results)}\n\n{about}",
+        f"{_machine(results.machine)}\n\n{about}",
         f"## Targets\n\n{verdicts(results)}",
-        (
-            "## B1: time to convergence\n\nAnother process creates N WebApps, 16 at a time, and watches them. T is the"
-            " time from its first request until each WebApp is Ready at its generation and its Deployment is available"
-            " with that image. p50 and p99 are for single WebApps, in seconds.\n\n"
-            f"{waves(results, 'B1')}\n\n![How things grow](benchmarks.svg)"
-        ),
-        (
-            "## B2: requests for each WebApp\n\nCounted in the audit log by the user of the peer.\n\n### Create\n\n"
-            f"{requests(results, 'B1')}\n\n### A changed image\n\n{requests(results, 'B5')}\n\n### Delete\n\n"
-            f"{requests(results, 'B2 delete')}"
-        ),
-        f"## B5: a new image for all WebApps\n\n{waves(results, 'B5')}",
-        "## B0: bare writes\n\nOnly the writes of four children and a status for each WebApp, by concurrency.\n\n"
-        + rows_of(results, "B0", ("writes per second", "p50", "p99", "API server CPU", "etcd CPU")),
-        "## B3: idle\n\n" + rows_of(results, "B3", _B3, label="WebApps"),
-        "## B4: a foreign edit or delete each second\n\nSeconds until the drift is corrected.\n\n"
-        + rows_of(results, "B4", ("edits", "p50", "p99", "slowest", "unhealed"), label="WebApps"),
-        "## B6: killed and started again\n\n" + rows_of(results, "B6", _B6, label="WebApps"),
-        "## B7: memory\n\nResident memory of the operator. The peak occurs while all WebApps are created at once.\n\n"
-        + rows_of(results, "B7", ("MB without WebApps", "MB", "peak MB"), label="WebApps"),
-        (
-            "## B9: a storm on one WebApp\n\nA number of writers write to one WebApp without a pause for 20 s. Every"
-            " 0.25 s one of 99 quiet WebApps gets another image. In the cases named aside, the same writers write to an"
-            " object of another API group with the schema and rules of the WebApp. No operator watches it, so these"
-            " cases show the cost of the writers to the servers.\n\n" + rows_of(results, "B9", _B9)
-        ),
-        (
-            "## B10: outage of the API server\n\nThe API server is killed, or a proxy refuses all requests. Five edits"
-            " happen during the outage. Seconds and requests count from the return of the API server. After a kill, the"
-            " controller manager and the nodes must reconnect before any WebApp is Ready.\n\n"
-            + rows_of(results, "B10", _B10)
-        ),
-        (
-            "## B11: several replicas\n\nEach replica leads for a part of 6 slots. All processes share the cores of one"
-            " machine, so seconds show the cost of sharing, and CPU of one replica shows the gain. After the creation"
-            " one replica is killed while someone edits a child each second, and is started again at the end of the"
-            " edits (a single replica at once).\n\n" + rows_of(results, "B11", _B11, label="WebApps")
-        ),
+        *_waves_and_requests(results),
+        *(_section(results, each) for each in TABLES),
         f"## CPU profile\n\n{_profile(results)}",
     ]
     if void:
@@ -66,30 +33,124 @@ def page(results: Results) -> str:
     return "\n\n".join(parts)
 
 
-_B3 = ("requests per hour", "writes per hour", "LISTs of a kind", "operator CPU per hour", "seconds measured")
-_B6 = ("seconds", "at rest after", "writes", "LISTs of a kind", "pages of LISTs", "operator CPU", "MB")
-_B9 = ("writes per second", "p50", "p99", "p99 until written", "conflicts", "convergence", "operator CPU")
-_B10 = (
-    *("seconds until written", "seconds until Ready", "with the controllers' own return"),
-    *("exits", "requests in 10 s", "most requests in 1 s"),
+@dataclass(frozen=True)
+class Table:
+    """A section with one table: a row for each size or case."""
+
+    benchmark: str
+    title: str
+    about: str
+    names: Sequence[str]
+    """The figures, one for each column."""
+    label: str = "WebApps"
+    """The head of the first column."""
+
+
+TABLES = (
+    Table(
+        "B0",
+        "bare writes",
+        "Only the writes of four children and a status for each WebApp, by concurrency.",
+        ("writes per second", "p50", "p99", "API server CPU", "etcd CPU"),
+        "case",
+    ),
+    Table(
+        "B3",
+        "idle",
+        "",
+        ("requests per hour", "writes per hour", "LISTs of a kind", "operator CPU per hour", "seconds measured"),
+    ),
+    Table(
+        "B4",
+        "a foreign edit or delete each second",
+        "Seconds until the drift is corrected.",
+        ("edits", "p50", "p99", "slowest", "unhealed"),
+    ),
+    Table(
+        "B6",
+        "killed and started again",
+        "",
+        ("seconds", "at rest after", "writes", "LISTs of a kind", "pages of LISTs", "operator CPU", "MB"),
+    ),
+    Table(
+        "B7",
+        "memory",
+        "Resident memory of the operator. The peak occurs while all WebApps are created at once.",
+        ("MB without WebApps", "MB", "peak MB"),
+    ),
+    Table(
+        "B9",
+        "a storm on one WebApp",
+        "A number of writers write to one WebApp without a pause for 20 s. Every 0.25 s one of 99 quiet WebApps gets"
+        " another image. In the cases named aside, the same writers write to an object of another API group with the"
+        " schema and rules of the WebApp. No operator watches it, so these cases show the cost of the writers to the"
+        " servers.",
+        ("writes per second", "p50", "p99", "p99 until written", "conflicts", "convergence", "operator CPU"),
+        "case",
+    ),
+    Table(
+        "B10",
+        "outage of the API server",
+        "The API server is killed, or a proxy refuses all requests. Five edits happen during the outage. Seconds and"
+        " requests count from the return of the API server. After a kill, the controller manager and the nodes must"
+        " reconnect before any WebApp is Ready.",
+        (
+            *("seconds until written", "seconds until Ready", "with the controllers' own return"),
+            *("exits", "requests in 10 s", "most requests in 1 s"),
+        ),
+        "case",
+    ),
+    Table(
+        "B11",
+        "several replicas",
+        "Each replica leads for a part of 6 slots. All processes share the cores of one machine, so seconds show the"
+        " cost of sharing, and CPU of one replica shows the gain. After the creation one replica is killed while"
+        " someone edits a child each second, and is started again at the end of the edits (a single replica at once).",
+        (
+            *("seconds", "p99", "operator CPU of all", "operator CPU of one", "API server CPU", "MB of one"),
+            *("slowest edit around the loss", "unhealed", "seconds until synced again", "seconds until balanced again"),
+        ),
+    ),
 )
-_B11 = (
-    *("seconds", "p99", "operator CPU of all", "operator CPU of one", "API server CPU", "MB of one"),
-    *("slowest edit around the loss", "unhealed", "seconds until synced again", "seconds until balanced again"),
-)
+
+
+def _section(results: Results, one: Table) -> str:
+    about = " ".join(part for part in (one.about, _commits(results, one.benchmark)) if part)
+    rows = rows_of(results, one.benchmark, one.names, label=one.label)
+    return "\n\n".join(part for part in (f"## {one.benchmark}: {one.title}", about, rows) if part)
+
+
+def _waves_and_requests(results: Results) -> list[str]:
+    """Return the sections B1, B2 and B5: all peers side by side."""
+    return [
+        (
+            "## B1: time to convergence\n\nAnother process creates N WebApps, 16 at a time, and watches them. T is the"
+            " time from its first request until each WebApp is Ready at its generation and its Deployment is available"
+            f" with that image. p50 and p99 are for single WebApps, in seconds. {_commits(results, 'B1')}\n\n"
+            f"{waves(results, 'B1')}\n\n![How things grow](benchmarks.svg)"
+        ),
+        (
+            "## B2: requests for each WebApp\n\nCounted in the audit log by the user of the peer, in the runs of B1, B5"
+            f" and a delete. {_commits(results, 'B1', 'B5', 'B2 delete')}\n\n### Create\n\n{requests(results, 'B1')}"
+            f"\n\n### A changed image\n\n{requests(results, 'B5')}\n\n### Delete\n\n{requests(results, 'B2 delete')}"
+        ),
+        f"## B5: a new image for all WebApps\n\n{_commits(results, 'B5')}\n\n{waves(results, 'B5')}",
+    ]
 
 
 def _machine(machine: Machine) -> str:
     return (
-        f"Measured on {machine.date} with Kubernetes {machine.kubernetes} and Python {machine.python}, at a load of"
-        f" {machine.load_before:.1f} in the minute before."
+        f"The last run was on {machine.date} with Kubernetes {machine.kubernetes} and Python {machine.python}, at a"
+        f" load of {machine.load_before:.1f} in the minute before. Each section names its commits and dates."
     )
 
 
-def _commits(results: Results) -> str:
-    """Return the measured commits, and the dates."""
-    found = sorted({f"{each.commit} ({each.date})" for each in results.measured if each.commit})
-    return f" Commits: {', '.join(found)}." if found else ""
+def _commits(results: Results, *benchmarks: str) -> str:
+    """Return the sentence with the commits and dates of some benchmarks; empty if none is known."""
+    found = sorted(
+        {(each.date, each.commit) for each in results.measured if each.benchmark in benchmarks and each.commit}
+    )
+    return f"Commit and date: {', '.join(f'{commit} ({date})' for date, commit in found)}." if found else ""
 
 
 def _profile(results: Results) -> str:

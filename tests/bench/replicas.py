@@ -107,24 +107,21 @@ def _loss(rig: Rig, group: Replicas) -> dict[str, float]:
     time.sleep(LOSS_AFTER_SECONDS)  # edits before the loss
     lost = group.processes[0]
     lost.stop(Signals.SIGKILL)
-    alone = len(group.processes) == 1
-    if alone:
-        synced = _start(lost)
-    answer = rig.loaded(load)
-    if not alone:
-        synced = _start(lost)
-    assert lost.pid is not None
-    return {
-        "slowest edit around the loss": max(answer["latencies"]),
-        "unhealed": answer["unhealed"],
-        "seconds until synced again": synced,
-        "seconds until balanced again": group.await_balance(),
-        "operator CPU of the start": cpu_seconds(lost.pid),
-    }
+    if len(group.processes) == 1:
+        of_start, answer = _start(lost, group), rig.loaded(load)
+    else:
+        answer, of_start = rig.loaded(load), _start(lost, group)
+    return {"slowest edit around the loss": max(answer["latencies"]), "unhealed": answer["unhealed"], **of_start}
 
 
-def _start(replica: OperatorProcess) -> float:
-    """Start a replica, wait until its cache is complete, and return the seconds."""
+def _start(replica: OperatorProcess, group: Replicas) -> dict[str, float]:
+    """Start a replica, wait until its cache is complete and the slots are balanced, and return the figures."""
     started = time.monotonic()
     replica.start()
-    return time.monotonic() - started
+    synced = time.monotonic() - started
+    assert replica.pid is not None
+    return {
+        "seconds until synced again": synced,
+        "seconds until balanced again": group.await_balance(),
+        "operator CPU of the start": cpu_seconds(replica.pid),
+    }

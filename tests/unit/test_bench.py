@@ -1,6 +1,8 @@
 """The arithmetic of the benchmarks: valid measurements, comparisons, and the text of the page."""
 
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,7 @@ from bench.results import (
 from bench.tables import number, rows_of
 from bench.webapps import children, children_template, contains, is_available, is_ready, webapp
 
+DOCS = Path(__file__).parents[2] / "docs"
 MACHINE = Machine("2026-01-01", "v1.36.3", 2, "3.11.7", 0.5)
 
 
@@ -121,6 +124,72 @@ def test_writes_from_before_revisions_are_not_judged() -> None:
     assert "Not judged" not in verdicts(results(one))
     late = Measured("B1", COXSWAIN, 500, 1, requests={"patch webapps/status": 1501})
     assert "status writes, 0 GETs | **no** |" in verdicts(results(late))
+
+
+@pytest.mark.parametrize(("seconds", "met"), [(11.0, "yes"), (11.2, "**no**")])
+def test_convergence_is_judged_against_controller_runtime(seconds: float, met: str) -> None:
+    found = row_of("controller-runtime at each size", converged(COXSWAIN, seconds), converged(CONTROLLER_RUNTIME, 10))
+    assert found.endswith(f"| {met} |")
+
+
+@pytest.mark.parametrize(("seconds", "met"), [(6.0, "12.0 ms | yes |"), (6.1, "12.2 ms | **no** |")])
+def test_cpu_is_judged_by_webapp(seconds: float, met: str) -> None:
+    one = Measured("B1", COXSWAIN, 500, 1, figures={"operator CPU": seconds})
+    assert row_of("CPU for each created WebApp", one).endswith(f"N = 500: {met}")
+
+
+@pytest.mark.parametrize(("seconds", "met"), [(1.9, "yes"), (2.1, "**no**")])
+def test_a_restart_is_judged_by_its_seconds(seconds: float, met: str) -> None:
+    small = Measured("B6", COXSWAIN, 1000, 1, figures={"seconds": 9.0})
+    found = row_of("3000 WebApps in step", small, Measured("B6", COXSWAIN, 3000, 1, figures={"seconds": seconds}))
+    assert found.endswith(f"| {met} |")
+
+
+@pytest.mark.parametrize(("megabytes", "met"), [(139.0, "yes"), (140.0, "**no**")])
+def test_memory_is_judged_after_a_restart_too(megabytes: float, met: str) -> None:
+    found = row_of("after a restart", Measured("B6", COXSWAIN, 3000, 1, figures={"MB": megabytes}))
+    assert found.endswith(f"{megabytes:.0f} MB at N = 3000 | {met} |")
+
+
+@pytest.mark.parametrize(("seconds", "met"), [(1.9, "yes"), (2.1, "**no**")])
+def test_an_outage_is_judged_by_the_write_after_it(seconds: float, met: str) -> None:
+    found = row_of("return of the API server", outage_of("503", **{"seconds until written": seconds}))
+    assert found.endswith(f"| {met} |")
+
+
+def row_of(aim: str, *measured: Measured) -> str:
+    """Return the row of one aim."""
+    [row] = [line for line in verdicts(results(*measured)).splitlines() if aim in line]
+    return row
+
+
+def test_an_aim_without_a_figure_is_not_measured() -> None:
+    rows = [line for line in verdicts(results()).splitlines() if line.startswith("| B")]
+    assert {row.split("|")[1].strip() for row in rows} == {f"B{number}" for number in range(1, 13)} - {"B11"}
+    assert all(row.endswith("| not measured |  |") for row in rows)
+
+
+def test_the_published_page_is_that_of_the_results() -> None:
+    assert page(load(DOCS / "benchmarks.json")) in (DOCS / "benchmarks.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("section", "end"), [("Missed targets", "| **no** |"), ("Not measured", "| not measured |  |")]
+)
+def test_each_aim_that_is_not_met_is_in_the_text(section: str, end: str) -> None:
+    text = (DOCS / "benchmarks.md").read_text(encoding="utf-8").partition(f"\n## {section}")[2].partition("\n## ")[0]
+    rows = verdicts(load(DOCS / "benchmarks.json")).splitlines()
+    benchmarks = {row.split("|")[1].strip() for row in rows if row.endswith(end)}
+    assert benchmarks - set(re.findall(r"\bB\d+\b", text)) == set()
+
+
+def test_each_section_names_its_commit_and_date() -> None:
+    one = replace(converged(COXSWAIN, 11), commit="0174cc7", date="2026-11-22")
+    text = page(results(one, replace(storm_of("0 writers", 0.1), commit="8eac601", date="2026-11-25")))
+    sections = {part.partition(":")[0]: part for part in text.split("\n## ")}
+    assert "Commit and date: 0174cc7 (2026-11-22)." in sections["B1"]
+    assert "Commit and date: 8eac601 (2026-11-25)." in sections["B9"]
+    assert "Commit and date" not in sections["B10"]
 
 
 def test_the_page_names_what_is_void() -> None:
