@@ -1,7 +1,7 @@
 """The results of a fault suite as Markdown: the tests, and the broken operators on which they failed."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 
 from fault_engine.proof import Break, violated
@@ -21,7 +21,11 @@ def current(results: Sequence[Result], known: Mapping[str, str | None], *, proof
 
 
 def render(
-    survived: Sequence[Result], proved: Sequence[Result], breaks: Mapping[str, Break], not_tried: Mapping[str, str]
+    survived: Sequence[Result],
+    proved: Sequence[Result],
+    breaks: Mapping[str, Break],
+    not_tried: Mapping[str, str],
+    known: Mapping[str, str | None],
 ) -> str:
     """Return the generated part of a page.
 
@@ -30,6 +34,7 @@ def render(
         proved: results of the tests on broken operators.
         breaks: the known breaks.
         not_tried: faults without a test, with the reason.
+        known: the node ids of all tests, each with its break.
     """
     tried = [result for result in survived if result.outcome in ("passed", "failed")]
     passed = [result for result in tried if result.outcome == "passed"]
@@ -37,7 +42,7 @@ def render(
     runs = sum(result.runs for result in tried)
     scales = ", ".join(sorted({f"{result.scale:g}" for result in tried}))
     lines = [
-        f"{len(tried)} tests, {runs} runs, at a time scale of {scales}:",
+        f"{len(tried)} of {len(known)} tests, {runs} runs, at a time scale of {scales}:",
         f"{len(passed)} passed, {len(tried) - len(passed)} failed.",
         f"On a deliberately broken operator, {len(caught)} of {len(proved)} tests failed as required.",
         "",
@@ -50,6 +55,8 @@ def render(
         "### Not tested",
         "",
         *(f"- {fault}: {why}." for fault, why in not_tried.items()),
+        *_missing("No result yet", {f"`{_short(test)}`" for test in known.keys() - {each.test for each in tried}}),
+        *_missing("No proof of failure yet", _to_prove(known) - _to_prove({each.test: each.broken for each in proved})),
         "",
         "### Proof of failure",
         "",
@@ -62,6 +69,20 @@ def render(
         *(_proof(result, breaks) for result in sorted(proved, key=_order)),
     ]
     return "\n".join(lines)
+
+
+def _missing(what: str, names: Set[str]) -> list[str]:
+    return [f"- {what}: {', '.join(sorted(names))}."] if names else []
+
+
+def _to_prove(breaks: Mapping[str, str | None]) -> set[str]:
+    """Return the test functions with their breaks: one parameter of a function proves each."""
+    return {f"`{_short(test).partition('[')[0]}` (`{broken}`)" for test, broken in breaks.items() if broken}
+
+
+def _short(test: str) -> str:
+    """Return a node id without its folder."""
+    return test.removeprefix("tests/faults/")
 
 
 def _order(result: Result) -> tuple[int, str]:
