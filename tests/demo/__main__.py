@@ -57,6 +57,10 @@ TRIALS = (
 )
 
 
+WATCH = Trial("kubectl get webapps --watch", "each change as it arrives; keep it running in a third terminal")
+"""Proposed only: it never ends."""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the demo and return its exit code. SIGTERM stops it like Ctrl-C."""
     options = _parser().parse_args(arguments)
@@ -138,7 +142,7 @@ def _operator(cluster: ControlPlane) -> Iterator[OperatorProcess]:
 
 
 def _propose() -> None:
-    for trial in TRIALS:
+    for trial in (WATCH, *TRIALS):
         say(f"  {trial.command}\n      {trial.shows}")
 
 

@@ -230,7 +230,7 @@ def _cluster(directory: Path) -> Iterator[supervisor.Folder]:
 
 @contextmanager
 def _alone(folder: supervisor.Folder) -> Iterator[None]:
-    """Make sure that no other session runs on this cluster: there is no leader election yet."""
+    """Make sure that no other session runs on this cluster: `make dev` turns the leader election off."""
     with (folder.data / ".dev.lock").open("a") as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

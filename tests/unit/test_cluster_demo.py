@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from demo.__main__ import TRIALS
+from demo.__main__ import TRIALS, _propose
 from demo.tree import readiness, tree
 
 
@@ -66,6 +66,13 @@ def test_the_tree_follows_the_owner_references_whatever_the_order_of_the_objects
 )
 def test_a_webapp_is_waited_for_until_it_is_ready_at_its_generation(found: dict[str, Any], why: str | None) -> None:
     assert readiness(found) == ("web", why)
+
+
+def test_the_watch_is_proposed_but_not_run(capsys: pytest.CaptureFixture[str]) -> None:
+    """`make demo ARGS=--try` runs each of TRIALS, and a watch never ends."""
+    _propose()
+    assert "kubectl get webapps --watch\n" in capsys.readouterr().out
+    assert not any("--watch" in trial.command for trial in TRIALS)
 
 
 def test_what_is_proposed_to_try_are_single_commands_of_kubectl() -> None:
