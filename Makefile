@@ -201,7 +201,7 @@ bench-quick: $(VENV)/.ready programs ## Compare 50 WebApps with a bare writer, i
 	$(BIN)/python -m bench --quick
 
 .PHONY: figures
-figures: $(VENV)/.ready programs ## Count the requests of the operator, for the README.
+figures: $(VENV)/.ready programs ## Count the requests of the operator, for docs/costs.md.
 	$(BIN)/pytest --capture=no --quiet tests/integration/test_requests.py tests/integration/test_restart.py
 
 .PHONY: conflict-lab

@@ -47,7 +47,7 @@ def operator(cluster: ControlPlane) -> Iterator[OperatorProcess]:
 
 @pytest.fixture(scope="session")
 def contour(cluster: ControlPlane) -> Iterator[Contour]:
-    """Contour and Envoy, and the server that is every pod."""
+    """Contour and Envoy, and one server in place of all pods."""
     programs = {name: found.path for name, found in find_programs(programs=tuple(GATEWAY_PROGRAMS.values())).items()}
     with PodServer(cluster, PORTS), Contour(cluster, programs) as running:
         yield running
@@ -55,7 +55,7 @@ def contour(cluster: ControlPlane) -> Iterator[Contour]:
 
 @pytest.fixture(scope="session")
 def workload(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The program that puts load on a URL: that of the kind suite."""
+    """The load generator of the kind suite, for a URL."""
     return build_own(SOURCE, tmp_path_factory.mktemp("workload") / "programs", os.environ, print)["workload"]
 
 
@@ -63,7 +63,7 @@ def workload(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def make_scene(
     cluster: ControlPlane, operator: OperatorProcess, contour: Contour, request: pytest.FixtureRequest
 ) -> Iterator[Callable[[], Scene]]:
-    """Make namespaces that go after the test."""
+    """Create namespaces, and delete them after the test."""
     made: list[str] = []
 
     def make() -> Scene:

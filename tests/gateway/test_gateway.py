@@ -1,6 +1,6 @@
 """spec.ingress and spec.routes with a real controller and a real proxy, Contour and Envoy: requests and reports.
 
-Docs/webapp.md says with which versions, and what Contour does not report.
+docs/webapp.md lists the versions, and the problems without a report by Contour.
 """
 
 import json
@@ -25,7 +25,7 @@ SPEC: dict[str, Any] = {
 
 
 def host(scene: Scene, name: str = "web") -> str:
-    """Return a host of the Gateway's domain that no other test has."""
+    """Return an unused host of the Gateway's domain."""
     return f"{name}-{scene.namespace}.example.com"
 
 
@@ -62,14 +62,14 @@ def test_the_url_of_a_listener_with_tls_is_reached(scene: Scene, contour: Contou
 
 
 def port(answer: tuple[int, str]) -> int:
-    """Return the port of the pod that answered."""
+    """Return the port of the answering pod."""
     status, text = answer
     assert status == 200, answer
     return int(text.split()[2])
 
 
 def test_each_rule_leads_where_the_spec_says(scene: Scene) -> None:
-    """The URLs of the status are reached, also with a path; requests that no rule matches are not."""
+    """Requests to the URLs of the status succeed, also with a path; requests without a matching rule fail."""
     rules: list[dict[str, Any]] = [
         {"path": {"type": "PathPrefix", "value": "/v1"}, "timeouts": {"request": "10s", "backendRequest": "2s"}},
         {
@@ -135,7 +135,7 @@ def test_a_rollout_and_edits_fail_no_request(scene: Scene, workload: Path, tmp_p
 
 
 def test_without_the_sleep_before_the_end_requests_fail(scene: Scene, workload: Path, tmp_path: Path) -> None:
-    """The zeros above mean something: a container that ends at once is still in Envoy's list of endpoints."""
+    """Counterexample to the zeros above: without a preStop sleep, containers end before Envoy drops their endpoints."""
     spec = exposed(scene, replicas=8, terminationGracePeriodSeconds=1)
     scene.apply_ready(spec=spec)
     serves(f"http://{host(scene)}", "web")
@@ -151,7 +151,7 @@ def test_without_the_sleep_before_the_end_requests_fail(scene: Scene, workload: 
 
 @dataclass(frozen=True)
 class Cause:
-    """Fields of a WebApp that a controller does not accept, or does not see; the report; fields that it accepts."""
+    """Fields of a WebApp rejected or ignored by a controller; its report; accepted fields."""
 
     fields: Callable[[Scene], dict[str, Any]]
     reason: str
@@ -275,7 +275,7 @@ def test_a_changed_listener_is_noticed(scene: Scene, cluster: ControlPlane) -> N
     serves(f"http://{host(scene)}", "web")
 
 
-# The limits that docs/webapp.md names: what Contour does not report.
+# The limits in docs/webapp.md: Contour does not report these problems.
 
 
 def test_a_host_without_a_listener_beside_another_one_is_not_reported(scene: Scene) -> None:

@@ -68,7 +68,7 @@ class Load:
         return self._report
 
     def versions(self) -> set[str]:
-        """Return the versions that answered in the last full second."""
+        """Return the versions with an answer in the last full second."""
         return set(self._logged("progress")[-1]["versions"])
 
     def _logged(self, key: str) -> list[dict[str, Any]]:
