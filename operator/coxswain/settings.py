@@ -70,8 +70,8 @@ class StatusSettings:
     stale_interval: float = 30.0
     """Seconds for the watch to deliver a newer WebApp after a stale status write. Then WebApps are relisted."""
     conflict_delay: float = 0.1
-    """Initial backoff in seconds of a status or a child after two consecutive 409 responses, doubled each time. Without
-    it, each write by others would cause one more request."""
+    """Initial backoff in seconds of a status after two consecutive 409 responses, or of a child after two failed
+    writes, doubled each time. Without it, each write by others would cause one more request."""
     conflict_delay_limit: float = 2.0
     """Maximum of that backoff in seconds."""
 
@@ -111,6 +111,9 @@ class ElectionSettings:
     request_timeout: float = 5.0
     """Timeout in seconds of a request for the Lease. Shorter than `renew_deadline`, so that a hung connection leaves
     time for another attempt."""
+    release_timeout: float = 9.0
+    """Seconds from SIGTERM in which the process waits for the release of the Lease, at least 1 s after the drain. As
+    long as the drain, so that the process ends within 10 s, whatever hangs."""
     settling_period: float = 5.0
     """Seconds from the first sight of a replica until others give slots back for it. A replica that starts and ends
     again and again moves no slots."""
@@ -165,8 +168,8 @@ class Settings:
     token_interval: float = 60.0
     """Seconds between reads of the token, as in client-go. The kubelet rotates it long before it expires."""
     drain_timeout: float = 9.0
-    """Seconds from SIGTERM to the exit: one half for in-flight reconciles, then for in-flight requests, and the rest
-    for the watches. The pod has 30 s."""
+    """Seconds from SIGTERM to the end of the drain: one half for in-flight reconciles, then for in-flight requests, and
+    the rest for the watches. The release of the Lease follows. The pod has 30 s."""
     watch: WatchSettings = field(default_factory=WatchSettings)
     queue: QueueSettings = field(default_factory=QueueSettings)
     status: StatusSettings = field(default_factory=StatusSettings)

@@ -9,7 +9,9 @@ import pytest
 from coxswain.settings import ElectionSettings
 from fault_engine.plan import Action, Answer, Delay, Match, Plan, Rule
 from fault_engine.run import Case
-from faults.replicas import SETTLED_SECONDS, Pair, await_true, election_settings
+from fault_engine.scale import Scale
+from fault_engine.script import Life
+from faults.replicas import ELECTED, SETTLED_SECONDS, Pair, await_true, election_settings
 from faults.takeover import survive
 
 ORACLES = ("O1", "O2", "O6")
@@ -18,6 +20,9 @@ SOON_SECONDS = 3.0
 """Until the next edit is applied after a SIGTERM, or if the leader stays."""
 BACK_SECONDS = 10.0
 """Until the next edit is applied after an outage of the API server: the watches reopen with a backoff."""
+END_SECONDS = 10.0
+UNSCALED = Scale(1.0)
+"""The operator's own timeouts."""
 FOR_EVER_SECONDS = 3600.0
 HOUR = 3600
 CLIENTS = ("kube-controller-manager", "kube-scheduler", "kwok")
@@ -49,6 +54,30 @@ def test_sigterm(case: Case) -> None:
     figures = survive(case, "SIGTERM", fault)
     assert figures.next_edit < SOON_SECONDS
     assert figures.takeover is not None
+
+
+@pytest.mark.fault(
+    "F18",
+    "SIGTERM of the leader while the API server does not respond: the process exits within 10 s",
+    oracles=("O1",),
+    broken="waits-for-the-release",
+    by="test",
+)
+def test_sigterm_with_everything_hung(case: Case) -> None:
+    with case.stand(UNSCALED, options=ELECTED) as stand:
+        process = stand.operator
+        process.start()
+        await_true(lambda: "this process leads" in process.logged(), "leadership", SETTLED_SECONDS)
+        stand.inject(Plan((Rule(Match("patch", "{child}", count=None), Delay(FOR_EVER_SECONDS)),)))
+        stand.live(Life("create"))
+        await_true(lambda: any(each.fault for each in stand.proxy.snapshot().requests), "a hung write", SETTLED_SECONDS)
+        # The Lease must be recent: its loss would end the election before the release.
+        stand.inject(Plan((Rule(Match(verb="?*", resource="?*", count=None), Delay(FOR_EVER_SECONDS)),)))
+        begun = time.monotonic()
+        assert process.stop() == 0, "it did not exit by itself"
+        took = time.monotonic() - begun
+        print(f"exited after {took:.1f} s")
+        assert took < END_SECONDS
 
 
 @pytest.mark.fault(

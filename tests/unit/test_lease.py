@@ -146,3 +146,10 @@ def test_each_renewal_differs_even_if_the_wall_clock_stands_still() -> None:
         first = renewed
     assert all(before != after for before, after in pairwise(times))
     assert {each[:25] for each in times} == {times[0][:25]}
+
+
+def test_the_number_of_transitions_stays_an_int32() -> None:
+    """The API server refuses a greater one, so nobody could acquire the Lease any more."""
+    before = raw("", duration=1, leaseTransitions=2**31 - 1)
+    written = held(parse(before), "me_1", namespace="ns", name="coxswain", now=NOW, duration=15)
+    assert written["spec"]["leaseTransitions"] == 2**31 - 1

@@ -62,6 +62,29 @@ def test_the_first_start_at_a_slow_server_is_alive() -> None:
     virtually(body, "a", count=64)
 
 
+def test_an_acquisition_in_flight_at_the_end_is_released() -> None:
+    async def body(group: Group) -> None:
+        await group.started(2, 2, 2)
+        for slot in slots(6):
+            group.servers.lease(slot.lease_name(SHARED)).latency = 0.1
+        ended, *others = group.all
+        free = [number for number, holder in group.servers.holders(6).items() if holder == ended.identity]
+        await ended.terminate()
+
+        def acquiring() -> list[str]:
+            """Return who has acquired a slot without knowing it."""
+            holders = group.servers.holders(6)
+            known = {each.identity: {slot.number for slot in each.slots} for each in others}
+            return [holders[n] for n in free if holders[n] in known and n not in known[holders[n]]]
+
+        await group.until(lambda: bool(acquiring()), 5.0)
+        [ending] = [each for each in others if each.identity == acquiring()[0]]
+        await ending.terminate()
+        assert ending.identity not in group.servers.holders(6).values()
+
+    virtually(body)
+
+
 def test_an_ending_replica_takes_nothing_and_leaves_its_share_to_others() -> None:
     async def body(group: Group) -> None:
         await group.started(2, 2, 2)

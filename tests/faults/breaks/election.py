@@ -42,6 +42,11 @@ def forgets_the_release() -> None:
     put(Elector, release=release)
 
 
+@broken("waits for the release of the Lease as if there had been no drain")
+def waits_for_the_release() -> None:
+    put(ElectionThread, ending=lambda _: None)
+
+
 @broken("does not enqueue the WebApps when it begins to lead")
 def takes_over_without_enqueueing() -> None:
     usual = SlotLifecycle._follow

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from dataclasses import replace
 from typing import Any
 
 from coxswain.kernel.api.errors import RequestFailed
@@ -40,7 +41,7 @@ def writes_events_forever() -> None:
         record = EventRecord("Alive", "Reconcile", f"reconcile {'x' * number}")
         await self._recorder.record(observed, record, RecentEvents())
         outcome = await report(self, observed, *rest, **named)
-        return Outcome(outcome.failed, outcome.again, min(outcome.after or 1.0, 1.0))
+        return replace(outcome, after=min(outcome.after or 1.0, 1.0))
 
     put(Reconciler, _report=loudly)
 

@@ -101,7 +101,7 @@ class WholeElection(ABC):
         """Do nothing: a standby may take over before."""
 
     def ending(self) -> None:  # noqa: B027 - as above
-        """Do nothing: a standby ends at once, and a leader keeps the Lease for its drain."""
+        """Do nothing: there is no Lease to release."""
 
 
 class Unelected(WholeElection):
@@ -182,6 +182,10 @@ class LeaseElection(WholeElection):
         """Wait until this process leads."""
         await self._acquired.wait()
 
+    def ending(self) -> None:
+        """Count the time for the release from now. A leader keeps the Lease for its drain."""
+        self._thread.ending()
+
     async def ended(self) -> None:
         """Wait for the end of the thread.
 
@@ -219,8 +223,8 @@ class LeaseElection(WholeElection):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Release the Lease. Call this after the last write; it takes at most the time of two requests."""
-        await self._thread.end(2 * self._settings.request_timeout)
+        """Release the Lease, within `release_timeout`. Call this after the last write."""
+        await self._thread.end(self._settings.release_timeout)
         metrics.leading(self._name, is_leader=False)
 
     async def _compete(self, stop: asyncio.Event) -> None:

@@ -15,6 +15,9 @@ _HUNG_SECONDS = 30.0
 """Seconds without a request or a pause until the thread counts as hung. Reading the credentials may take 20 s, and a
 request 5 s."""
 
+_SHORTEST_END = 1.0
+"""Seconds for the release after a drain that used its whole time. Usually some milliseconds are enough."""
+
 
 def new_identity() -> str:
     """Return the name of the pod and a random part, new in each process."""
@@ -31,6 +34,7 @@ class ElectionThread:
         self._stop = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._begun = self._clock()
+        self._ending: float | None = None
 
     @property
     def running(self) -> bool:
@@ -52,11 +56,19 @@ class ElectionThread:
         if self._task is not None:
             await asyncio.shield(self._task)
 
+    def ending(self) -> None:
+        """Hear that the process ends: the seconds of `end` count from now."""
+        self._ending = self._clock()
+
     async def end(self, seconds: float) -> None:
-        """Stop the thread, and wait for its end. Its errors are raised by `ended`."""
+        """Stop the thread, and wait for its end. Its errors are raised by `ended`.
+
+        A drain since `ending` shortens the wait, but not below a second.
+        """
         self._stop.set()
         if self._task is not None:
-            await asyncio.wait([self._task], timeout=seconds)
+            drained = 0.0 if self._ending is None else self._clock() - self._ending
+            await asyncio.wait([self._task], timeout=max(seconds - drained, _SHORTEST_END))
             if not self._task.cancel() and not self._task.cancelled():
                 self._task.exception()
 

@@ -129,6 +129,8 @@ class Elector:
         self._right = right
         self._sent = float("-inf")
         """The time at which the last request was sent whose response had the known version."""
+        self._unanswered: asyncio.Future[Lease] | None = None
+        """The last write, until a later response tells whether it is stored."""
         self._leading = False
         self._reported: str | None = None
         self.heartbeat = clock()
@@ -168,11 +170,12 @@ class Elector:
     async def release(self) -> None:
         """Give the Lease up if this process holds it, so that another one need not wait for the expiry.
 
-        Call this after `run` has ended, and after the last write.
+        Call this after `run` has been cancelled, and after the last write. An acquisition in flight is waited for.
         """
         self._leadership.end()
         try:
             # The answer to the last renewal may be lost, so that the known version is outdated.
+            await self._learn_acquisition()
             for _ in range(_ATTEMPTS):
                 lease = self._observed.lease
                 if lease is None or lease.holder != self._identity:
@@ -182,6 +185,12 @@ class Elector:
                     return
         except RequestFailed as error:
             log.warning("releasing the Lease %s failed, others wait for its expiry: %s", self._store.name, error)
+
+    async def _learn_acquisition(self) -> None:
+        """Read the Lease if it may have been acquired without an answer so far."""
+        if self._unanswered is not None and self.holder != self._identity:
+            await asyncio.wait([self._unanswered], timeout=self._settings.request_timeout)
+            await self._read()
 
     async def _attempt(self) -> Action:
         """Read the Lease if necessary, and write it if possible. Return the last decision.
@@ -236,11 +245,20 @@ class Elector:
         return leases.released(lease, namespace=namespace, name=name, now=self._now())
 
     async def _conflict(self, writing: Awaitable[Lease]) -> Refused | None:
-        """Send a write. If the known version is outdated, read the Lease and return the conflict."""
+        """Send a write. If the known version is outdated, read the Lease and return the conflict.
+
+        A cancellation does not interrupt the write: it may be stored, and `release` needs to know that.
+        """
         sent = self._clock()
+        write = self._unanswered = asyncio.ensure_future(writing)
         try:
-            lease = await self._within_timeout(writing)
+            lease = await self._within_timeout(asyncio.shield(write))
+        except (NoAnswer, LeadershipLost):
+            write.cancel()
+            raise
         except Refused as error:
+            if error.status < 500:
+                self._unanswered = None
             if error.error_class is not ErrorClass.CONFLICT:
                 raise
             if self._right.shared:
@@ -261,6 +279,7 @@ class Elector:
 
     def _observe(self, lease: Lease | None, sent: float) -> None:
         self._observed, self._sent = leases.observe(self._observed, lease, self._clock()), sent
+        self._unanswered = None
 
     async def _within_timeout(self, request: Awaitable[_T]) -> _T:
         """Send a request. A leader does not wait beyond the end of its leadership.

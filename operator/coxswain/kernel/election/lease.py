@@ -10,6 +10,9 @@ from coxswain.settings import ElectionSettings
 
 LEASE = Kind("coordination.k8s.io", "v1", "Lease", "leases")
 
+_MAXIMUM_TRANSITIONS = 2**31 - 1
+"""The field is an int32. The API server refuses a greater number, so nobody could acquire the Lease any more."""
+
 _RELEASED_SECONDS = 1
 """The duration of a released Lease, as in client-go. The API server requires a positive one."""
 
@@ -34,7 +37,11 @@ class Lease:
 
 
 def parse(raw: Mapping[str, Any]) -> Lease:
-    """Return the Lease of a response. Anyone with the right may have written any value to it."""
+    """Return the Lease of a response. Anyone with the right may have written any value to it.
+
+    Raises:
+        KeyError, TypeError, AttributeError, ValueError, OverflowError: the response is not a Lease.
+    """
     metadata, spec = raw["metadata"], raw.get("spec") or {}
     return Lease(
         uid=metadata["uid"],
@@ -138,7 +145,7 @@ def held(
     spec = _spec(lease)
     if lease is None or lease.holder != identity:
         transitions = 0 if lease is None else int(spec.get("leaseTransitions") or 0) + 1
-        spec |= {"acquireTime": micro_time(now), "leaseTransitions": transitions}
+        spec |= {"acquireTime": micro_time(now), "leaseTransitions": min(transitions, _MAXIMUM_TRANSITIONS)}
     if spec.get("renewTime") == micro_time(now):
         now += timedelta(microseconds=1)
     spec |= {"holderIdentity": identity, "leaseDurationSeconds": round(duration), "renewTime": micro_time(now)}

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from coxswain.kernel.api.client import decode
-from coxswain.kernel.api.errors import Refused
+from coxswain.kernel.api.errors import Refused, Undecodable
 from coxswain.kernel.api.transport import Transport
 from coxswain.kernel.election.lease import LEASE, Lease, parse
 
@@ -12,6 +12,8 @@ SLOT_LABEL = "coxswain.dev/slots-of"
 """Label of the Leases of slots, with the name of the election."""
 
 _JSON = "application/json"
+_NOT_A_LEASE = (KeyError, TypeError, AttributeError, ValueError, OverflowError)
+"""The errors of parsing another JSON object. A proxy before the API server may answer 200 with an object of its own."""
 
 
 class LeaseClient:
@@ -60,7 +62,11 @@ class LeaseClient:
         return await self._send("PUT", LEASE.path(self._namespace, self._name), self._labelled(manifest))
 
     async def _send(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Lease:
-        return parse(await _answer(self._transport, method, path, body=body, timeout=self._timeout))
+        found = await _answer(self._transport, method, path, body=body, timeout=self._timeout)
+        try:
+            return parse(found)
+        except _NOT_A_LEASE as error:
+            raise _undecodable("a Lease", found) from error
 
     def _labelled(self, manifest: Mapping[str, Any]) -> Mapping[str, Any]:
         if self._labels is None:
@@ -89,7 +95,10 @@ class SlotLeasesClient:
         query = [("labelSelector", f"{SLOT_LABEL}={self._election}")]
         path = LEASE.path(self._namespace)
         found = await _answer(self._transport, "GET", path, query=query, timeout=self._timeout)
-        return {raw["metadata"]["name"]: parse(raw) for raw in found.get("items") or ()}
+        try:
+            return {raw["metadata"]["name"]: parse(raw) for raw in found["items"] or ()}
+        except _NOT_A_LEASE as error:
+            raise _undecodable("a list of Leases", found) from error
 
 
 async def _answer(
@@ -109,3 +118,7 @@ async def _answer(
         if error.status == 401:
             transport.invalidate_credentials()
         raise
+
+
+def _undecodable(wanted: str, found: Mapping[str, Any]) -> Undecodable:
+    return Undecodable(f"the response is not {wanted}: its fields are {str(list(found))[:80]}")

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from coxswain.kernel.api.errors import ErrorClass, Refused
+from coxswain.kernel.api.errors import ErrorClass, Refused, RequestFailed, Unreachable
 from coxswain.kernel.election import lease as leases
 from coxswain.kernel.election.elector import LeaseStore, within
 from coxswain.kernel.election.lease import Lease, Observation, Write
@@ -70,23 +70,32 @@ class ObservedSlots:
         observed = self._observed.get(slot)
         return "" if observed is None or observed.lease is None or self.is_free(slot) else observed.lease.holder
 
-    async def look(self, slots: Iterable[Slot], beat: Callable[[], None]) -> None:
+    async def look(self, slots: Iterable[Slot], beat: Callable[[], None]) -> RequestFailed | None:
         """Observe the Leases of some slots, and create missing ones without a holder.
+
+        A quota or a policy may refuse the creation of a Lease. The other slots must not wait for it. The error of the
+        last failed creation is returned.
 
         Args:
             slots: the slots.
-            beat: called after each created Lease. At the first start, there may be as many requests as slots.
+            beat: called after each creation. At the first start, there may be as many requests as slots.
 
         Raises:
-            RequestFailed: a request failed. The earlier observations stay.
+            RequestFailed: the Leases cannot be listed. The earlier observations stay.
         """
         found = await within(self._settings.request_timeout, self._requests.leases())
+        failure: RequestFailed | None = None
         for slot in slots:
             lease = found.get(slot.lease_name(self._name))
-            if lease is None:
-                lease = await within(self._settings.request_timeout, self._missing(slot))
+            # After a creation without an answer the next ones would only wait for their timeouts.
+            if lease is None and not isinstance(failure, Unreachable):
+                try:
+                    lease = await within(self._settings.request_timeout, self._missing(slot))
+                except RequestFailed as error:
+                    failure = error
                 beat()
             self._observed[slot] = leases.observe(self._observed.get(slot), lease, self._clock())
+        return failure
 
     async def _missing(self, slot: Slot) -> Lease | None:
         """Create a Lease. If it exists without our label, return it."""

@@ -101,7 +101,11 @@ class SlotElection:
             self._elector.synced = True
 
     def ending(self) -> None:
-        """Take nothing more. The slots that this process leads are released at the end of the context."""
+        """Take nothing more. The slots that this process leads are released at the end of the context.
+
+        The time for the release counts from now.
+        """
+        self._thread.ending()
         self._ending = True
         if self._elector is not None:
             self._elector.ending = True
@@ -147,8 +151,8 @@ class SlotElection:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Release all slots. Call this after the last write; it takes at most the time of two requests."""
-        await self._thread.end(2 * self._settings.request_timeout)
+        """Release all slots, within `release_timeout`. Call this after the last write."""
+        await self._thread.end(self._settings.release_timeout)
         for slot in self._slots:
             metrics.leading(slot.lease_name(self._name), is_leader=False)
 

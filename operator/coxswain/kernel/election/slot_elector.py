@@ -147,11 +147,11 @@ class SlotElector:
                     joining = self._joining_again(joining)
                 self._reap()
                 try:
-                    await self._observed.look([slot for slot in self._slots if not self._leads(slot)], self._pulse)
+                    failure = await self._observed.look([s for s in self._slots if not self._leads(s)], self._pulse)
                 except RequestFailed as error:
                     self._failed(error)
                 else:
-                    self._failure = None
+                    self._failed(failure)
                     self._change()
                 self._pulse()
                 await asyncio.wait([joining], timeout=pause(self._settings, self._chance))
@@ -170,7 +170,8 @@ class SlotElector:
     async def end(self) -> None:
         """Release all slots and leave the other replicas. Call this after `run` has ended, and after the last write."""
         self._leadership.end()
-        electors = [term.elector for term in self._terms.values() if term.leading]
+        # An acquisition in flight may succeed, so terms that do not lead yet are released too.
+        electors = [term.elector for term in self._terms.values()]
         await asyncio.gather(*(elector.release() for elector in electors), self._leave())
 
     async def _leave(self) -> None:
@@ -294,10 +295,12 @@ class SlotElector:
     def _pulse(self) -> None:
         self._beat = self._clock()
 
-    def _failed(self, error: RequestFailed) -> None:
-        before, self._failure = self._failure, str(error)
-        level = logging.DEBUG if before == self._failure else logging.WARNING
-        log.log(level, "the Leases of the slots cannot be listed or created, retrying: %s", error)
+    def _failed(self, error: RequestFailed | None) -> None:
+        """Record the error of a look; None if there was none."""
+        before, self._failure = self._failure, None if error is None else str(error)
+        if error is not None:
+            level = logging.DEBUG if before == self._failure else logging.WARNING
+            log.log(level, "the Leases of the slots cannot be listed or created, retrying: %s", error)
 
 
 def shared_holder(count: int) -> str:
