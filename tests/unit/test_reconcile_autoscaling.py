@@ -1,5 +1,6 @@
 """Reconciling a WebApp with spec.autoscaling: the order of writes, and an unchanged replica count at each transfer."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from coxswain.webapp.spec import WebApp
 from unit.bench import WEB, Bench
 from unit.objects import observed_autoscaler
 from unit.server import refusal
-from unit.test_reconcile_scaling import Autoscaled
+from unit.test_reconcile_scaling import SCALER, Autoscaled
 
 
 def autoscaling(bench: Autoscaled, **fields: Any) -> None:
@@ -51,6 +52,36 @@ def test_a_transfer_is_no_news_for_a_webapp_that_always_had_autoscaling(generati
     noted = Difference(path, "autoscaled-by-spec", None)
     report = ChildReport(Child("Deployment", "web", HEALTHY), corrected=(noted,))
     assert [told.reason for told in replicas.events(web, Observations([report]))] == reasons
+
+
+@pytest.mark.parametrize(("decided", "count"), [(7, 7), (20, 8), (1, 3), (0, 3), (None, 3)])
+def test_a_recreated_deployment_has_the_count_of_its_autoscaler(
+    bench: Autoscaled, decided: int | None, count: int
+) -> None:
+    """A former process may have deleted the Deployment to replace it, so no memory has its count."""
+    autoscaling(bench, minReplicas=3)
+    bench.run()
+    live = hpa(bench)
+    assert live is not None
+    bench.writer.version += 1
+    status = {} if decided is None else {"desiredReplicas": decided}
+    bench.store.observe(replace(live, version=bench.writer.version, content={**live.content, "status": status}))
+    bench.restart()
+    bench.lose_deployment()
+    assert [sent for sent in bench.applied() if "look" not in sent][:2] == ["create Deployment", f"keep {count}"]
+
+
+def test_a_recreated_deployment_has_the_count_of_the_autoscaler_of_a_user(bench: Autoscaled) -> None:
+    bench.come()
+    bench.run()
+    live = bench.store.get(HORIZONTAL_POD_AUTOSCALER, SCALER)
+    assert live is not None
+    bench.writer.version += 1
+    content = {"spec": {**live.content["spec"], "maxReplicas": 6}, "status": {"desiredReplicas": 5}}
+    bench.store.observe(replace(live, version=bench.writer.version, content={**live.content, **content}))
+    bench.restart()
+    bench.lose_deployment()
+    assert [sent for sent in bench.applied() if "look" not in sent][:2] == ["create Deployment", "keep 5"]
 
 
 def test_autoscaling_is_switched_on_at_the_live_count(bench: Autoscaled) -> None:

@@ -56,6 +56,11 @@ class Autoscaled(Bench):
             dataclasses.replace(live, version=self.writer.version, content=content, owned=owned, others=(entry,))
         )
 
+    def lose_deployment(self) -> None:
+        """Delete the Deployment, as another process."""
+        self.writer.version += 1
+        self.store.forget(DEPLOYMENT, WEB, self.writer.version)
+
     def applied(self) -> list[str]:
         """Reconcile. Return the requests except those for the status."""
         self.run()

@@ -10,12 +10,28 @@ from coxswain.kernel.workload import World
 from coxswain.webapp.kinds import DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER, WEBAPP
 from coxswain.webapp.spec import WebApp
 
+DECIDED = "desiredReplicas"
+"""The field of an autoscaler's status with its last decision."""
+
 _TARGET = ("apiVersion", "kind", "name")
 
 
 def projected_autoscaler(raw: Mapping[str, Any]) -> Manifest:
     """Return the cached fields of a HorizontalPodAutoscaler of others."""
-    return {"spec": {"scaleTargetRef": only(raw.get("spec", {}).get("scaleTargetRef", {}), _TARGET)}}
+    spec = raw.get("spec", {})
+    target = only(spec.get("scaleTargetRef", {}), _TARGET)
+    limits = only(spec, ("minReplicas", "maxReplicas"))
+    return {"spec": {"scaleTargetRef": target, **limits}, "status": only(raw.get("status", {}), (DECIDED,))}
+
+
+def decided(autoscaler: Projection) -> int | None:
+    """Return the last count that an autoscaler has decided; None before its first decision.
+
+    The field stays while the target is missing (https://github.com/kubernetes/kubernetes, reconcileAutoscaler in
+    pkg/controller/podautoscaler/horizontal.go).
+    """
+    spec, count = autoscaler.content.get("spec", {}), autoscaler.content.get("status", {}).get(DECIDED)
+    return max(spec.get("minReplicas", 1), min(count, spec.get("maxReplicas", count))) if count else None
 
 
 def targeted(content: Mapping[str, Any]) -> Iterable[str]:

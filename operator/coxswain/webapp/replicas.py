@@ -12,7 +12,7 @@ from coxswain.kernel.objects.event_record import EventRecord
 from coxswain.kernel.objects.field_paths import owns
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.workload import Observations, World
-from coxswain.webapp.autoscalers import of_others, scales_deployment
+from coxswain.webapp.autoscalers import decided, of_others, scales_deployment
 from coxswain.webapp.diagnosis.commands import edit
 from coxswain.webapp.identity import MANAGED_BY, REPLICAS_ANNOTATION
 from coxswain.webapp.kinds import DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER
@@ -177,10 +177,14 @@ def way_to_scale(webapp: WebApp) -> str:
 
 
 def _succeeding(webapp: WebApp, world: World) -> Scaling:
-    """Return the scaling of a new Deployment. A replacement keeps the count, because the pods still run."""
+    """Return the scaling of a new Deployment. A replacement keeps the count, because the pods still run.
+
+    Another process may have deleted the predecessor. Then an autoscaler knows the count.
+    """
     predecessor = world.predecessor(DEPLOYMENT, webapp.name)
     if predecessor is None:
-        return _initial(webapp)
+        count = _decided(webapp, world)
+        return _initial(webapp) if count is None else Scaling(count)
     before = predecessor.desired
     note = before["metadata"].get("annotations", {}).get(REPLICAS_ANNOTATION)
     if note is None and "replicas" in before["spec"]:
@@ -188,6 +192,15 @@ def _succeeding(webapp: WebApp, world: World) -> Scaling:
     count = before["spec"].get("replicas", predecessor.live.get("spec", {}).get("replicas", 1))
     # Without count and annotation the owner of the field was unknown. A later reconcile decides it.
     return Scaling(count, note or AUTOSCALED)
+
+
+def _decided(webapp: WebApp, world: World) -> int | None:
+    """Return the last decision of the autoscaler that owns the replicas."""
+    own = world.live(HORIZONTAL_POD_AUTOSCALER, webapp.name) if "autoscaling" in webapp.spec else None
+    mine = [] if own is None or not own.is_child_of(webapp) else [own]
+    found = (decided(each) for each in (*mine, *of_others(webapp, world)) if scales_deployment(each))
+    count = next((each for each in found if each is not None), None)
+    return count if count is None or not _is_limited_to_one_pod(webapp) else 1
 
 
 def _initial(webapp: WebApp) -> Scaling:

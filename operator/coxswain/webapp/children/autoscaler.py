@@ -9,7 +9,7 @@ from coxswain.kernel.objects.projection import Projection, Rules, only, whole
 from coxswain.kernel.objects.quantity import canonical
 from coxswain.kernel.status.health import Health, Level
 from coxswain.kernel.workload import ChildType, Desired, Explanation, Removal, World
-from coxswain.webapp.autoscalers import of_others
+from coxswain.webapp.autoscalers import DECIDED, of_others
 from coxswain.webapp.diagnosis.autoscaling_health import CONDITIONS, conflict, failing
 from coxswain.webapp.identity import metadata
 from coxswain.webapp.kinds import DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER
@@ -92,13 +92,17 @@ def _desired(webapp: WebApp, world: World) -> Desired | None:
 
 
 def _projected(raw: Mapping[str, Any]) -> Manifest:
-    """Return an autoscaler with the conditions that tell of a problem. Its metrics change all the time."""
+    """Return an autoscaler with its decision, and the conditions that tell of a problem.
+
+    Its metrics change all the time.
+    """
     conditions = [
         only(each, ("type", "status", "reason", "message", "lastTransitionTime"))
         for each in raw.get("status", {}).get("conditions", [])
         if each.get("type") in CONDITIONS and each.get("status") == "False"
     ]
-    return {**whole(HORIZONTAL_POD_AUTOSCALER)(raw), "status": {"conditions": conditions}}
+    projected = whole(HORIZONTAL_POD_AUTOSCALER, DECIDED)(raw)
+    return {**projected, "status": {**projected["status"], "conditions": conditions}}
 
 
 def _explain(webapp: WebApp, live: Projection, health: Health, world: World, now: datetime) -> Explanation:
