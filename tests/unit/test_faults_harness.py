@@ -140,7 +140,8 @@ def test_nothing_is_written_without_a_file() -> None:
 
 
 def _page(survived: list[Result], proved: list[Result]) -> str:
-    return pages.render(survived, proved, breaks.known(), {"F18": "requires more than one replica"})
+    known = {each.test: None for each in (*survived, *proved)}
+    return pages.render(survived, proved, breaks.known(), {"F18": "requires more than one replica"}, known)
 
 
 def test_the_page_counts_what_was_survived_and_what_not() -> None:
@@ -148,7 +149,7 @@ def test_the_page_counts_what_was_survived_and_what_not() -> None:
     page = " ".join(
         _page([FAILED, skipped, PASSED], [CAUGHT, dataclasses.replace(CAUGHT, test="t::caught"), FAILED]).split()
     )
-    assert "2 tests, 6 runs, at a time scale of 0.1: 1 passed, 1 failed" in page
+    assert "2 of 4 tests, 6 runs, at a time scale of 0.1: 1 passed, 1 failed" in page
     assert "2 of 3 tests failed as required" in page
     assert page.index("| F7 |") < page.index("| F10 |"), "the rows are in the order of the numbers"
     assert "| F7 | ERROR 410 in the stream | 3 | O1 O3 | yes | 1.2 | 3 (30) | 911eee3 (2026-11-22) |" in page

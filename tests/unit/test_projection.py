@@ -154,17 +154,19 @@ def test_of_a_replica_set_hash_revision_and_controller_are_kept() -> None:
         ("example.com/v1", "WebApp", set()),
     ],
 )
-def test_of_an_autoscaler_of_others_its_target_is_kept(version: str | None, kind: str, named: set[str]) -> None:
+def test_of_an_autoscaler_of_others_target_limits_and_decision_are_kept(version: str | None, kind: str, named: set[str]) -> None:
     """The autoscalers of KEDA have a controller."""
     raw = raw_pod()
     raw["metadata"]["ownerReferences"][0].update(apiVersion="keda.sh/v1alpha1", kind="ScaledObject")
     del raw["metadata"]["labels"]["coxswain.dev/webapp"]
     target = {"apiVersion": version, "kind": kind, "name": "shop"}
     target = {key: value for key, value in target.items() if value is not None}
-    raw["spec"] = {"scaleTargetRef": target, "minReplicas": 1, "maxReplicas": 9}
+    raw["spec"] = {"scaleTargetRef": target, "minReplicas": 1, "maxReplicas": 9, "metrics": [{"type": "Resource"}]}
+    raw["status"] = {"currentReplicas": 2, "desiredReplicas": 3}
     observed = observe(HORIZONTAL_POD_AUTOSCALER, raw)
     identity = {"kind": "HorizontalPodAutoscaler", "metadata": {"labels": {}}}
-    assert observed.content == {**identity, "spec": {"scaleTargetRef": target}}
+    spec = {"scaleTargetRef": target, "minReplicas": 1, "maxReplicas": 9}
+    assert observed.content == {**identity, "spec": spec, "status": {"desiredReplicas": 3}}
     assert (observed.label, observed.owned, observed.others) == (None, None, ())
     assert observed.parents == named
 
@@ -194,11 +196,11 @@ def test_of_our_autoscaler_the_spec_and_what_is_wrong_are_kept() -> None:
 BUDGET = {"maxUnavailable": 1, "selector": {"matchLabels": {"app.kubernetes.io/instance": "shop"}}}
 
 
-def test_of_a_budget_of_others_its_selector_is_kept() -> None:
+def test_of_a_budget_of_others_selector_and_limit_are_kept() -> None:
     raw = {**raw_pod(), "spec": BUDGET}
     del raw["metadata"]["labels"]["coxswain.dev/webapp"]
     observed = observe(POD_DISRUPTION_BUDGET, raw)
-    assert observed.content["spec"] == {"selector": BUDGET["selector"]}
+    assert observed.content["spec"] == BUDGET
     assert observed.parents == {"shop"}
 
 
