@@ -154,7 +154,9 @@ def test_of_a_replica_set_hash_revision_and_controller_are_kept() -> None:
         ("example.com/v1", "WebApp", set()),
     ],
 )
-def test_of_an_autoscaler_of_others_target_limits_and_decision_are_kept(version: str | None, kind: str, named: set[str]) -> None:
+def test_of_an_autoscaler_of_others_target_limits_and_decision_are_kept(
+    version: str | None, kind: str, named: set[str]
+) -> None:
     """The autoscalers of KEDA have a controller."""
     raw = raw_pod()
     raw["metadata"]["ownerReferences"][0].update(apiVersion="keda.sh/v1alpha1", kind="ScaledObject")
