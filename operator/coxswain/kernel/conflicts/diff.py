@@ -145,8 +145,8 @@ def _compare_list(
     index = ElementIndex(known)
     positions: dict[str, int] = {}
     for position, item in enumerate(live):
-        for element in index.elements(item):
-            positions.setdefault(element, position)
+        for selector in index.elements(item):
+            positions.setdefault(selector, position)
     seen: dict[str, int | None] = {}
     for item in wanted:
         element = next(iter(index.elements(item)), None)

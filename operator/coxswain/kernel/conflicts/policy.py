@@ -1,6 +1,6 @@
 """Conflict policies (`spec.conflicts` of a parent) for fields also owned by another manager."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -78,9 +78,9 @@ def within(place: str, path: str) -> bool:
     return place == path or (place.startswith(path) and place[len(path)] in ".[")
 
 
-def is_part_of(field: str, identity: Sequence[str]) -> bool:
-    """Report whether a field overlaps one of the fields that identify a child."""
-    return any(within(field, path) or within(path, field) for path in identity)
+def overlaps(field: str, others: Iterable[str]) -> bool:
+    """Report whether a field equals one of the others, contains it or is a part of it."""
+    return any(within(field, other) or within(other, field) for other in others)
 
 
 def _policy_or_halt(policy: object) -> Policy:

@@ -10,7 +10,7 @@ from typing import Any
 
 from coxswain.kernel.conflicts.diff import Difference, differences, managers, places
 from coxswain.kernel.conflicts.managed_fields import ANOTHER_COXSWAIN, BEFORE_FIRST_APPLY, UNKNOWN
-from coxswain.kernel.conflicts.policy import Policy, within
+from coxswain.kernel.conflicts.policy import Policy, overlaps
 from coxswain.kernel.objects.edit import owned_part, with_value, without
 from coxswain.kernel.objects.field_paths import Fields, Path, at, owns, text
 from coxswain.kernel.objects.manifests import Manifest
@@ -113,7 +113,7 @@ def plan(
     return Plan(
         reduced,
         tuple(unresolved),
-        force=any(_needs_force(difference, observed) for difference in unresolved),
+        force=any(_needs_force(difference, observed, ownership.policy_of) for difference in unresolved),
         rivals=tuple(dict.fromkeys(rivals)),
         left=tuple(left),
         halted=tuple(halted),
@@ -146,14 +146,31 @@ def _is_owned_only_by_us(place: Path, observed: Projection) -> bool:
     return not theirs and owns(observed.owned or {}, place)
 
 
-def _needs_force(difference: Difference, observed: Projection) -> bool:
+def _needs_force(
+    difference: Difference, observed: Projection, policy_of: Callable[[str], Policy] | None = None
+) -> bool:
     """Report whether an apply takes ownership of a path of another manager.
 
-    If managedFields were cleared, the API server first assigns all live fields to `before-first-apply`.
+    If managedFields were cleared, the API server first assigns all live fields to `before-first-apply`. A manager that
+    may own a field under another name is overwritten only if the policy of the field is Enforce.
     """
-    wanted = difference.wanted is not None or bool(difference.rivals)
-    stripped = observed.owned is None and not observed.others
-    return wanted and differs(difference) and (stripped or bool(managers(difference, observed.others)))
+    if not differs(difference) or (difference.wanted is None and not difference.rivals):
+        return False
+    if (observed.owned is None and not observed.others) or managers(difference, observed.others):
+        return True
+    enforced = policy_of is None or policy_of(difference.text) is Policy.ENFORCE
+    return enforced and bool(_managers_in_other_versions(difference, observed))
+
+
+def _managers_in_other_versions(difference: Difference, observed: Projection) -> list[str]:
+    """Return the managers that may own a live field under its name in another API version.
+
+    The API server compares the object in the version of each entry. The metadata is the same in all versions.
+    """
+    part, known = difference.path[0], ("", observed.kind.api_version)
+    if difference.found is None or difference.order or part == "f:metadata":
+        return []
+    return [entry.manager for entry in observed.others if entry.api_version not in known and part in entry.fields]
 
 
 def differs(difference: Difference) -> bool:
@@ -164,12 +181,13 @@ def differs(difference: Difference) -> bool:
 def foreign_manager(difference: Difference, observed: Projection, ours: Collection[str]) -> str | None:
     """Return the first foreign manager that owns the path of a difference; None if there is none.
 
-    `before-first-apply` does not count: the API server assigns it the fields without a known owner.
+    A live field without an owner may have one in another API version. `before-first-apply` does not count: the API
+    server assigns it the fields without a known owner.
     """
-    return next(
-        (name for name in managers(difference, observed.others) if name not in ours and name != BEFORE_FIRST_APPLY),
-        None,
-    )
+    owners = managers(difference, observed.others)
+    if not owners and not owns(observed.owned or {}, difference.path):
+        owners = _managers_in_other_versions(difference, observed)
+    return next((name for name in owners if name not in ours and name != BEFORE_FIRST_APPLY), None)
 
 
 def _held_fields(
@@ -203,7 +221,7 @@ def _held_fields(
 def _is_contested(difference: Difference, contested: Sequence[str]) -> bool:
     if difference.order or not differs(difference):
         return False
-    return any(within(difference.text, field) or within(field, difference.text) for field in contested)
+    return overlaps(difference.text, contested)
 
 
 def _reduced(manifest: Manifest, observed: Projection, left: Sequence[HeldField]) -> Manifest:

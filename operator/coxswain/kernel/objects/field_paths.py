@@ -22,6 +22,8 @@ class ManagedFieldsEntry(NamedTuple):
     manager: str
     fields: Fields
     operation: str = "Update"
+    api_version: str = ""
+    """The version that the manager wrote. The fields have their names in it: autoscaling/v1 has no spec.metrics."""
 
 
 def text(path: Path) -> str:

@@ -221,8 +221,10 @@ class Projector:
             if (entry.get("manager"), entry.get("operation")) == (self.manager, "Apply"):
                 owned = entry.get("fieldsV1") or {}
             else:
-                manager, operation = (str(entry.get(name) or "") for name in ("manager", "operation"))
-                others.append(ManagedFieldsEntry(manager, entry.get("fieldsV1") or {}, operation))
+                manager, operation, version = (
+                    str(entry.get(name) or "") for name in ("manager", "operation", "apiVersion")
+                )
+                others.append(ManagedFieldsEntry(manager, entry.get("fieldsV1") or {}, operation, version))
         return owned, tuple(others)
 
 
