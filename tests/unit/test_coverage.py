@@ -138,6 +138,28 @@ def test_a_refused_watch_beside_an_answered_list(bench: Bench) -> None:
     assert "the watch does not open" in bench.coverage.missing()[POD, "b"]
 
 
+def test_a_watch_that_is_refused_for_long_is_missing(bench: Bench) -> None:
+    """The right to watch is gone, the one to list is not: relists do not replace the watch."""
+    bench.cover("a")
+    scope = (DEPLOYMENT, "a")
+    for _ in range(12):
+        bench.coverage.watch_refused(scope)
+        bench.coverage.listed(scope)
+        assert bench.coverage.missing().get(scope) is None
+        assert not bench.coverage.is_unwatched(scope)
+        bench.now += 5
+    bench.coverage.watch_refused(scope)
+    assert bench.coverage.is_unwatched(scope)
+    assert bench.coverage.missing()[scope] == (
+        "deployments of a can't be watched: each attempt has failed for 60 s. The log has the reason"
+    )
+    assert bench.coverage.view("a").settled, "they are relisted each minute"
+    bench.coverage.watch_opened(scope)
+    assert scope not in bench.coverage.missing()
+    bench.coverage.watch_refused(scope)
+    assert scope not in bench.coverage.missing(), "the time begins with each refusal after an opening"
+
+
 def test_a_cluster_wide_list_covers_every_namespace() -> None:
     coverage = Coverage(KINDS, [None], lambda: 0.0)
     assert coverage.scope(POD, "shop") == (POD, None)

@@ -117,3 +117,56 @@ def test_a_scope_with_a_refused_watch_is_listed_for_the_reason_only() -> None:
         assert len(bench.client.listed) == 2, "a listed scope needs no request"
 
     during(body)
+
+
+def refused_watch(bench: Bench, seconds: int) -> Any:
+    """Refuse the watch of Services every five seconds."""
+
+    async def refuse() -> None:
+        for _ in range(seconds // 5):
+            bench.resync.coverage.watch_refused((SERVICE, None))
+            bench.resync.diagnose((SERVICE, None))
+            await asyncio.sleep(5)
+
+    return refuse()
+
+
+def test_a_kind_with_a_refused_watch_is_relisted_each_minute() -> None:
+    """The right to watch is gone, the one to list is not: changes were found by the resync alone."""
+
+    async def body(bench: Bench) -> None:
+        bench.resync.coverage.watch_started((SERVICE, None))
+        bench.resync.relist_soon(SERVICE, None)
+        await bench.relisted(SERVICE)
+        await refused_watch(bench, 60)
+        assert bench.client.listed == [SERVICE], "a short failure needs no relist"
+        bench.client.services = [raw_webapp("new", version=11)]
+        await refused_watch(bench, 180)
+        assert bench.client.listed == [SERVICE] * 4
+        assert bench.store.get(SERVICE, Key("shop", "new")) is not None
+        bench.resync.coverage.watch_opened((SERVICE, None))
+        bench.resync.diagnose((SERVICE, None))
+        await asyncio.sleep(100)
+        assert bench.client.listed == [SERVICE] * 4
+
+    during(body)
+
+
+def test_an_outage_is_no_reason_for_more_relists() -> None:
+    """Otherwise each outage would end with a relist of every kind, and be reported as a kind that can't be listed."""
+
+    async def body(bench: Bench) -> None:
+        bench.resync.coverage.watch_started((SERVICE, None))
+        bench.resync.relist_soon(SERVICE, None)
+        await bench.relisted(SERVICE)
+        bench.client.failures, bench.client.failure = 1000, Refused(403, {"message": "the roles are not loaded yet"})
+        await refused_watch(bench, 240)
+        assert bench.client.listed == [SERVICE] * 4, "one attempt a minute"
+        assert "can't be watched" in bench.resync.coverage.missing()[SERVICE, None]
+        bench.client.failures = 0
+        bench.resync.coverage.watch_opened((SERVICE, None))
+        await asyncio.sleep(60)
+        assert bench.client.listed == [SERVICE] * 4
+        assert (SERVICE, None) not in bench.resync.coverage.missing()
+
+    during(body)

@@ -22,6 +22,8 @@ LASTING_SECONDS = 15.0
 the roles."""
 MIXED_LASTING_SECONDS = 60.0
 """Seconds before failures of changing sorts are reported, for a kind without a successful LIST."""
+UNWATCHED_SECONDS = 60.0
+"""Seconds of failed attempts to open a watch before they are reported. Its kind is relisted at this interval then."""
 
 
 def describe(scope: Scope) -> str:
@@ -77,8 +79,8 @@ class _State:
     """Monotonic time of the first relist after the last gap."""
     watched: bool = False
     """Whether its watch has started in the current run of Kopf."""
-    refused: bool = False
-    """Whether the last attempt to list or to open its watch failed."""
+    refused_since: float | None = None
+    """Monotonic time of the first failed attempt to list or to open its watch; None if the last one succeeded."""
     in_doubt: bool = True
     """Whether its watch may have missed events since the last relist."""
     gaps: int = 0
@@ -89,7 +91,7 @@ class _State:
     @property
     def is_doubtful(self) -> bool:
         """Whether the store may be incomplete for this scope."""
-        return self.served and (not self.watched or self.refused or self.in_doubt)
+        return self.served and (not self.watched or self.refused_since is not None or self.in_doubt)
 
     def add_gap(self) -> None:
         """Record that the watch may have missed events."""
@@ -117,7 +119,7 @@ class Coverage:
             state.watched, state.served = False, scope[0] in kinds
             state.add_gap()
             if not state.served:
-                state.listed, state.refused, state.failure = False, False, None
+                state.listed, state.refused_since, state.failure = False, None, None
                 metric(scope[0].collection, scope[1], False)
 
     def start_over(self) -> None:
@@ -141,16 +143,22 @@ class Coverage:
     def watch_refused(self, scope: Scope) -> None:
         """Record a failed attempt to open a watch."""
         state = self._states[scope]
-        state.refused = True
+        if state.refused_since is None:
+            state.refused_since = self._clock()
         state.add_gap()
 
     def watch_opened(self, scope: Scope) -> bool:
         """Record an opened watch. Return whether the previous attempt failed: its events then come late."""
         state = self._states[scope]
-        before, state.refused = state.refused, False
-        if before:
+        before, state.refused_since = state.refused_since, None
+        if before is not None:
             state.add_gap()
-        return before
+        return before is not None
+
+    def is_unwatched(self, scope: Scope) -> bool:
+        """Return whether the attempts to open a watch have failed for long."""
+        since = self._states[scope].refused_since
+        return since is not None and self._clock() - since >= UNWATCHED_SECONDS
 
     def gaps(self, scope: Scope) -> int:
         """Return the number of gaps of a watch so far, for `listed`."""
@@ -218,6 +226,9 @@ class Coverage:
                 found[scope] = f"{describe(scope)} not listed yet"
             elif not state.watched:
                 found[scope] = f"{describe(scope)} not watched yet"
+            elif self.is_unwatched(scope):
+                attempts = f"each attempt has failed for {UNWATCHED_SECONDS:.0f} s. The log has the reason"
+                found[scope] = f"{describe(scope)} can't be watched: {attempts}"
         return found
 
     def view(self, namespace: str | None) -> View:

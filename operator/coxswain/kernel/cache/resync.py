@@ -15,7 +15,7 @@ from typing import Any
 
 from coxswain.kernel.api.client import Client
 from coxswain.kernel.api.errors import Refused, RequestFailed, Undecodable
-from coxswain.kernel.cache.coverage import LASTING_SECONDS, Coverage, Scope, describe
+from coxswain.kernel.cache.coverage import LASTING_SECONDS, UNWATCHED_SECONDS, Coverage, Scope, describe
 from coxswain.kernel.cache.decode import place, read
 from coxswain.kernel.cache.store import HistoryReset, Key, Store
 from coxswain.kernel.objects.kinds import Kind
@@ -38,7 +38,7 @@ class _Request:
     relist: bool = False
     """Relist as soon as possible."""
     diagnose: bool = False
-    """Determine why its watch does not open."""
+    """Determine why its watch does not open; a listed scope is relisted in place of the watch."""
 
     def add(self, *, relist: bool = False, diagnose: bool = False) -> None:
         self.relist, self.diagnose = self.relist or relist, self.diagnose or diagnose
@@ -111,8 +111,11 @@ class Resync:
         self._requests[self.coverage.scope(kind, namespace)].add(relist=True)
 
     def diagnose(self, scope: Scope) -> None:
-        """Find the reason why the watch of a scope does not open, if the scope was not listed yet."""
-        if not self.coverage.is_listed(scope):
+        """Find the reason why the watch of a scope does not open, if the scope was not listed yet.
+
+        A listed scope is relisted each minute if its watch does not open for long.
+        """
+        if not self.coverage.is_listed(scope) or self.coverage.is_unwatched(scope):
             self._requests[scope].add(diagnose=True)
 
     def start_over(self) -> None:
@@ -149,6 +152,9 @@ class Resync:
                 overdue = inf
                 due = due if clock() < due < inf else clock() + self._jittered(self._interval)
                 await self._relist_until_done(scope)
+            elif diagnose and self.coverage.is_unwatched(scope) and clock() - diagnosed >= UNWATCHED_SECONDS:
+                diagnosed = clock()
+                await self._relist_unwatched(scope)
 
     async def _diagnose(self, scope: Scope) -> None:
         try:
@@ -185,6 +191,23 @@ class Resync:
             else:
                 self._relisted(scope, history_resets, gaps, clock() - begun)
             return
+
+    async def _relist_unwatched(self, scope: Scope) -> None:
+        """Relist a scope once, in place of its watch.
+
+        A failure is neither retried nor recorded: during an outage the watch reports the recovery first, and no relist
+        would end that record.
+        """
+        history_resets, gaps, clock = self._history_resets, self.coverage.gaps(scope), asyncio.get_running_loop().time
+        begun = clock()
+        try:
+            await self._relist(*scope)
+        except HistoryReset as reset:
+            self._history_reset(reset)
+        except Exception as error:  # noqa: BLE001 - as in _relist_until_done
+            log.debug("%s can't be listed in place of their watch: %s", describe(scope), error)
+        else:
+            self._relisted(scope, history_resets, gaps, clock() - begun)
 
     def _failed(self, scope: Scope, error: Exception | None) -> None:
         self.coverage.failed(scope, error)
