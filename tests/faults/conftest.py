@@ -61,7 +61,10 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep the generic tests for another workload. With --prove, keep one test for each break and oracle; it must fail."""
+    """Keep the generic tests for another workload. With --prove, keep one test for each break and oracle.
+
+    It must fail.
+    """
     if config.getoption("--workload") != DEFAULT:
         specific = [item for item in items if item.get_closest_marker("generic") is None]
         config.hook.pytest_deselected(items=specific)

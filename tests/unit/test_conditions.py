@@ -226,3 +226,14 @@ def test_another_child_decides_beside_it(other: Health) -> None:
     for healths in ((WAITING, other), (other, WAITING)):
         assert shown(made(*healths))["Ready"] == ("False", other.reason)
         assert shown(made(*healths))["Progressing"][1] == other.reason
+
+
+def test_a_long_list_of_children_ends_with_their_number() -> None:
+    """The CRD limits the list. A longer one makes the API server refuse each status."""
+    full = made(*[HEALTHY] * 64)["children"]
+    assert [each.get("message") for each in full] == [None] * 64
+    more = made(*[HEALTHY] * 63, *[not_written("Forbidden", "no")] * 38)["children"]
+    assert more[:63] == full[:63]
+    assert len(more) == 64
+    assert (more[63]["name"], more[63]["health"]) == ("web-63", "Degraded")
+    assert more[63]["message"].endswith(". 37 more children are not listed: status.children has at most 64 entries")

@@ -257,7 +257,7 @@ def test_corrections_before_their_status_write_are_kept_and_bounded() -> None:
     ledger.add([repair(found=number) for number in range(2000)])
     assert len(ledger.waiting()) == 500
     assert ledger.waiting()[-1].found == 1999
-    ledger.written()
+    ledger.written(ledger.waiting())
     assert ledger.waiting() == ()
 
 

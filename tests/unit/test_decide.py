@@ -136,7 +136,7 @@ def test_a_halted_child_without_our_label_is_retried_by_time() -> None:
     [wait] = [action for _, action in bench.decisions() if not isinstance(action, Nothing)]
     assert isinstance(wait, Wait)
     assert wait.health.reason == "Halted"
-    assert isinstance(wait.until, float)
+    assert wait.until is Ends.NEXT_READ
 
 
 FOREIGN_SPECS: dict[Any, Any] = {
@@ -198,5 +198,8 @@ def each_wait_ends(bench: ModelBench) -> None:
         elif action.until is Ends.CHILD_EVENT:
             assert target.live is not None
             assert is_watched(target.live)
+        elif action.until is Ends.NEXT_READ:
+            assert target.memory.name_holder is not None
+            assert target.memory.name_holder.until > bench.now
         elif action.until is Ends.CHANGE_OR_RESYNC:
             assert target.memory.attempt is not None

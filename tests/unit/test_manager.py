@@ -46,7 +46,7 @@ def test_when_the_server_recovers_for_one_key_the_others_are_retried_at_once(mon
     back = False
 
     async def act() -> Outcome:
-        return Outcome() if back else await raising(Unreachable("reset"))
+        return Outcome(answered=True) if back else await raising(Unreachable("reset"))
 
     reconciler = Scripted(dict.fromkeys(keys, act))
 
@@ -78,7 +78,21 @@ def test_a_failed_retry_does_not_end_the_outage(monkeypatch: pytest.MonkeyPatch)
         loop._workers._follow_up(keys[0], Outcome(failed=Unreachable("reset")))
         assert (len(loop._queue), loop._workers._recovery_probe.candidate) == (0, keys[1])
         loop._workers._follow_up(keys[1], Outcome())
-        assert (len(loop._queue), loop._workers._recovery_probe.candidate) == (4, None)
+        assert (len(loop._queue), loop._workers._recovery_probe.candidate) == (0, keys[2]), "no request was answered"
+        loop._workers._follow_up(keys[2], Outcome(answered=True))
+        assert (len(loop._queue), loop._workers._recovery_probe.candidate) == (3, None)
+
+    during(monkeypatch, Scripted({}), body, settings=Settings(queue=QueueSettings(retry_delay=30)))
+
+
+def test_a_key_with_a_terminal_error_probes_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was the candidate at each interval, so no other key was."""
+
+    async def body(loop: Manager[WebApp]) -> None:
+        for key in (WEB, POISON):
+            loop._workers._failed(key, Unreachable("reset"))
+        loop._workers._failed(WEB, Refused(422, {"message": "no"}))
+        assert loop._workers._recovery_probe.candidate == POISON
 
     during(monkeypatch, Scripted({}), body, settings=Settings(queue=QueueSettings(retry_delay=30)))
 

@@ -45,7 +45,7 @@ def take(bench: Bench, theirs: Projection) -> None:
 
 def test_a_name_conflict_is_read_once_a_minute_and_the_message_has_the_command(bench: Bench) -> None:
     take(bench, foreign(bench, SERVICE_ACCOUNT))
-    assert bench.run() == Outcome(after=60.0)
+    assert bench.run() == Outcome(after=60.0, answered=True)
     note = bench.events.told[0].note
     assert note.endswith("kubectl annotate serviceaccount web coxswain.dev/adopt=web -n shop --overwrite")
     bench.now += 59

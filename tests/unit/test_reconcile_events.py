@@ -37,7 +37,7 @@ def bench() -> PodBench:
 def test_the_event_is_the_cause_and_a_stuck_pod_costs_one_read(bench: PodBench) -> None:
     bench.reported.warnings["web-new-1"] = [MISSING]
     bench.pod(preparing())
-    assert bench.run() == Outcome()
+    assert bench.run() == Outcome(answered=True)
     assert bench.conditions()["Ready"] == ("False", "FailedMount")
     assert bench.message().endswith(f"a volume cannot be mounted. {step()}; message: {MISSING.note}")
     assert [told.reason for told in bench.events.told] == ["FailedMount"]
@@ -79,14 +79,14 @@ def test_a_later_reconcile_reads_again(bench: PodBench) -> None:
 
 def test_events_that_are_not_there_yet_are_read_after_a_minute(bench: PodBench) -> None:
     bench.pod(preparing())
-    assert bench.run() == Outcome(after=INTERVAL)
+    assert bench.run() == Outcome(after=INTERVAL, answered=True)
     assert bench.conditions()["Ready"] == ("False", "ContainerCreating")
     bench.now += 20
     assert bench.run() == Outcome(after=INTERVAL - 20)
     assert len(bench.reported.read) == 1
     bench.reported.warnings["web-new-1"] = [MISSING]
     bench.now += INTERVAL - 20
-    assert bench.run() == Outcome()
+    assert bench.run() == Outcome(answered=True)
     assert bench.conditions()["Ready"] == ("False", "FailedMount")
 
 
@@ -95,7 +95,7 @@ def test_a_failed_read_leaves_the_message_as_it_is(bench: PodBench, error: Any, 
     """Without the right the message does not change, and no requeue waits for it."""
     bench.reported.error = error
     bench.pod(preparing())
-    assert bench.run() == Outcome(after=after)
+    assert bench.run() == Outcome(after=after, answered=True)
     assert bench.conditions()["Ready"] == ("False", "ContainerCreating")
     bench.now += 1
     assert bench.run().after == (None if after is None else INTERVAL - 1)
@@ -128,5 +128,5 @@ def test_the_events_of_another_pod_are_none_of_this(bench: PodBench) -> None:
     bench.run()
     bench.pod(preparing(), uid="another")
     bench.now += 10
-    assert bench.run() == Outcome(after=INTERVAL - 10)
+    assert bench.run() == Outcome(after=INTERVAL - 10, answered=True)
     assert bench.conditions()["Ready"] == ("False", "ContainerCreating")

@@ -36,8 +36,10 @@ def test_a_denial_by_admission_is_reported_and_retried(bench: Bench) -> None:
     assert bench.conditions()["Ready"] == ("False", "AdmissionDenied")
     assert bench.conditions()["Stalled"] == ("False", "NotStalled")
     assert "not yet. coxswain retries with backoff" in bench.events.told[0].note
+    bench.now += 0.25
     bench.run(failures=1)
     assert bench.writer.sent == ["create Service"], "the status is unchanged"
+    bench.now += 0.25
     del bench.writer.answers["create Service"]
     assert bench.run(failures=2).failed is None
     bench.roll_out()
@@ -102,18 +104,6 @@ def test_a_lasting_failure_is_reported_in_status_and_event(bench: Bench, error: 
     assert "status" not in bench.writer.sent
 
 
-def test_a_conflict_is_not_reported_again_when_another_child_fails(bench: Bench) -> None:
-    """Earlier failures of the WebApp do not count for a child that fails for the first time."""
-    bench.converge()
-    bench.writer.fail("update Service", refusal(403))
-    bench.webapp(version=500, generation=2, image="registry.example/web:2", labels={"a": "b"})
-    bench.run(failures=9)
-    bench.writer.fail("update Deployment", refusal(409))
-    bench.webapp(version=600, generation=3, image="registry.example/web:3", labels={"a": "b"})
-    bench.run(failures=10)
-    assert not [told for told in bench.events.told if "Deployment" in told.note]
-
-
 @pytest.mark.parametrize("failing", ["create ServiceAccount", "create ConfigMap", "create Service"])
 @pytest.mark.parametrize("error", [Unreachable("reset"), refusal(500), refusal(403), refusal(422)])
 def test_a_failing_child_does_not_block_its_siblings(bench: Bench, failing: str, error: RequestFailed) -> None:
@@ -158,10 +148,12 @@ def test_a_server_outage_writes_no_status_and_no_event(bench: Bench) -> None:
     bench.webapp(version=500, generation=2, image="registry.example/web:2")
     for failures in range(3):
         bench.run(failures=failures)
+        bench.now += 0.25
     with pytest.raises(Unreachable):
         bench.run(failures=3)
     bench.writer.answers.clear()
     bench.events.told.clear()
+    bench.now += 1.2
     assert bench.run(failures=4).failed is None
     bench.roll_out()
     bench.run()

@@ -91,7 +91,7 @@ def bench() -> PodBench:
 
 def test_the_cause_is_reported_at_once_with_one_event(bench: PodBench) -> None:
     bench.pod(PULL_LOOP[0])
-    assert bench.run() == Outcome()
+    assert bench.run() == Outcome(answered=True)
     assert bench.writer.sent == ["status"]
     conditions = bench.conditions()
     assert conditions["Ready"] == ("False", "ImagePullBackOff")
@@ -158,7 +158,7 @@ def test_it_comes_back_when_a_probe_has_had_its_time_and_then_no_more(bench: Pod
     assert bench.run() == Outcome(after=2.0)
     assert bench.writer.sent == []
     bench.time += timedelta(seconds=2)
-    assert bench.run() == Outcome()
+    assert bench.run() == Outcome(answered=True)
     assert bench.writer.sent == ["status"]
     assert bench.conditions()["Ready"] == ("False", "ReadinessProbeFailing")
 
@@ -211,7 +211,7 @@ def test_it_is_over_when_the_pods_are_ready(bench: PodBench) -> None:
     bench.run()
     bench.pod(container(running(5), ended(), restarts=2, ready=True))
     bench.roll_out()
-    assert bench.run() == Outcome()
+    assert bench.run() == Outcome(answered=True)
     assert bench.conditions()["Ready"] == ("True", "Ready")
 
 

@@ -80,3 +80,31 @@ def test_a_removal_or_a_pause_ends_the_count(bench: Bench, pause: float) -> None
         bench.writer.fail("remove Service", refusal(409))
         change(bench, needed=False)
     assert removals(bench, 0.1, flapping=False) == 2
+
+
+def change_config(bench: Bench, number: int) -> None:
+    """Change the config and roll it out. The former ConfigMap is no longer needed."""
+    bench.now += 3600
+    bench.writer.version += 1
+    rollout = {"revisionHistoryLimit": 0}
+    bench.webapp(version=bench.writer.version, generation=number, config={"A": str(number)}, rollout=rollout)
+    bench.run()
+    bench.roll_out()
+    bench.run(failures=10)
+
+
+@pytest.mark.parametrize(
+    ("error", "sent"),
+    [
+        (refusal(403, 'configmaps "x" is forbidden: User "u" cannot delete resource "configmaps"'), 1),
+        (refusal(422, "ValidatingAdmissionPolicy 'keep' with binding 'keep' denied request: keep it"), 4),
+    ],
+)
+def test_a_missing_right_to_delete_a_kind_is_found_by_one_request(bench: Bench, error: Exception, sent: int) -> None:
+    """A policy may deny the deletion of one object and allow it for the next."""
+    bench.writer.fail("remove ConfigMap", error)
+    for number in range(2, 6):
+        change_config(bench, number)
+    assert bench.writer.sent.count("remove ConfigMap") == sent
+    children = bench.webapp_now().content["status"]["children"]
+    assert [each["health"] for each in children if each["kind"] == "ConfigMap"] == ["Healthy"] + ["Degraded"] * sent

@@ -23,16 +23,35 @@ def test_the_success_of_a_failed_key_releases_the_others() -> None:
     outage = RecoveryProbe()
     for key in (A, B, C):
         outage.server_failed(key)
-    assert outage.succeeded(B) == [A, C]
+    assert outage.succeeded(B, answered=True) == [A, C]
     assert outage.candidate is None
-    assert outage.succeeded(A) == []
+    assert outage.succeeded(A, answered=True) == []
 
 
 def test_the_success_of_another_key_releases_none() -> None:
     outage = RecoveryProbe()
     outage.server_failed(A)
-    assert outage.succeeded(B) == []
+    assert outage.succeeded(B, answered=True) == []
     assert outage.candidate == A
+
+
+def test_a_success_without_an_answered_request_releases_none() -> None:
+    """A deleted WebApp needs no request, so its reconcile says nothing about the API server."""
+    outage = RecoveryProbe()
+    for key in (A, B, C):
+        outage.server_failed(key)
+    assert outage.succeeded(A, answered=False) == []
+    assert outage.candidate == B
+    assert outage.succeeded(B, answered=True) == [C]
+
+
+def test_a_key_that_is_not_retried_probes_no_longer() -> None:
+    outage = RecoveryProbe()
+    for key in (A, B):
+        outage.server_failed(key)
+    outage.discard(A)
+    outage.discard(C)
+    assert outage.candidate == B
 
 
 def test_a_history_reset_clears_all_keys() -> None:
@@ -49,4 +68,4 @@ def test_a_key_that_fails_for_another_reason_probes_last() -> None:
     outage.attempt_failed(A)
     outage.attempt_failed(C)
     assert outage.candidate == B
-    assert outage.succeeded(B) == [A]
+    assert outage.succeeded(B, answered=True) == [A]

@@ -73,6 +73,12 @@ def pause(settings: ElectionSettings, chance: Callable[[], float]) -> float:
     return (_SHORTEST + (_LONGEST - _SHORTEST) * chance()) * settings.retry_period
 
 
+def _retrieve(write: "asyncio.Future[Lease]") -> None:
+    """Take the error of a write after a cancellation, so that asyncio does not log it as lost."""
+    if not write.cancelled():
+        write.exception()
+
+
 async def within(seconds: float, request: Awaitable[_T]) -> _T:
     """Return the response to a request.
 
@@ -251,6 +257,7 @@ class Elector:
         """
         sent = self._clock()
         write = self._unanswered = asyncio.ensure_future(writing)
+        write.add_done_callback(_retrieve)
         try:
             lease = await self._within_timeout(asyncio.shield(write))
         except (NoAnswer, LeadershipLost):

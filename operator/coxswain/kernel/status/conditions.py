@@ -41,6 +41,8 @@ READY, PROGRESSING, STALLED, CONFLICTED, CONTESTED = TYPES = (
 """Condition types of every workload."""
 
 _NAMED = 5
+_CHILDREN = 64
+"""Maximum entries of `children`, as in the CRD: the API server refuses a status with more."""
 _ALL_HEALTHY = "all children match the spec and are healthy"
 _PAUSED = f"spec.paused is true. {OPERATOR} writes only the status. To resume, set spec.paused to false"
 
@@ -92,7 +94,7 @@ def standard_fields(
 ) -> Status:
     """Return the status fields `children`, `conflicts` and `drift`."""
     conflicted, ledger = conflicts(previous, held), drift(previous, repairs)
-    fields: Status = {"children": [_child(child) for child in children]}
+    fields: Status = {"children": _children(children)}
     if conflicted:
         fields["conflicts"] = conflicted
     if ledger:
@@ -204,6 +206,17 @@ def _condition(name: str, state: ConditionState, generation: int, previous: Stat
         "reason": state.reason,
         "message": clean(state.message, MESSAGE_LIMIT),
     }
+
+
+def _children(children: Sequence[Child]) -> list[ChildStatus]:
+    """Return the entries of `children`. The last of a list that is cut says so."""
+    entries = [_child(child) for child in children[:_CHILDREN]]
+    more = len(children) - len(entries)
+    if more:
+        cut = f"{more} more children are not listed: status.children has at most {_CHILDREN} entries"
+        message = entries[-1].get("message", "")
+        entries[-1]["message"] = f"{message}. {cut}" if message else cut
+    return entries
 
 
 def _child(child: Child) -> ChildStatus:

@@ -11,6 +11,8 @@ from coxswain.kernel.api.writer import Writer
 from coxswain.kernel.cache.store import Store
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.objects.status_fields import Status
+from coxswain.kernel.status.conflict_report import Repair
+from coxswain.kernel.status.unanswered import UnansweredWrites
 from coxswain.kernel.status.urgency import Pace, StatusRules, Urgency
 from coxswain.settings import StatusSettings
 
@@ -28,6 +30,8 @@ class Report:
     """Requeue the parent after this number of seconds."""
     undeclared: tuple[str, ...] = ()
     """Status fields unknown to the CRD, as this write revealed. Later writes omit them."""
+    refused: Refused | None = None
+    """The terminal error of the write. It is not retried until the parent or its children change."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,7 @@ class StatusMemory:
     """Number of consecutive conflicts, and the time of the last one."""
     without_effect: tuple[int, Status] | None = None
     """The resourceVersion of the parent and a status whose write changed nothing."""
+    unanswered: UnansweredWrites = field(default_factory=UnansweredWrites)
 
 
 class StatusWriter:
@@ -89,11 +94,30 @@ class StatusWriter:
         self._resyncs += 1
         self._undeclared.clear()
 
-    async def report(self, memory: StatusMemory, parent: Projection, status: Status, pace: Pace) -> Report:
+    def confirm(self, memory: StatusMemory, parent: Projection) -> tuple[Repair, ...] | None:
+        """Return the repairs in an unanswered write, if the observed parent shows its effect; otherwise None."""
+        if not memory.unanswered:
+            return None
+        fingerprint = self._rules.fingerprint(parent.content.get("status", {}))
+        repairs = memory.unanswered.carried_out(parent.version, fingerprint)
+        if repairs:
+            memory.drift_written = self._clock()
+        return repairs
+
+    async def report(
+        self, memory: StatusMemory, parent: Projection, status: Status, pace: Pace, repairs: Sequence[Repair] = ()
+    ) -> Report:
         """Write the status of a parent, if it differs from the observed one and its deadline has passed.
 
+        Args:
+            memory: the memory of the parent's status.
+            parent: the observed parent.
+            status: its desired status.
+            pace: facts about the rollout.
+            repairs: the repairs that the status adds to `drift`.
+
         Raises:
-            RequestFailed: the write failed.
+            RequestFailed: the write failed, and the error is not terminal.
             HistoryReset: the response was older than the observed parent.
         """
         # Also if the status is up to date: a GET of this reconcile may have stored a newer version, and then the watch
@@ -113,7 +137,7 @@ class StatusWriter:
         )
         if wait > 0:
             return Report(after=wait)
-        return await self._write(memory, parent, status)
+        return await self._write(memory, parent, status, repairs)
 
     def _wait(self, memory: StatusMemory, need: Urgency, previous: Status, status: Status, pace: Pace) -> float:
         """Return the seconds until the earliest deadline of a status with this urgency."""
@@ -186,15 +210,22 @@ class StatusWriter:
         delay = self._settings.conflict_delay * 2.0 ** min(count - 2, 30)
         return last + min(delay, self._settings.conflict_delay_limit) - self._clock()
 
-    async def _write(self, memory: StatusMemory, parent: Projection, status: Status) -> Report:
+    async def _write(
+        self, memory: StatusMemory, parent: Projection, status: Status, repairs: Sequence[Repair]
+    ) -> Report:
+        memory.unanswered.sent(parent.version, self._rules.fingerprint(status), repairs)
         try:
             answer = await self._writer.write_status(parent, status)
         except Refused as error:
             if error.undeclared_status_fields:
                 return self._without(error.undeclared_status_fields)
+            if error.error_class is ErrorClass.TERMINAL:
+                log.error("the status is not written until the parent or its children change: %s", error)
+                return Report(refused=error)
             if error.error_class is not ErrorClass.CONFLICT:
                 raise
             return self._conflicted(memory, parent, error)
+        memory.unanswered.answered()
         self._store.answer(answer, parent)
         if answer.version == parent.version:
             memory.without_effect = (parent.version, status)

@@ -16,6 +16,7 @@ class Ends(Enum):
     """The event at the end of a wait."""
 
     CHILD_EVENT = "a watch event of the child, or of the object that has its name"
+    NEXT_READ = "the next read of the object that has its name: no watch reports it"
     CHANGE_OR_RESYNC = "a change of the spec or of the child, or the next resync"
     DEPENDENCY_EVENT = "a watch event of the object that the child waits for"
 
@@ -36,7 +37,7 @@ class Wait:
 
     health: Health
     until: Ends | float
-    """The event or the monotonic time (seconds) at the end of the wait."""
+    """The event at the end of the wait, or its time in monotonic seconds: then the parent is requeued."""
     left: tuple[HeldField, ...] = ()
     """Fields left to other managers."""
 

@@ -49,8 +49,8 @@ class Answers:
         else:
             self.hold(target, found)
 
-    def written(self, target: Target[P], answer: Projection, sent_for: Projection) -> None:
-        """Take in the answer of a write.
+    def written(self, target: Target[P], answer: Projection, sent_for: Projection | None) -> None:
+        """Take in the answer of a write; `sent_for` is the object before it, None for a creation.
 
         Raises:
             HistoryReset: the answer is older than the object that the write was sent for.

@@ -7,7 +7,6 @@ from typing import Generic
 
 from coxswain.kernel.api.errors import ErrorClass, OutOfDate, RequestFailed
 from coxswain.kernel.cache.store import Key, Store
-from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.manifests import child_key, kind_and_name
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.reconciling.child.actions import (
@@ -26,9 +25,9 @@ from coxswain.kernel.reconciling.child.decide import Target, decide, obstacle_of
 from coxswain.kernel.reconciling.child.execute import Executor
 from coxswain.kernel.reconciling.child.failures import PATIENCE, concerns_all, failure
 from coxswain.kernel.reconciling.child.plan_health import listed, overridden, planned_health, stuck, unlike
-from coxswain.kernel.reconciling.child.result import Correction, Result, with_writes
+from coxswain.kernel.reconciling.child.result import Correction, Result, sooner, with_writes
 from coxswain.kernel.reconciling.child.world import CacheView
-from coxswain.kernel.reconciling.memory.conflict_backoff import ConflictBackoff
+from coxswain.kernel.reconciling.memory.backoff import Backoff
 from coxswain.kernel.reconciling.memory.last_applied import LastApplied
 from coxswain.kernel.reconciling.memory.memory import ChildMemory
 from coxswain.kernel.reconciling.memory.writes import Progress
@@ -54,7 +53,7 @@ class Children(Generic[P]):
         *,
         clock: Callable[[], float],
     ) -> None:
-        """Take the backoff of conflicts from `settings`; `clock` gives monotonic seconds."""
+        """Take the backoff after failures from `settings`; `clock` gives monotonic seconds."""
         self._workload = workload
         self._store = store
         self._executor = executor
@@ -82,9 +81,10 @@ class Children(Generic[P]):
             return desired, self.compare(child_type, desired, parent, world)
         target = self._target(child_type, desired, parent, world)
         child = target.memory
-        if child.backoff is not None and child.backoff.ends(self._settings) > target.now:
-            after = _sooner(child.backoff.ends(self._settings) - target.now, child, target.now)
-            return target.desired, Result(_child(target, child.backoff.health), _ours(target), after=after)
+        backoff = child.backoff
+        if backoff is not None and backoff.delays(target.manifest, self._settings, target.now):
+            after = sooner(backoff.ends(self._settings) - target.now, _next_read(child, target.now))
+            return target.desired, Result(_child(target, backoff.health), _ours(target), after=after, waiting=True)
         progress = child.progress = Progress[Correction]()
         try:
             result = await self._act(target, world, progress)
@@ -92,7 +92,7 @@ class Children(Generic[P]):
             if concerns_all(error):
                 if error.error_class is ErrorClass.CONFLICT:  # a storm of writers keeps the parent out of date as well
                     health = retried(there=target.live is not None)
-                    child.backoff = ConflictBackoff.after(child.backoff, health, self._clock())
+                    child.backoff = Backoff.after(child.backoff, error, health, self._clock())
                 raise
             result = self._failed(self._again(target, world), error, patient=patient)
         else:
@@ -102,8 +102,7 @@ class Children(Generic[P]):
     def compare(self, child_type: ChildType[P], desired: Desired, parent: P, world: CacheView) -> Result:
         """Compare a child with its desired state without a write: it is paused, or not everything can be listed."""
         target = self._target(child_type, desired, parent, world)
-        after = _sooner(None, target.memory, target.now)
-        live = target.live if target.memory.name_holder is None else None
+        after, live = _next_read(target.memory, target.now), target.live
         if live is None:
             return Result(_child(target, MISSING), after=after)
         health = foreign(parent, self._workload.projector.kinds.parent, live)
@@ -135,9 +134,11 @@ class Children(Generic[P]):
         raise OutOfDate(f"{child_key(target.manifest)} changes as fast as it is written")
 
     def _settled(self, target: Target[P], action: Nothing | Wait) -> Result:
-        result = Result(_child(target, MISSING), _ours(target), after=_sooner(None, target.memory, target.now))
+        result = Result(_child(target, MISSING), _ours(target), after=_next_read(target.memory, target.now))
         if isinstance(action, Wait):
-            return replace(result, child=_child(target, action.health), left=action.left)
+            end = action.until - self._clock() if isinstance(action.until, float) else None
+            child = _child(target, action.health)
+            return replace(result, child=child, left=action.left, after=sooner(result.after, end))
         planned, memory = action.plan, target.memory
         memory.deletion = memory.planned = None
         memory.last_applied = LastApplied.of(target.manifest, unlike(planned), overridden(planned, action.live))
@@ -150,7 +151,9 @@ class Children(Generic[P]):
     def _target(self, child_type: ChildType[P], desired: Desired, parent: P, world: CacheView) -> Target[P]:
         kind, name = child_type.kind, desired.manifest["metadata"]["name"]
         child = world.memory.child(child_key(desired.manifest))
-        self._take_over_name(kind, Key(parent.namespace, name), child)
+        found = self._store.get(kind, Key(parent.namespace, name))
+        if found is not None and is_watched(found):
+            child.name_holder = None  # the watch reports it from now on
         live = world.live(kind, name)
         child.wars.forget_settled(desired.manifest)
         foreign_object = live is not None and not live.is_child_of(parent)
@@ -165,43 +168,28 @@ class Children(Generic[P]):
                 return self._target(target.child_type, desired, target.parent, world)
         return target
 
-    def _take_over_name(self, kind: Kind, place: Key, child: ChildMemory) -> None:
-        """Let either the watch or a read report the object with a child's name.
-
-        No event reports the end of a foreign object without our label, so it leaves the store and is read instead.
-        """
-        found = self._store.get(kind, place)
-        if found is None:
-            return
-        if is_watched(found):
-            child.name_holder = None
-        else:
-            self._store.forget(kind, place, found.version + 1)
-
     def _failed(self, target: Target[P], error: RequestFailed, *, patient: bool) -> Result:
         child, live = target.memory, _ours(target)
         child.failures += 1
         health = failure(error, target.commands, there=live is not None, patient=patient or child.failures <= PATIENCE)
-        if error.error_class is ErrorClass.CONFLICT:
-            child.backoff = ConflictBackoff.after(child.backoff, health, self._clock())
+        if error.error_class is not ErrorClass.TERMINAL:
+            child.backoff = Backoff.after(child.backoff, error, health, self._clock(), target.manifest)
         expected = health.retried and error.error_class is ErrorClass.CONFLICT
         level = logging.DEBUG if expected else logging.WARNING
         log.log(level, "%s %s cannot be written: %s", *kind_and_name(target.manifest), error)
-        return Result(_child(target, health), live, failed=error, after=_sooner(None, child, target.now))
+        return Result(_child(target, health), live, failed=error, after=_next_read(child, target.now))
 
 
-def _sooner(after: float | None, child: ChildMemory, now: float) -> float | None:
-    """Return the shorter of a delay and the seconds until the child's name is read again.
+def _next_read(child: ChildMemory, now: float) -> float | None:
+    """Return the seconds until the child's name is read again; None without such a read.
 
     An overdue read does not count: either it failed, and is retried like any failed request, or this reconcile did not
     reach it, and a requeue would not either.
     """
     if child.name_holder is None:
-        return after
+        return None
     left = child.name_holder.until - now
-    if left <= 0:
-        return after
-    return max(0.0, left) if after is None else min(after, max(0.0, left))
+    return left if left > 0 else None
 
 
 def _ours(target: Target[P]) -> Projection | None:

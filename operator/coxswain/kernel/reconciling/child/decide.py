@@ -61,10 +61,9 @@ class Target(Generic[P]):
         return self.live is not None and self.live.is_child_of(self.parent)
 
     @property
-    def next_event(self) -> Ends | float:
+    def next_event(self) -> Ends:
         """The source of the next change of the live object: the watch, or the next read."""
-        holder = self.memory.name_holder
-        return Ends.CHILD_EVENT if holder is None else holder.until
+        return Ends.CHILD_EVENT if self.memory.name_holder is None else Ends.NEXT_READ
 
     @property
     def commands(self) -> Commands:

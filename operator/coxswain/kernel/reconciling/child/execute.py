@@ -113,7 +113,7 @@ class Executor:
             await self._guard.check(target.parent, memory)
             self._answers.read(target, await self._writer.read(target.manifest))
             return
-        self._store.answer(created, None)
+        self._answers.written(target, created, None)
         self._count_creation(target, progress)
         self._answers.learn(target, created, None)
 
@@ -215,7 +215,7 @@ class Executor:
                 a child that had lost our label.
         """
         if error.field_conflicts:
-            log.info("%s %s: a conflict just learned of: %s", *kind_and_name(target.manifest), error)
+            log.info("%s %s: new field conflict: %s", *kind_and_name(target.manifest), error)
         try:
             present = await self._writer.read(target.manifest)
         except Refused as missing:

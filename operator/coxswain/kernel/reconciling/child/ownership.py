@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import lru_cache, partial
 
 from coxswain.kernel.conflicts.diff import Difference
-from coxswain.kernel.conflicts.policy import Policy, is_part_of, within
+from coxswain.kernel.conflicts.policy import Policy, overlaps, within
 from coxswain.kernel.conflicts.write_plan import Ownership
 from coxswain.kernel.workload import ChildType, Desired, P, Workload
 
@@ -46,4 +46,4 @@ def _identity(labels: tuple[str, ...], more: tuple[str, ...]) -> tuple[str, ...]
 
 
 def _is_identity(identity: Sequence[str], notes: Sequence[str], field: str) -> bool:
-    return any(within(field, f"metadata.annotations[{note}]") for note in notes) or is_part_of(field, identity)
+    return any(within(field, f"metadata.annotations[{note}]") for note in notes) or overlaps(field, identity)

@@ -141,11 +141,18 @@ class Result:
     """The failed request."""
     after: float | None = None
     """Seconds until it is reconciled again without an event."""
+    waiting: bool = False
+    """Whether it waits in its backoff after failures: neither a success nor a failure."""
 
     @property
     def retry(self) -> bool:
         """Whether to retry a failed request."""
         return self.failed is not None and not self.child.health.stalled
+
+
+def sooner(*delays: float | None) -> float | None:
+    """Return the shortest delay in seconds; None without one."""
+    return min((delay for delay in delays if delay is not None), default=None)
 
 
 def with_writes(result: Result, progress: Progress[Correction]) -> Result:

@@ -25,6 +25,7 @@ class DriftLedger:
         """Return the repairs for the next status."""
         return tuple(self._repairs)
 
-    def written(self) -> None:
-        """Forget the repairs after a status with them was written."""
-        self._repairs.clear()
+    def written(self, repairs: Sequence[Repair]) -> None:
+        """Forget these repairs after a status with them was written. Equal ones since then are other repairs."""
+        reported = {id(repair) for repair in repairs}
+        self._repairs = [repair for repair in self._repairs if id(repair) not in reported]

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
 
-from coxswain.kernel.conflicts.policy import within
+from coxswain.kernel.conflicts.policy import overlaps
 from coxswain.kernel.objects.manifests import Manifest
 from coxswain.kernel.reconciling.memory.attempts import digest
 
@@ -42,12 +42,8 @@ class Had:
 
     def __call__(self, field: str) -> bool:
         """Tell whether the child had the desired value of a field."""
-        return self.left is not None and not _overlaps(field, self.left)
+        return self.left is not None and not overlaps(field, self.left)
 
     def owned_overridden(self, field: str) -> bool:
         """Tell whether our entry owned a field, or a part of it, although admission had changed its value."""
-        return _overlaps(field, self.overridden)
-
-
-def _overlaps(field: str, others: Iterable[str]) -> bool:
-    return any(within(field, other) or within(other, field) for other in others)
+        return overlaps(field, self.overridden)

@@ -4,7 +4,7 @@ A restart needs none of it: the cluster is the source of truth.
 """
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from coxswain.kernel.api.events import RecentEvents
@@ -12,7 +12,7 @@ from coxswain.kernel.cache.store import Key
 from coxswain.kernel.objects.event_record import ReportedEvent
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.reconciling.memory.attempts import Attempt
-from coxswain.kernel.reconciling.memory.conflict_backoff import ConflictBackoff
+from coxswain.kernel.reconciling.memory.backoff import Backoff
 from coxswain.kernel.reconciling.memory.drift_ledger import DriftLedger
 from coxswain.kernel.reconciling.memory.last_applied import LastApplied
 from coxswain.kernel.reconciling.memory.replacement import Deletion
@@ -46,7 +46,7 @@ class ChildMemory:
     """The last write without effect."""
     failures: int = 0
     """Failed reconciles in a row."""
-    backoff: ConflictBackoff | None = None
+    backoff: Backoff | None = None
     last_applied: LastApplied | None = None
     deletion: Deletion | None = None
     """A replacement in progress."""
@@ -70,7 +70,7 @@ class RemovalMemory:
 
     failures: dict[str, int] = field(default_factory=dict)
     """Failed deletions in a row, by kind/name."""
-    backoffs: dict[str, ConflictBackoff] = field(default_factory=dict)
+    backoffs: dict[str, Backoff] = field(default_factory=dict)
     """By kind/name. They outlast a spec that needs the child now and then: it may change as often as the child."""
     deleted: set[str] = field(default_factory=set)
     """UIDs of deleted children: the answer of a DELETE has no resourceVersion, so the store still holds them."""
@@ -122,8 +122,8 @@ class Memory:
         """Whether a GET confirmed the parent in the store, or this process was the first to work on it."""
         self.doubted_since: int | None = None
         """The newest resourceVersion of the parents at the last gap of a watch: an older parent may be stale."""
-        self.namespace_terminating = False
-        """Nothing can be created in its namespace any more."""
+        self.namespace_terminating_until = 0.0
+        """Monotonic time until which nothing is written after the refusal of a create in a terminating namespace."""
 
     def child(self, child: str) -> ChildMemory:
         """Return the memory of a child, given as kind/name."""
@@ -143,14 +143,15 @@ class Memory:
         self._children = {child: memory for child, memory in self._children.items() if child in children}
 
     def resynced(self, now: float) -> None:
-        """Forget refused writes, names and deletions, so that a resync tries them again; forget quiet write wars."""
-        self.namespace_terminating = False
+        """Let a resync try refused writes and deletions, and read taken names, again; forget quiet write wars."""
+        self.namespace_terminating_until = 0.0
         self.removal.deleted.clear()
         self.status_wars.forget_quiet(now)
         self.events.forget_old(now)
         for memory in self._children.values():
             memory.wars.forget_quiet(now)
-            memory.name_holder = None
+            if memory.name_holder is not None:
+                memory.name_holder = replace(memory.name_holder, until=now)
             if memory.attempt is not None and memory.attempt.refused is not None:
                 memory.attempt = None
 

@@ -99,9 +99,11 @@ class WriteWars:
         """Return the seconds until the next suspension ends; only those in progress at `since` count. None without one.
 
         Pass the time at which the reconcile began. A suspension that ended during the reconcile is due at once:
-        the reconcile did not enforce that field yet.
+        the reconcile did not enforce that field yet. A delayed creation does not count: its `Wait` has the end.
         """
-        ends = [war.since + war.suspension for war in self._fields.values() if self._is_war(war)]
+        ends = [
+            war.since + war.suspension for field, war in self._fields.items() if field != WHOLE and self._is_war(war)
+        ]
         return min((max(0.0, end - now) for end in ends if end > since), default=None)
 
     def recreation_due(self) -> float:

@@ -11,7 +11,7 @@ from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.manifests import kind_and_name
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.reconciling.child.child import Children
-from coxswain.kernel.reconciling.child.result import Result
+from coxswain.kernel.reconciling.child.result import Result, sooner
 from coxswain.kernel.reconciling.child.world import CacheView
 from coxswain.kernel.reconciling.parent.explaining import Explained, Explainer
 from coxswain.kernel.reconciling.parent.removal import Remover
@@ -167,8 +167,3 @@ def _is_usable(child_type: ChildType[P], desired: Desired, result: Result) -> bo
 
 def _seconds(until: datetime | None, now: datetime) -> float | None:
     return None if until is None else (until - now).total_seconds()
-
-
-def sooner(*delays: float | None) -> float | None:
-    """Return the shortest delay in seconds; None without one."""
-    return min((delay for delay in delays if delay is not None), default=None)

@@ -9,7 +9,7 @@ from typing import Generic
 from coxswain.kernel.api.errors import Refused, RequestFailed
 from coxswain.kernel.api.event_reader import EventReader
 from coxswain.kernel.objects.projection import Projection
-from coxswain.kernel.reconciling.child.result import Result
+from coxswain.kernel.reconciling.child.result import Result, sooner
 from coxswain.kernel.reconciling.child.world import CacheView
 from coxswain.kernel.reconciling.memory.memory import Memory, Warnings
 from coxswain.kernel.workload import P, Workload
@@ -59,10 +59,9 @@ class Explainer(Generic[P]):
         if found.subject is not None:
             awaited = await self._read(found.subject, world.memory)
             found = child_type.explain(parent, result.live, health, world, now)
-        delays = [awaited, None if found.until is None else (found.until - now).total_seconds()]
+        due = None if found.until is None else (found.until - now).total_seconds()
         child = replace(result.child, health=found.health)
-        after = min((delay for delay in delays if delay is not None), default=None)
-        return Explained(replace(result, child=child), after)
+        return Explained(replace(result, child=child), sooner(awaited, due))
 
     async def _read(self, subject: Projection, memory: Memory) -> float | None:
         """Read the Events about an object, unless some were read lately.

@@ -4,10 +4,13 @@ Two operators of different versions compute different statuses for one parent. W
 status of the other forever, at the speed of the watches.
 """
 
+from collections.abc import Sequence
+
 from coxswain.kernel.objects.event_record import EventRecord
 from coxswain.kernel.objects.manifests import Manifest
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.reconciling.memory.memory import Memory
+from coxswain.kernel.status.conflict_report import Repair
 from coxswain.kernel.status.health import OPERATOR, TWO_OPERATORS
 from coxswain.kernel.status.urgency import StatusRules
 
@@ -39,6 +42,12 @@ def status_written(
         return []
     memory.status_wars.enforced(_manifest(before), [_STATUS], now)
     return [_CONTESTED] if memory.status_wars.suspended(_manifest(before), now) else []
+
+
+def status_confirmed(memory: Memory, rules: StatusRules, parent: Projection, repairs: Sequence[Repair]) -> None:
+    """Record that the status of a parent is ours, with these repairs in it: its write took effect without an answer."""
+    memory.written_status = rules.fingerprint(parent.content.get("status", {}))
+    memory.drift.written(repairs)
 
 
 def _is_by_another(memory: Memory, rules: StatusRules, parent: Projection) -> bool:

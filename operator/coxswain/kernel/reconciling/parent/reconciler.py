@@ -23,14 +23,14 @@ from coxswain.kernel.reconciling.child.child import Children
 from coxswain.kernel.reconciling.child.execute import Executor
 from coxswain.kernel.reconciling.child.failures import PATIENCE, concerns_all
 from coxswain.kernel.reconciling.child.generation_guard import GenerationGuard
-from coxswain.kernel.reconciling.child.result import Result, with_writes
+from coxswain.kernel.reconciling.child.result import Result, sooner, with_writes
 from coxswain.kernel.reconciling.child.world import CacheView
 from coxswain.kernel.reconciling.memory.memory import Memories, Memory
 from coxswain.kernel.reconciling.parent.changes_by_others import conflicts, repairs
-from coxswain.kernel.reconciling.parent.child_set import ChildSet, sooner
+from coxswain.kernel.reconciling.parent.child_set import ChildSet
 from coxswain.kernel.reconciling.parent.event_reasons import event_records, records_of_writes
 from coxswain.kernel.reconciling.parent.explaining import Explained, Explainer
-from coxswain.kernel.reconciling.parent.overwritten import is_suspended, status_written
+from coxswain.kernel.reconciling.parent.overwritten import is_suspended, status_confirmed, status_written
 from coxswain.kernel.reconciling.parent.recalling import Recaller
 from coxswain.kernel.reconciling.parent.removal import Remover
 from coxswain.kernel.status.conflict_report import Repair
@@ -40,6 +40,10 @@ from coxswain.kernel.workload import ChildReport, Observations, P, Workload
 from coxswain.settings import Settings
 
 log = logging.getLogger(__name__)
+
+_NAMESPACE_SECONDS = 60.0
+"""Seconds without writes after the refusal of a create in a terminating namespace. An API server with a stale cache
+refuses them as well for a moment, if the namespace was deleted and created again."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,12 @@ class Outcome:
     """The parent has changed meanwhile: requeue at once."""
     after: float | None = None
     """Requeue after this many seconds: for a delayed status, a probe deadline, or the end of a backoff."""
+    waiting: bool = False
+    """Whether a child waits in its backoff after failures: the parent has neither succeeded nor failed."""
+    answered: bool = False
+    """Whether the API server answered a write: otherwise a success does not show that it is up."""
+    refused: Refused | None = None
+    """The terminal error of the status write. It is not retried until the parent or its children change."""
 
 
 class Reconciler(Generic[P]):
@@ -155,8 +165,11 @@ class Reconciler(Generic[P]):
             self.forget(key)
             return Outcome()
         memory = self._memories.of(key, observed.uid)
-        if memory.namespace_terminating:
-            return Outcome()
+        if memory.namespace_terminating_until > begun:
+            return Outcome(after=memory.namespace_terminating_until - begun)
+        confirmed = self._status_writer.confirm(memory.status, observed)
+        if confirmed is not None:
+            status_confirmed(memory, self._workload.status_rules, observed, confirmed)
         parent = self._workload.parse(observed)
         world = CacheView(self._store, parent, memory, self._doubtful, self._visibility, self._now())
         recalled = self._recaller.chosen(parent, world)
@@ -173,18 +186,20 @@ class Reconciler(Generic[P]):
             # An invisible child would be created again.
             explained = await self._children.compare(parent, world, unlisted)
             return await self._report(observed, parent, explained, world, begun=begun)
+        deleted = set(memory.removal.deleted)
         try:
             explained = await self._children.reconcile(parent, world, patient=failures < PATIENCE)
         except RequestFailed as error:
             await self._report_writes(observed, parent, memory)
             if isinstance(error, Refused) and error.namespace_terminating:
-                log.info("the namespace is terminating: no writes until the next resync")
-                memory.namespace_terminating = True
-                return Outcome()
+                log.info("the namespace is terminating: no writes for %.0f s", _NAMESPACE_SECONDS)
+                memory.namespace_terminating_until = self._clock() + _NAMESPACE_SECONDS
+                return Outcome(after=_NAMESPACE_SECONDS, answered=True)
             raise
         outcome = await self._report(observed, parent, explained, world, begun=begun)
         # A record of this reconcile may let another state run, and causes no event.
-        return replace(outcome, again=outcome.again or self._recaller.chosen(parent, world) != recalled)
+        again = outcome.again or self._recaller.chosen(parent, world) != recalled
+        return replace(outcome, again=again, answered=outcome.answered or not memory.removal.deleted <= deleted)
 
     async def _report_writes(self, observed: Projection, parent: P, memory: Memory) -> None:
         """Report the writes of a reconcile that has ended early: the next one finds nothing to correct."""
@@ -206,16 +221,17 @@ class Reconciler(Generic[P]):
         previous = observed.content.get("status", {})
         memory.drift.add(repairs(results))
         memory.reported()
+        waiting = memory.drift.waiting()
         records = [each for kind in self._records for each in world.related(kind) if each.is_child_of(parent)]
-        observations = _observations(results, memory.drift.waiting(), records)
+        observations = _observations(results, waiting, records)
         wanted = self._workload.status(parent, observations, previous, now.strftime("%Y-%m-%dT%H:%M:%SZ"))
         report = Report()
         try:
             if not is_suspended(memory, rules, observed, self._clock()):
                 pace = self._workload.pace(parent, observations)
-                report = await self._status_writer.report(memory.status, observed, wanted, pace)
+                report = await self._status_writer.report(memory.status, observed, wanted, pace, waiting)
             if report.written or wanted.get("drift") == previous.get("drift"):
-                memory.drift.written()
+                memory.drift.written(waiting)
         finally:
             # Also if the status cannot be written: the next reconcile finds nothing to report.
             events = event_records(parent, self._workload, results, previous, wanted, undeclared=report.undeclared)
@@ -236,7 +252,14 @@ class Reconciler(Generic[P]):
                 *(each.after for each in explained),
                 *(result.after for result in results),
             ),
+            waiting=any(result.waiting for result in results),
+            answered=report.written or report.refused is not None or any(_is_written(result) for result in results),
+            refused=report.refused,
         )
+
+
+def _is_written(result: Result) -> bool:
+    return bool(result.created or result.adopted or result.deleted_for or result.replaced or result.corrections)
 
 
 def _observations(results: Sequence[Result], waiting: Sequence[Repair], records: Sequence[Projection]) -> Observations:

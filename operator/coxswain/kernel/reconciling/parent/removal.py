@@ -13,7 +13,7 @@ from coxswain.kernel.reconciling.child.failures import PATIENCE, concerns_all, n
 from coxswain.kernel.reconciling.child.generation_guard import GenerationGuard
 from coxswain.kernel.reconciling.child.result import Result
 from coxswain.kernel.reconciling.child.world import CacheView
-from coxswain.kernel.reconciling.memory.conflict_backoff import ConflictBackoff
+from coxswain.kernel.reconciling.memory.backoff import Backoff
 from coxswain.kernel.reconciling.memory.memory import RemovalMemory
 from coxswain.kernel.status.health import Child, Health, not_removed, retried
 from coxswain.kernel.workload import P, Removal, Workload
@@ -54,7 +54,8 @@ class Remover(Generic[P]):
         """Delete all children except the `wanted` ones (kind/name), the retained ones, and the kinds still in use.
 
         Returns:
-            One result for each child whose deletion failed, or waits after conflicts.
+            One result for each child whose deletion failed, or waits after conflicts. After a kind may not be deleted,
+            the others of that kind are left out.
 
         Raises:
             OutOfDate: the parent has changed.
@@ -65,15 +66,16 @@ class Remover(Generic[P]):
         kept = {*wanted, *self._retained(parent, world)}
         unwanted = [child for child in self._store.objects_of(world.key, *self._removals) if _place(child) not in kept]
         self._retain(unwanted, removal)
-        results = []
+        results: list[Result] = []
+        forbidden: set[Kind] = set()
         for child in unwanted:
-            if not _removable(parent, child) or child.uid in removal.deleted:
+            if child.kind in forbidden or not _removable(parent, child) or child.uid in removal.deleted:
                 continue
             if self._removals[child.kind] is Removal.WHEN_UNUSED and child.kind in in_use:
                 continue
             backoff = removal.backoffs.get(_place(child))
             if backoff is not None and (left := backoff.ends(self._settings) - self._clock()) > 0:
-                results.append(Result(_child(child, backoff.health), after=left))
+                results.append(Result(_child(child, backoff.health), after=left, waiting=True))
                 continue
             try:
                 await self._guard.before_a_write(parent, memory)
@@ -82,6 +84,9 @@ class Remover(Generic[P]):
                 if concerns_all(error):
                     raise
                 results.append(self._failed(child, removal, error, patient=patient))
+                if _is_forbidden(error):
+                    # The operator lacks the right for all of them. An admission policy may deny one and allow the next.
+                    forbidden.add(child.kind)
         return results
 
     def _retained(self, parent: P, world: CacheView) -> set[str]:
@@ -122,8 +127,12 @@ class Remover(Generic[P]):
             health = not_removed(message, next_step(error, child.namespace))
         if error.error_class is ErrorClass.CONFLICT:
             before = removal.backoffs.get(_place(child))
-            removal.backoffs[_place(child)] = ConflictBackoff.after(before, health, self._clock())
+            removal.backoffs[_place(child)] = Backoff.after(before, error, health, self._clock())
         return Result(_child(child, health), failed=error)
+
+
+def _is_forbidden(error: RequestFailed) -> bool:
+    return isinstance(error, Refused) and error.status == 403 and not error.by_admission
 
 
 def _child(child: Projection, health: Health) -> Child:

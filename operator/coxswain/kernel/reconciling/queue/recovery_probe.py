@@ -33,9 +33,17 @@ class RecoveryProbe:
         if key in self._failing:
             self.server_failed(key)
 
-    def succeeded(self, key: Key) -> list[Key]:
-        """Record a success of a key. If it was tracked, remove all keys and return the others, to be requeued now."""
-        if key not in self._failing:
+    def discard(self, key: Key) -> None:
+        """Remove a key, if it is tracked: it is not retried."""
+        self._failing.pop(key, None)
+
+    def succeeded(self, key: Key, *, answered: bool) -> list[Key]:
+        """Record a success of a key. If it was tracked, remove all keys and return the others, to be requeued now.
+
+        A success proves nothing unless the API server `answered` a request. Then only this key is removed.
+        """
+        if key not in self._failing or not answered:
+            self.discard(key)
             return []
         others = [other for other in self._failing if other != key]
         self._failing.clear()

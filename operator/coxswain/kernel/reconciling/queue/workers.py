@@ -207,6 +207,8 @@ class Workers(Generic[P]):
             raise
         if outcome.failed is not None:
             self._metrics.failed(clock() - begun)
+        elif outcome.refused is not None:
+            self._metrics.failed(clock() - begun, terminal=True)
         elif outcome.again:
             self._metrics.reconciled("requeue", clock() - begun)
         else:
@@ -216,6 +218,7 @@ class Workers(Generic[P]):
     def _failed(self, key: Key, error: RequestFailed) -> None:
         if error.error_class is ErrorClass.TERMINAL:
             log.error("%s; not retried until the parent or its children change", error)
+            self._recovery_probe.discard(key)
             return
         if error.error_class is ErrorClass.TRANSIENT and not isinstance(error, NotSent):
             self._recovery_probe.server_failed(key)
@@ -229,12 +232,13 @@ class Workers(Generic[P]):
         return self._queue.add_rate_limited(key, at_least=at_least)
 
     def _follow_up(self, key: Key, outcome: Outcome) -> None:
-        if outcome.failed is not None:
-            self._requeue(key, outcome.failed)
+        if outcome.failed is not None or outcome.waiting:
+            if outcome.failed is not None:
+                self._requeue(key, outcome.failed)
             self._recovery_probe.attempt_failed(key)
         else:
             self._queue.forget(key)
-            for other in self._recovery_probe.succeeded(key):
+            for other in self._recovery_probe.succeeded(key, answered=outcome.answered):
                 self._queue.add(other, Lane.BACKLOG)
         if outcome.again:
             self._queue.add(key)

@@ -1,0 +1,59 @@
+"""Backoff of a child after repeated failures: of its writes and of its deletion.
+
+Each event requeues the parent at once, and the Deployment controller writes the status several times a second during a
+rollout. While the watch lags behind these writes, each attempt would be one more 409 with its two GETs. After another
+failure, each would be refused again.
+"""
+
+from dataclasses import dataclass
+from typing import Self
+
+from coxswain.kernel.api.errors import ErrorClass, Refused, RequestFailed
+from coxswain.kernel.objects.manifests import Manifest
+from coxswain.kernel.reconciling.memory.attempts import digest
+from coxswain.kernel.status.health import Health
+from coxswain.settings import StatusSettings
+
+
+@dataclass(frozen=True)
+class Backoff:
+    """Failures in a row."""
+
+    count: int
+    last: float
+    """Monotonic seconds."""
+    health: Health
+    """The health reported with the last one."""
+    manifest: str | None = None
+    """Digest of the failed manifest: another one is written at once. None after a conflict, because the parent may
+    change as often as the child."""
+    retry_after: float = 0.0
+    """The Retry-After of the last one, in seconds."""
+
+    @classmethod
+    def after(
+        cls, before: Self | None, error: RequestFailed, health: Health, now: float, manifest: Manifest | None = None
+    ) -> Self:
+        """Count one more failure, of a write of `manifest`; report `health` during the backoff."""
+        count = 1 if before is None else before.count + 1
+        conflict = error.error_class is ErrorClass.CONFLICT
+        retry_after = (error.retry_after if isinstance(error, Refused) else None) or 0.0
+        return cls(count, now, health, None if conflict or manifest is None else digest(manifest), retry_after)
+
+    def ends(self, settings: StatusSettings) -> float:
+        """Return the end of the backoff, in monotonic seconds.
+
+        A first failure without a Retry-After causes no backoff: most often it is one change by one person.
+        """
+        if self.count < 2:
+            return self.last + self.retry_after
+        delay = settings.conflict_delay * 2.0 ** min(self.count - 2, 30)
+        return self.last + max(self.retry_after, min(delay, settings.conflict_delay_limit))
+
+    def delays(self, manifest: Manifest, settings: StatusSettings, now: float) -> bool:
+        """Tell whether a write of this manifest has to wait."""
+        return now < self.ends(settings) and self.manifest in (None, digest(manifest))
+
+    def counts(self, settings: StatusSettings, now: float) -> bool:
+        """Tell whether the next failure is one more in a row: it comes soon after the backoff."""
+        return now < self.ends(settings) + settings.conflict_delay_limit

@@ -1,0 +1,86 @@
+"""Objects with a child's name but without our label: no watch reports them, so they are read."""
+
+import dataclasses
+
+import pytest
+
+from coxswain.kernel.objects.projection import Controller, Projection
+from coxswain.webapp.identity import WEBAPP_LABEL
+from coxswain.webapp.kinds import SERVICE
+from unit.bench import WEB, Bench
+from unit.objects import observed_child
+from unit.server import refusal
+
+
+@pytest.fixture
+def bench() -> Bench:
+    """Return a bench without any object."""
+    return Bench()
+
+
+def health(bench: Bench) -> tuple[str, str]:
+    """Return the health of the Service, and its message."""
+    (service,) = [each for each in bench.webapp_now().content["status"]["children"] if each["kind"] == "Service"]
+    return service["health"], service.get("message", "")
+
+
+def without_label(live: Projection) -> Projection:
+    """Return a child as admission stores it: without our label."""
+    labels = {name: value for name, value in live.content["metadata"]["labels"].items() if name != WEBAPP_LABEL}
+    content = {**live.content, "metadata": {**live.content["metadata"], "labels": labels}}
+    return dataclasses.replace(live, label=None, content=content)
+
+
+def test_a_label_stripped_at_the_creation_is_seen(bench: Bench) -> None:
+    """The object was in the cache for a moment, then forgotten. The status said that it does not exist yet."""
+    create = bench.writer.create
+
+    async def stripped(manifest: object) -> Projection:
+        answer = await create(manifest)  # type: ignore[arg-type]
+        return without_label(answer) if answer.kind is SERVICE else answer
+
+    bench.writer.create = stripped  # type: ignore[method-assign]
+    bench.webapp()
+    bench.run()
+    bench.roll_out()
+    bench.now += 1
+    outcome = bench.run()
+    assert bench.store.get(SERVICE, WEB) is None
+    assert outcome.after == 59
+    assert health(bench)[0] == "Healthy"
+    assert "metadata.labels[coxswain.dev/webapp]" in health(bench)[1]
+    bench.run()
+    assert bench.writer.sent == []
+    bench.now += 61
+    bench.run()
+    assert bench.writer.sent[0] == "look Service"
+
+
+def taken(bench: Bench) -> None:
+    """Let the Service's name be taken by an object of another client."""
+    theirs = dataclasses.replace(observed_child(SERVICE, label=None), controller=Controller("Shop", "theirs", "uid-9"))
+    bench.writer.fail("create Service", refusal(409))
+    bench.writer.answer("look Service", theirs)
+    bench.webapp()
+    bench.run()
+
+
+@pytest.mark.parametrize("resynced", [False, True])
+def test_a_paused_webapp_reports_a_taken_name(bench: Bench, resynced: bool) -> None:
+    """The status said that the Service does not exist yet."""
+    taken(bench)
+    before = health(bench)
+    assert before[0] == "Foreign"
+    bench.webapp(version=bench.writer.version + 1, generation=2, paused=True)
+    if resynced:
+        bench.reconciler.resynced()
+    bench.run()
+    assert bench.writer.sent == ["status"]
+    assert health(bench) == before
+
+
+def test_a_resync_reads_a_taken_name_again(bench: Bench) -> None:
+    taken(bench)
+    bench.reconciler.resynced()
+    bench.run()
+    assert bench.writer.sent == ["look Service"]
