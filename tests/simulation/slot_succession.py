@@ -14,6 +14,8 @@ from simulation.world import World
 
 _SYNC_SECONDS = 30.0
 """The time after which a replica without a complete cache takes part nevertheless."""
+_DRAIN_SECONDS = 9.0
+"""The drain timeout of the operator."""
 _PAUSED_REQUESTS_SECONDS = 60.0
 """The time after a fault of requests in which a drain may wait: Retry-After is 50 s at most."""
 _LOOK_SECONDS = 0.5
@@ -82,6 +84,9 @@ class SlotSuccession(Succession):
         if subject.numbers != process.numbers:
             process.numbers, process.started, process.reported = subject.numbers, now, Counter()
         state = (subject.numbers, subject.running, replica.running, replica.paused)
+        if state != process.state:
+            # Nothing is checked while all replicas are paused. One that continues needs time to notice a loss.
+            process.served.clear()
         joins = now < process.started + _SYNC_SECONDS and replica.running and not replica.is_warm
         if state != process.state or replica.paused or joins:
             process.state, self._disturbed = state, now
@@ -177,6 +182,9 @@ class SlotSuccession(Succession):
         count = len(self._namespaces)
         lease = lease_name(slot_of(sent.namespace or "", count), count)
         if sent.begun >= self._released.get((sent.replica, lease), sent.begun):
+            return None
+        if sent.time - sent.begun > _DRAIN_SECONDS / 2:
+            # Two such requests exceed the drain timeout, and then the drain cancels the reconcile.
             return None
         shown = f"{sent.method} {sent.plural} {sent.namespace}/{sent.name or ''}"
         return Violated("a drain before the release", f"replica {sent.replica.number} sent {shown} before the release")
