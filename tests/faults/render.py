@@ -22,7 +22,6 @@ BEGIN = "<!-- results: written by make faults -->"
 END = "<!-- end of results -->"
 
 NOT_TRIED = {
-    "F8": "429 on Leases only has no test; F18 refuses the requests for the Lease with 403, 500 and no response",
     "F21": "requires an earlier release; tests/kind/test_3_releases.py upgrades and downgrades between two builds",
 }
 """Faults of the table, or parts of one, without a test in this suite, with the reason; never counted."""

@@ -195,6 +195,7 @@ def test_lease_taken(case: Case) -> None:
     [
         pytest.param(Answer(403), id="403"),
         pytest.param(Answer(500), id="500"),
+        pytest.param(Answer(429, retry_after=1), id="429"),
         pytest.param(Delay(FOR_EVER_SECONDS), id="hung"),
     ],
 )
