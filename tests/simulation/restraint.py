@@ -121,8 +121,13 @@ class Restraint:
 
     def _told(self, replica: Replica, plural: str, where: Place) -> None:
         thing = replica.delivered.objects.get(plural, {}).get(where)
-        if plural == self._workload.parent and thing is not None and is_terminating(thing):
-            self._ending.setdefault((replica, thing["metadata"]["uid"]), self._world.clock())
+        if plural != self._workload.parent or thing is None:
+            return
+        key = (replica, thing["metadata"]["uid"])
+        if is_terminating(thing):
+            self._ending.setdefault(key, self._world.clock())
+        else:
+            self._ending.pop(key, None)  # a restore of etcd has reverted its deletion
 
     def _check_ending(self, sent: Sent) -> None:
         if sent.plural not in self._workload.children or sent.before is not None or sent.status != 201:

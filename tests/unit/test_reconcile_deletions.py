@@ -3,7 +3,7 @@
 import pytest
 
 from coxswain.kernel.api.errors import OutOfDate
-from coxswain.kernel.cache.store import Key
+from coxswain.kernel.cache.store import HistoryReset, Key
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Projection
 from coxswain.webapp.kinds import CONFIG_MAP, DEPLOYMENT, SERVICE
@@ -134,6 +134,21 @@ def test_a_child_that_is_deleted_at_once_waits_for_its_event(bench: Bench) -> No
     bench.run()
     assert bench.writer.sent == ["look WebApp", "create Service", "status"]
     assert bench.conditions()["Ready"] == ("False", "Missing")
+
+
+def test_a_read_that_is_older_than_a_known_removal_resets_the_history() -> None:
+    """A restore of etcd brought the object back. Without the reset, its creation was tried again and again.
+
+    Found by the simulation, seed 5042.
+    """
+    bench = Bench()
+    live = observe(SERVICE, stored(desired(webapp_of(bench.webapp()))[2], version=50))
+    bench.store.observe(live)
+    bench.store.forget(SERVICE, WEB, 500)
+    bench.writer.fail("create Service", refusal(409))
+    bench.writer.answer("look Service", live)
+    with pytest.raises(HistoryReset, match="was removed at 500, and is at 50"):
+        bench.run()
 
 
 def test_ours_that_left_the_label_filter_and_is_terminating_is_read_again() -> None:

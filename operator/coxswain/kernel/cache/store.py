@@ -175,6 +175,11 @@ class Store:
             )
         return self.observe(observed)
 
+    def removed_at(self, kind: Kind, place: Key) -> int:
+        """Return the resourceVersion of the last known removal of an object; 0 without one."""
+        removed = self._tombstones.get(kind, {}).get(place)
+        return 0 if removed is None else removed.version
+
     def begin_relist(self, kind: Kind, namespace: str | None) -> Relist:
         """Begin a relist of a kind in one namespace, or with None in all. Call this before sending the LIST."""
         return Relist(kind, namespace, self.newest(kind))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from coxswain.kernel.cache.store import Store
+from coxswain.kernel.cache.store import HistoryReset, Key, Store
 from coxswain.kernel.conflicts.write_plan import Plan
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.reconciling.child.adoption import is_watched
@@ -41,8 +41,23 @@ class Answers:
         target.memory.last_applied = LastApplied.of(target.manifest, unlike(after), overridden(after, answer))
         return after
 
-    def read(self, target: Target[P], found: Projection) -> None:
-        """Take in an object after a GET: from now on the watch reports it, or else the next read."""
+    def removed_at(self, target: Target[P]) -> int:
+        """Return the resourceVersion of the last known removal of a child; 0 without one."""
+        name = target.manifest["metadata"]["name"]
+        return self._store.removed_at(target.child_type.kind, Key(target.parent.namespace, name))
+
+    def read(self, target: Target[P], found: Projection, removed_at: int) -> None:
+        """Take in an object after a GET: from now on the watch reports it, or else the next read.
+
+        `removed_at` is the removal that was known before the GET.
+
+        Raises:
+            HistoryReset: the object is older than this removal, so a restore of etcd has reverted it.
+        """
+        if found.version < removed_at:
+            raise HistoryReset(
+                f"{found.kind} {found.namespace}/{found.name} was removed at {removed_at}, and is at {found.version}"
+            )
         if is_watched(found):
             target.memory.name_holder = None
             self._store.observe(found)

@@ -84,11 +84,18 @@ class Executor:
 
     async def _read(self, target: Target[P]) -> None:
         try:
-            self._answers.read(target, await self._writer.read(target.manifest))
+            await self._read_name(target)
         except Refused as error:
             if error.status != 404:
                 raise
             target.memory.name_holder = None
+
+    async def _read_name(self, target: Target[P]) -> Projection:
+        """Read the object with the child's name, and take it in."""
+        removed_at = self._answers.removed_at(target)
+        found = await self._writer.read(target.manifest)
+        self._answers.read(target, found, removed_at)
+        return found
 
     async def _create(self, action: Create, target: Target[P], memory: Memory, progress: Progress[Correction]) -> None:
         if action.vanished:
@@ -111,7 +118,7 @@ class Executor:
                 raise
             # The name is taken. The cache knows neither by whom nor whether its parent is the present one.
             await self._guard.check(target.parent, memory)
-            self._answers.read(target, await self._writer.read(target.manifest))
+            await self._read_name(target)
             return
         self._answers.written(target, created, None)
         self._count_creation(target, progress)
@@ -217,12 +224,11 @@ class Executor:
         if error.field_conflicts:
             log.info("%s %s: new field conflict: %s", *kind_and_name(target.manifest), error)
         try:
-            present = await self._writer.read(target.manifest)
+            present = await self._read_name(target)
         except Refused as missing:
             if missing.status == 404:
                 self._store.forget(live.kind, Key(live.namespace, live.name), live.version + 1)
             raise
-        self._answers.read(target, present)
         planned = target.memory.planned
         if planned is not None and (present.generation != live.generation or not present.generation):
             target.memory.wars.refused(target.manifest, contested_places(planned.corrections), self._clock())
