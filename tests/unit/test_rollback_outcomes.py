@@ -44,6 +44,15 @@ def test_a_failure_before_a_removal_is_not_that_of_the_revision() -> None:
     assert bench.condition("RolledBack") is not None, "this failure is later"
 
 
+def test_two_changes_within_a_second_have_both_their_manager() -> None:
+    bench = ReleaseBench()
+    for image in (ONE, TWO):
+        bench.change(image=image)
+        bench.reconcile_once()
+    assert [bench.note(number, "changed-by") for number in (1, 2)] == ["kubectl-edit"] * 2
+    assert bench.note(1, "changed-at") == bench.note(2, "changed-at")
+
+
 def test_a_revision_without_pods_was_never_ready() -> None:
     bench = released()
     bench.change(replicas=0)

@@ -7,6 +7,7 @@ of the data.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 from coxswain.kernel.conflicts.immutable import Obstacle, Remedy
@@ -42,6 +43,7 @@ _HASH = re.compile(r"-[0-9a-f]{10}$")
 
 _TIME_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
 _UNKNOWN = "unknown"
+_SOON = timedelta(minutes=1)
 
 _NOTES = (
     CHANGE_CAUSE_ANNOTATION,
@@ -102,10 +104,13 @@ def _present_change(webapp: WebApp, newest: Revision | None, world: World) -> Ch
     """Return the change to the present spec.
 
     Kubernetes records no time and no manager of a change that only removes fields. The latest recorded change is then
-    that of the revision before, and a failure after that change is none of the present spec.
+    that of the revision before, and a failure after that change is none of the present spec. Its times are in seconds,
+    so a second change soon after the first one may have the same time.
     """
     before = newest.note(CHANGED_AT_ANNOTATION) if newest is not None else None
-    if before is None or webapp.change.at > before:
+    at = moment(webapp.change.at)
+    soon = at is not None and world.now - at < _SOON
+    if before is None or webapp.change.at > before or soon:
         return webapp.change
     return replace(webapp.change, by=_UNKNOWN, at=world.now.strftime(_TIME_FORMAT))
 
