@@ -1,6 +1,7 @@
 """The end of a process whose acquisition of the Lease is in flight, in virtual time."""
 
 import asyncio
+import gc
 import random
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
@@ -132,3 +133,18 @@ def test_a_standby_sends_nothing_at_its_end(hangs: bool) -> None:
         assert len(handover.server.requests) == sent
 
     virtually(body)
+
+
+def test_a_refusal_after_the_signal_is_not_logged_as_lost() -> None:
+    """Nobody waits for the write of a cancelled election. Found by the simulation, slots, seed 312."""
+    lost: list[dict[str, Any]] = []
+
+    async def body(handover: Handover) -> None:
+        await handover.begin()
+        _, other = await handover.stored()
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: lost.append(context))
+        await other.terminate()
+        gc.collect()
+
+    virtually(body)
+    assert lost == []

@@ -100,8 +100,7 @@ def test_a_removal_in_its_backoff_waits_too() -> None:
     assert bench.run().waiting
 
 
-def test_the_cause_of_lasting_failures_stays_in_the_status() -> None:
-    """K7: each wait counted as a success, so the next attempt was the first one again, and told nothing."""
+def test_a_wait_reports_the_cause_of_the_last_failure() -> None:
     bench = failing(FAILURES[0])
     for failures in range(4):
         bench.run(failures=failures)

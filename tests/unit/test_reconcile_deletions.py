@@ -151,6 +151,19 @@ def test_a_read_that_is_older_than_a_known_removal_resets_the_history() -> None:
         bench.run()
 
 
+def test_a_read_of_an_object_without_our_label_resets_no_history() -> None:
+    """A relist without it removed it at the version of the LIST, which is newer than the object."""
+    bench = Bench()
+    live = stored(desired(webapp_of(bench.webapp()))[2], version=50)
+    live["metadata"]["labels"] = {}
+    bench.writer.version = 500
+    bench.store.forget(SERVICE, WEB, 500)
+    bench.writer.fail("create Service", refusal(409))
+    bench.writer.answer("look Service", observe(SERVICE, live))
+    bench.run()
+    assert bench.writer.sent[2:6] == ["create Service", "look WebApp", "look Service", "update Service"]
+
+
 def test_ours_that_left_the_label_filter_and_is_terminating_is_read_again() -> None:
     """No event reports its deletion. Found by the simulation of ScheduledTasks, seed 269."""
     bench = Bench()

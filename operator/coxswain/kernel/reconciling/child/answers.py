@@ -52,17 +52,18 @@ class Answers:
         `removed_at` is the removal that was known before the GET.
 
         Raises:
-            HistoryReset: the object is older than this removal, so a restore of etcd has reverted it.
+            HistoryReset: a watched object is older than this removal, so a restore of etcd has reverted it. An object
+                without our label left the watch at its removal, or was absent from a later LIST.
         """
+        if not is_watched(found):
+            self.hold(target, found)
+            return
         if found.version < removed_at:
             raise HistoryReset(
                 f"{found.kind} {found.namespace}/{found.name} was removed at {removed_at}, and is at {found.version}"
             )
-        if is_watched(found):
-            target.memory.name_holder = None
-            self._store.observe(found)
-        else:
-            self.hold(target, found)
+        target.memory.name_holder = None
+        self._store.observe(found)
 
     def written(self, target: Target[P], answer: Projection, sent_for: Projection | None) -> None:
         """Take in the answer of a write; `sent_for` is the object before it, None for a creation.
