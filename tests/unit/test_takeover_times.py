@@ -126,7 +126,7 @@ async def slots_first_start(seed: int) -> float:
         pytest.param(hung, 13, 17, id="one Lease: no connection"),
         pytest.param(stranger, 15, 19, id="one Lease: a stranger"),
         pytest.param(first_start, 15, 16, id="one Lease: the first start"),
-        pytest.param(slots_sigterm, 0, 4, id="slots: SIGTERM"),
+        pytest.param(slots_sigterm, 0, 6, id="slots: SIGTERM"),
         pytest.param(slots_sigkill, 13, 19, id="slots: SIGKILL"),
         pytest.param(slots_new_replica, 5, 12, id="slots: a replica starts"),
         pytest.param(slots_first_start, 17, 21, id="slots: the first start"),
