@@ -69,11 +69,15 @@ class StatusSettings:
     """Minimum seconds between two writes for changes of the drift ledger alone."""
     stale_interval: float = 30.0
     """Seconds for the watch to deliver a newer WebApp after a stale status write. Then WebApps are relisted."""
-    conflict_delay: float = 0.1
+    backoff_delay: float = 0.1
     """Initial backoff in seconds of a status after two consecutive 409 responses, or of a child after two failed
     writes, doubled each time. Without it, each write by others would cause one more request."""
-    conflict_delay_limit: float = 2.0
+    backoff_delay_limit: float = 2.0
     """Maximum of that backoff in seconds."""
+
+    def backoff(self, failures: int) -> float:
+        """Return the backoff in seconds after this many failures in a row: none after the first one."""
+        return 0.0 if failures < 2 else min(self.backoff_delay * 2.0 ** min(failures - 2, 30), self.backoff_delay_limit)
 
 
 @dataclass(frozen=True)

@@ -158,7 +158,7 @@ def test_what_is_waited_for_has_as_much_more_time_as_the_waits_are_longer() -> N
 def test_the_quiet_time_is_longer_than_the_longest_retry(scale: float) -> None:
     """T3: the quiet time was 1.2 s, while retries were up to 6 s apart."""
     settings = scaled(Settings(), Scale(scale))
-    delays = (settings.queue.retry_delay_limit, settings.status.conflict_delay_limit, settings.status.stale_interval)
+    delays = (settings.queue.retry_delay_limit, settings.status.backoff_delay_limit, settings.status.stale_interval)
     assert WEBAPP.quiet(Scale(scale)) >= max(delays) + 1
 
 

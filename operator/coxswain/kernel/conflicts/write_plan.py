@@ -146,9 +146,7 @@ def _is_owned_only_by_us(place: Path, observed: Projection) -> bool:
     return not theirs and owns(observed.owned or {}, place)
 
 
-def _needs_force(
-    difference: Difference, observed: Projection, policy_of: Callable[[str], Policy] | None = None
-) -> bool:
+def _needs_force(difference: Difference, observed: Projection, policy_of: Callable[[str], Policy] | None) -> bool:
     """Report whether an apply takes ownership of a path of another manager.
 
     If managedFields were cleared, the API server first assigns all live fields to `before-first-apply`. A manager that

@@ -205,10 +205,7 @@ class StatusWriter:
     def _conflict_backoff(self, memory: StatusMemory) -> float:
         """Return the remaining backoff in seconds after consecutive status conflicts."""
         count, last = memory.conflicts
-        if count < 2:  # usually a single change by a user
-            return 0
-        delay = self._settings.conflict_delay * 2.0 ** min(count - 2, 30)
-        return last + min(delay, self._settings.conflict_delay_limit) - self._clock()
+        return last + self._settings.backoff(count) - self._clock()
 
     async def _write(
         self, memory: StatusMemory, parent: Projection, status: Status, repairs: Sequence[Repair]

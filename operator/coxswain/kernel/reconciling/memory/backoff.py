@@ -45,10 +45,7 @@ class Backoff:
 
         A first failure without a Retry-After causes no backoff: most often it is one change by one person.
         """
-        if self.count < 2:
-            return self.last + self.retry_after
-        delay = settings.conflict_delay * 2.0 ** min(self.count - 2, 30)
-        return self.last + max(self.retry_after, min(delay, settings.conflict_delay_limit))
+        return self.last + max(self.retry_after, settings.backoff(self.count))
 
     def delays(self, manifest: Manifest, settings: StatusSettings, now: float) -> bool:
         """Tell whether a write of this manifest has to wait."""
@@ -56,4 +53,4 @@ class Backoff:
 
     def counts(self, settings: StatusSettings, now: float) -> bool:
         """Tell whether the next failure is one more in a row: it comes soon after the backoff."""
-        return now < self.ends(settings) + settings.conflict_delay_limit
+        return now < self.ends(settings) + settings.backoff_delay_limit
