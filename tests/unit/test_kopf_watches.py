@@ -184,6 +184,32 @@ def test_a_watch_obeys_retry_after_even_if_kopf_reopens_it_at_once() -> None:
     assert min(later - sooner for sooner, later in itertools.pairwise(answered)) > 0.45
 
 
+@pytest.mark.thorough
+def test_a_request_that_kopf_gives_up_counts_as_refused_like_the_previous_one() -> None:
+    """Kopf's inactivity timeout may end a request whose 429 is on its way."""
+
+    async def throttled(_: web.Request) -> web.Response:
+        sent.append(asyncio.get_running_loop().time())
+        if len(sent) == 2:
+            given_up.cancel()
+        return web.json_response({"kind": "Status", "code": 429}, status=429, headers={"Retry-After": "0.5"})
+
+    async def body() -> None:
+        nonlocal given_up
+        async with serving() as api, session(api.connection(), KINDS.watched, [None], QUICK, Recording()) as kopfs:
+            api.watches[POD] = throttled
+            for _ in range(3):
+                given_up = asyncio.create_task(
+                    kopfs.get(f"{api.connection().host}{POD.path()}", params={"watch": "true"})
+                )
+                await asyncio.wait([given_up])
+
+    given_up: asyncio.Task[Any]
+    sent: list[float] = []
+    asyncio.run(body())
+    assert min(later - sooner for sooner, later in itertools.pairwise(sent)) > 0.45, sent
+
+
 @asynccontextmanager
 async def looping(api: FakeApi, settings: Settings, patience: float = 5) -> AsyncIterator[Manager[WebApp]]:
     """A whole manager with the real Kopf."""

@@ -69,12 +69,15 @@ def session(
 
         try:
             response = await _authorized(connection, request, send, failed, metrics)
+        except asyncio.CancelledError:
+            pace.given_up(path)
+            raise
         except aiohttp.ClientError:
             # TimeoutError is not caught: an unanswered request counts as silence.
             failed()
             raise
+        pace.answered(path, response)
         if response.status != 200:
-            pace.refused(path, response)
             failed()
         elif not watching:
             listed.add(path)
@@ -136,11 +139,11 @@ class _Pace:
     def __init__(self, interval: float) -> None:
         self._interval = interval
         self._next_opening: dict[str, float] = {}
-        self._refused_until: dict[str, float] = {}
+        self._refused: dict[str, tuple[float, float]] = {}
 
     async def turn(self, path: str, *, watching: bool) -> None:
         loop = asyncio.get_running_loop()
-        earliest = self._refused_until.get(path, 0.0)
+        earliest, _ = self._refused.get(path, (0.0, 0.0))
         if watching:
             earliest = max(earliest, self._next_opening.get(path, 0.0))
         if earliest > loop.time():
@@ -148,10 +151,20 @@ class _Pace:
         if watching:
             self._next_opening[path] = loop.time() + self._interval
 
-    def refused(self, path: str, response: aiohttp.ClientResponse) -> None:
+    def answered(self, path: str, response: aiohttp.ClientResponse) -> None:
         seconds = retry_after_seconds(response.headers.get("Retry-After"))
         if response.status == 429 and seconds is not None:
-            self._refused_until[path] = asyncio.get_running_loop().time() + seconds
+            self._refuse(path, seconds)
+        else:
+            self._refused.pop(path, None)
+
+    def given_up(self, path: str) -> None:
+        """Count a request without a response as refused like the previous one: its 429 may have been on the way."""
+        if path in self._refused:
+            self._refuse(path, self._refused[path][1])
+
+    def _refuse(self, path: str, seconds: float) -> None:
+        self._refused[path] = (asyncio.get_running_loop().time() + seconds, seconds)
 
 
 class _ObservedStream:
