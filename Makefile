@@ -12,7 +12,7 @@ SCALE ?= 0.1
 # The operator under test of the fault suite and of the simulation: webapp, or scheduled-task (operator/example).
 WORKLOAD ?= webapp
 export PYTHONPATH := operator:tests/harness:tests
-FAULTS := $(BIN)/pytest tests/faults --timeout 1500 --numprocesses $(JOBS) --dist loadfile --time-scale $(SCALE) --workload $(WORKLOAD)
+FAULTS := $(BIN)/pytest tests/faults --timeout 1500 --numprocesses $(JOBS) --dist worksteal --time-scale $(SCALE) --workload $(WORKLOAD)
 # Only results of WebApps are written to docs/faults.md.
 IS_WEBAPP := $(filter webapp,$(WORKLOAD))
 
