@@ -8,7 +8,7 @@ session may have middlewares.
 import asyncio
 import itertools
 import random
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from typing import Any, cast
 
 import aiohttp
@@ -68,15 +68,11 @@ def session(
             sink.watch_activity(*scope, Activity.FAILED)
 
         try:
-            response = await _authorized(connection, request, send, failed, metrics)
-        except asyncio.CancelledError:
-            pace.given_up(path)
-            raise
+            response = await pace.answer(path, _authorized(connection, request, send, failed, metrics))
         except aiohttp.ClientError:
             # TimeoutError is not caught: an unanswered request counts as silence.
             failed()
             raise
-        pace.answered(path, response)
         if response.status != 200:
             failed()
         elif not watching:
@@ -151,17 +147,23 @@ class _Pace:
         if watching:
             self._next_opening[path] = loop.time() + self._interval
 
-    def answered(self, path: str, response: aiohttp.ClientResponse) -> None:
+    async def answer(self, path: str, sent: Awaitable[aiohttp.ClientResponse]) -> aiohttp.ClientResponse:
+        """Return the response to a request.
+
+        A request that Kopf gives up counts as refused like the previous one: its 429 may have been on the way.
+        """
+        try:
+            response = await sent
+        except asyncio.CancelledError:
+            if path in self._refused:
+                self._refuse(path, self._refused[path][1])
+            raise
         seconds = retry_after_seconds(response.headers.get("Retry-After"))
         if response.status == 429 and seconds is not None:
             self._refuse(path, seconds)
         else:
             self._refused.pop(path, None)
-
-    def given_up(self, path: str) -> None:
-        """Count a request without a response as refused like the previous one: its 429 may have been on the way."""
-        if path in self._refused:
-            self._refuse(path, self._refused[path][1])
+        return response
 
     def _refuse(self, path: str, seconds: float) -> None:
         self._refused[path] = (asyncio.get_running_loop().time() + seconds, seconds)
