@@ -17,7 +17,6 @@ from coxswain.webapp.kinds import DEPLOYMENT, SERVICE
 from coxswain.webapp.spec import WebApp
 from rendered import Empty, observe
 from unit.objects import stored, webapp
-from unit.release_bench import ReleaseBench
 
 OURS = {"coxswain.dev/webapp": "web"}
 CHART = {"app.kubernetes.io/name": "storefront", "app.kubernetes.io/instance": "blue"}
@@ -221,7 +220,7 @@ def test_a_container_gives_its_name_to_an_init_container(field: str) -> None:
     containers = [f"{pod}.containers[name=storefront]", f"{pod}.containers[name=proxy]"]
     assert former(live, app) == [*containers, f"{pod}.volumes[name=of-proxy]", f"{pod}.volumes[name=shared]"]
     [found] = deployment.TYPE.all_desired(app, Cluster(live))
-    assert found.enforced == tuple(containers)
+    assert found.enforced == (*containers, f"{pod}.initContainers[name=proxy]", f"{pod}.initContainers")
     named = theirs(CHART, {**MAIN, "name": "app"}, PROXY)
     assert former(named, app) == [f"{pod}.containers[name=proxy]"]
 
@@ -238,27 +237,6 @@ def test_a_container_with_the_name_of_a_sidecar_is_not_the_replaced_one() -> Non
     assert replaced_container(desired(live, app), live.content) == "shop"
     alone = theirs(CHART, PROXY)
     assert deployment.TYPE.obstacle(desired(alone, app), alone.content, True) is None
-
-
-def test_an_adoption_moves_a_container_to_the_sidecars() -> None:
-    bench = ReleaseBench(image=MAIN["image"], ports=PORTS, sidecars=[SIDECAR], paused=True)
-    raw = {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": "web", "namespace": "shop", "annotations": {"coxswain.dev/adopt": "web"}},
-        "spec": {
-            "replicas": 1,
-            "selector": {"matchLabels": RELEASE},
-            "template": {"metadata": {"labels": RELEASE}, "spec": {"containers": [MAIN, PROXY]}},
-        },
-    }
-    bench.post(DEPLOYMENT.path("shop"), raw)
-    bench.change(paused=False)
-    bench.settle()
-    pod = bench.deployment["spec"]["template"]["spec"]
-    assert [each["name"] for each in pod["containers"]] == ["app"]
-    assert [each["name"] for each in pod["initContainers"]] == ["proxy"]
-    assert bench.condition("Stalled") is None or bench.condition("Stalled")[0] == "False"  # type: ignore[index]
 
 
 def test_no_policy_keeps_the_replaced_container() -> None:

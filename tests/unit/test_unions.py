@@ -7,7 +7,7 @@ import pytest
 
 from coxswain.kernel.conflicts.diff import Difference, differences
 from coxswain.kernel.conflicts.policy import Policy
-from coxswain.kernel.conflicts.unions import rivals_in_list, rivals_in_map
+from coxswain.kernel.conflicts.unions import of_item, rivals_in_list, rivals_in_map
 from coxswain.kernel.conflicts.write_plan import Plan
 from coxswain.kernel.objects.field_paths import ManagedFieldsEntry, text
 from coxswain.kernel.objects.manifests import Manifest
@@ -77,6 +77,40 @@ def test_items_with_the_same_name(live: list[Any], rivals: list[str]) -> None:
     found = rivals_in_list(("f:ports",), PORT, live, ['k:{"port":80,"protocol":"TCP"}'])
     assert [text(path) for path in found] == rivals
     assert rivals_in_list(("f:env",), PORT, live, ['k:{"name":"http"}']) == ()
+
+
+SETUP, PROXY = {"name": "setup"}, {"name": "proxy"}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "live", "rivals"),
+    [
+        ({"initContainers": [PROXY]}, {"containers": [SETUP]}, {}),
+        (
+            {"initContainers": [SETUP, PROXY]},
+            {"containers": [{"name": "app"}, PROXY]},
+            {"initContainers": ["containers[name=proxy]"]},
+        ),
+        (
+            {"containers": [PROXY]},
+            {"containers": [PROXY], "initContainers": [PROXY]},
+            {"containers": ["initContainers[name=proxy]"]},
+        ),
+    ],
+)
+def test_names_are_unique_over_both_lists_of_containers(wanted: Any, live: Any, rivals: dict[str, list[str]]) -> None:
+    found = rivals_in_map(POD, wanted, live)
+    assert {key: [text(path[len(POD) :]) for path in paths] for key, paths in found.items()} == rivals
+
+
+def test_a_namesake_is_the_rival_of_one_container() -> None:
+    """The conflict over it must not extend to the other init containers."""
+    rivals = ((*POD, "f:containers", 'k:{"name":"proxy"}'),)
+    elsewhere = ((*POD, "f:startupProbe"),)
+    items = (*POD, "f:initContainers")
+    assert of_item((*items, 'k:{"name":"proxy"}', "f:image"), rivals) == rivals
+    assert of_item((*items, 'k:{"name":"setup"}', "f:image"), rivals + elsewhere) == elsewhere
+    assert of_item(items, rivals) == rivals
 
 
 APPLICATION = webapp(

@@ -17,6 +17,11 @@ _WITHOUT_RANGES = frozenset({"ClusterIP", "NodePort", "ExternalName"})
 
 _DIRECTIONS = ("ingress", "egress")
 
+_POD = ("f:template", "f:spec")
+_CONTAINERS = ("containers", "initContainers")
+"""Lists of a pod. The names are unique over both."""
+_BY_NAME = ('k:{"name":""}',)
+
 _BUDGETS = frozenset({"minAvailable", "maxUnavailable"})
 
 _UNIONS: Mapping[str, frozenset[str]] = {
@@ -46,9 +51,9 @@ def rivals_in_map(path: Path, wanted: Mapping[str, Any], live: Mapping[str, Any]
         # A NetworkPolicy denies a direction by its policy type and no rule, so any rule of another manager opens it.
         denied = [way for way in _DIRECTIONS if way.capitalize() in wanted["policyTypes"] and way not in wanted]
         return {way: ((*path, f"f:{way}"),) for way in denied if way in live}
+    if path[-2:] == _POD:
+        return _namesakes(path, wanted, live)
     members = _members(path, wanted, live)
-    if not members:
-        return {}
     others = [key for key in live if key in members and key not in wanted]
     if not others:
         return {}
@@ -69,6 +74,25 @@ def rivals_in_list(path: Path, item: Any, live: Sequence[Any], known: Sequence[s
         live_item for live_item in live if live_item.get("name") == item["name"] and not matches(our_element, live_item)
     ]
     return tuple((*path, element_of(live_item, known)) for live_item in namesakes)
+
+
+def of_item(path: Path, rivals: Sequence[Path]) -> tuple[Path, ...]:
+    """Return the rivals of a path at or below the field with these rivals, without the namesakes of other items."""
+    return tuple(
+        rival
+        for rival in rivals
+        if not rival[-1].startswith("k:") or path[len(rival) - 1 : len(rival)] in ((), rival[-1:])
+    )
+
+
+def _namesakes(path: Path, wanted: Mapping[str, Any], live: Mapping[str, Any]) -> dict[str, tuple[Path, ...]]:
+    """Return the live containers with the name of a desired one in the other list of the pod."""
+    rivals = {}
+    for field, other in (_CONTAINERS, _CONTAINERS[::-1]):
+        names = {item["name"] for item in wanted.get(field, [])}
+        namesakes = [element_of(item, _BY_NAME) for item in live.get(other, []) if item.get("name") in names]
+        rivals[field] = tuple((*path, f"f:{other}", element) for element in namesakes)
+    return {field: found for field, found in rivals.items() if found}
 
 
 def _members(path: Path, wanted: Mapping[str, Any], live: Mapping[str, Any]) -> frozenset[str]:

@@ -37,10 +37,18 @@ def pod_labels(webapp: WebApp, selected: Mapping[str, str]) -> dict[str, str]:
 
 
 def enforced(webapp: WebApp, manifest: Manifest, live: Projection | None) -> tuple[str, ...]:
-    """Return the removed containers: no policy keeps them, because the pods would run both, or would be invalid."""
+    """Return the removed containers: no policy keeps them, because the pods would run both, or would be invalid.
+
+    The desired containers that take their names are enforced as well, alone or as a new list.
+    """
     if live is None or not live.is_adoptable_by(webapp):
         return ()
-    return tuple(f"spec.template.spec.{field}[name={name}]" for field, name in _removed(manifest, live.content))
+    removed = _removed(manifest, live.content)
+    taken = [(other, name) for field, name in removed for other in _CONTAINERS if other != field]
+    taken = [(other, name) for other, name in taken if name in _names(manifest, other)]
+    items = [f"{field}[name={name}]" for field, name in (*removed, *taken)]
+    lists = dict.fromkeys(field for field, _ in taken)
+    return tuple(f"spec.template.spec.{place}" for place in (*items, *lists))
 
 
 def replaced_container(wanted: Manifest, live: Mapping[str, Any]) -> str | None:
