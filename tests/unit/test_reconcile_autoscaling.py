@@ -11,12 +11,14 @@ from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.status.health import HEALTHY, Child
 from coxswain.kernel.workload import ChildReport, Observations
 from coxswain.webapp import replicas
-from coxswain.webapp.kinds import HORIZONTAL_POD_AUTOSCALER
+from coxswain.webapp.kinds import DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER
 from coxswain.webapp.spec import WebApp
 from unit.bench import WEB, Bench
 from unit.objects import observed_autoscaler
 from unit.server import refusal
-from unit.test_reconcile_scaling import SCALER, Autoscaled
+from unit.test_reconcile_scaling import NOTE, SCALER, Autoscaled
+
+MANY = {"maxReplicas": 8}
 
 
 def autoscaling(bench: Autoscaled, **fields: Any) -> None:
@@ -71,17 +73,68 @@ def test_a_recreated_deployment_has_the_count_of_its_autoscaler(
     assert [sent for sent in bench.applied() if "look" not in sent][:2] == ["create Deployment", f"keep {count}"]
 
 
-def test_a_recreated_deployment_has_the_count_of_the_autoscaler_of_a_user(bench: Autoscaled) -> None:
+def decide(bench: Autoscaled, count: int) -> None:
+    """Create an autoscaler of a user that has decided the count."""
     bench.come()
-    bench.run()
     live = bench.store.get(HORIZONTAL_POD_AUTOSCALER, SCALER)
     assert live is not None
     bench.writer.version += 1
-    content = {"spec": {**live.content["spec"], "maxReplicas": 6}, "status": {"desiredReplicas": 5}}
+    content = {"spec": {**live.content["spec"], "maxReplicas": 6}, "status": {"desiredReplicas": count}}
     bench.store.observe(replace(live, version=bench.writer.version, content={**live.content, **content}))
+
+
+def created(bench: Autoscaled) -> tuple[Any, Any]:
+    """Return the replicas and the annotation of the live Deployment."""
+    content = bench.deployment.content
+    return content["spec"]["replicas"], content["metadata"].get("annotations", {}).get(NOTE)
+
+
+def test_a_recreated_deployment_has_the_count_of_the_autoscaler_of_a_user(bench: Autoscaled) -> None:
+    decide(bench, 5)
+    bench.run()
     bench.restart()
     bench.lose_deployment()
     assert [sent for sent in bench.applied() if "look" not in sent][:2] == ["create Deployment", "keep 5"]
+
+
+def test_a_recreated_deployment_keeps_its_count_while_autoscalers_are_unknown(bench: Autoscaled) -> None:
+    """The annotation of the new Deployment records the owner. Without it the next reconcile applied spec.replicas."""
+    decide(bench, 5)
+    bench.run()
+    bench.restart()
+    bench.lose_deployment()
+    bench.replicas_unknown = True
+    assert [sent for sent in bench.applied() if "look" not in sent] == ["create Deployment"]
+    assert created(bench) == (5, "autoscaled")
+    assert bench.applied() == []
+    bench.replicas_unknown = False
+    assert bench.applied() == ["keep 5", "update Deployment"]
+    assert bench.says() == (None, "autoscaled")
+
+
+def test_a_recreated_deployment_records_that_spec_autoscaling_owns_its_count(bench: Autoscaled) -> None:
+    decide(bench, 5)
+    autoscaling(bench)
+    bench.run()
+    bench.restart()
+    bench.lose_deployment()
+    bench.writer.fail("keep 5", refusal(500))
+    bench.run()
+    assert created(bench) == (5, "autoscaled-by-spec")
+
+
+@pytest.mark.parametrize(("spec", "count"), [({"replicas": 0}, 0), ({"replicas": 0, "autoscaling": MANY}, 5)])
+def test_a_stopped_webapp_starts_no_pods_beside_an_old_autoscaler(spec: dict[str, Any], count: int) -> None:
+    """A rollback brings back spec.autoscaling, but leaves spec.replicas as it is."""
+    bench = Bench()
+    bench.webapp(**spec)
+    scaler = observed_autoscaler(version=5)
+    decision = {**scaler.content, "status": {"desiredReplicas": 5}}
+    bench.store.observe(replace(scaler, content=decision))
+    bench.run()
+    live = bench.store.get(DEPLOYMENT, WEB)
+    assert live is not None
+    assert live.content["spec"]["replicas"] == count
 
 
 def test_autoscaling_is_switched_on_at_the_live_count(bench: Autoscaled) -> None:

@@ -183,8 +183,9 @@ def _succeeding(webapp: WebApp, world: World) -> Scaling:
     """
     predecessor = world.predecessor(DEPLOYMENT, webapp.name)
     if predecessor is None:
-        count = _decided(webapp, world)
-        return _initial(webapp) if count is None else Scaling(count)
+        count, owner = _decided(webapp, world), BY_SPEC if "autoscaling" in webapp.spec else AUTOSCALED
+        # Without the annotation, spec.replicas would apply while autoscalers are unknown.
+        return _initial(webapp) if count is None else Scaling(count, owner)
     before = predecessor.desired
     note = before["metadata"].get("annotations", {}).get(REPLICAS_ANNOTATION)
     if note is None and "replicas" in before["spec"]:
@@ -196,6 +197,9 @@ def _succeeding(webapp: WebApp, world: World) -> Scaling:
 
 def _decided(webapp: WebApp, world: World) -> int | None:
     """Return the last decision of the autoscaler that owns the replicas."""
+    if webapp.replicas == 0 and "autoscaling" not in webapp.spec:
+        # The autoscaler may be left over from a former Deployment. None scales a Deployment of 0 pods.
+        return None
     own = world.live(HORIZONTAL_POD_AUTOSCALER, webapp.name) if "autoscaling" in webapp.spec else None
     mine = [] if own is None or not own.is_child_of(webapp) else [own]
     found = (decided(each) for each in (*mine, *of_others(webapp, world)) if scales_deployment(each))
