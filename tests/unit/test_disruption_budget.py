@@ -130,6 +130,15 @@ def test_other_expressions_name_no_webapp(key: str, operator: str, values: list[
     assert list(concerned({"spec": {"selector": selector}})) == []
 
 
+def test_a_budget_names_64_webapps_at_most() -> None:
+    """A tenant's list of 170,000 names cost 70 MB, and each change of the budget reconciled as many names."""
+    label, names = "app.kubernetes.io/instance", [f"web-{number}" for number in range(100)]
+    expressions = [{"key": label, "operator": "In", "values": part} for part in (names[:10], names[10:])]
+    selector = {"matchLabels": {label: "first"}, "matchExpressions": expressions}
+    assert list(concerned({"spec": {"selector": selector}})) == ["first", *names[:63]]
+    assert list(concerned({"spec": {"selector": {"matchExpressions": expressions[:1]}}})) == names[:10]
+
+
 @pytest.mark.parametrize("adopt", ["", "web"])
 def test_a_foreign_budget_of_its_name_stands_in_too_unless_it_is_adopted(adopt: str) -> None:
     """For example the budget of a chart. A default budget would report NameTaken."""
@@ -255,55 +264,6 @@ def test_a_warning_is_an_event_once() -> None:
     for _ in range(3):
         bench.run()
     assert [told.reason for told in bench.events.told if told.type == "Warning"] == ["DisruptionBlocked"]
-
-
-@pytest.mark.parametrize(("healthy", "told"), [(1, True), (0, False)])
-def test_the_only_budget_is_told_if_it_blocks(healthy: int, told: bool) -> None:
-    """The WebApp has none of its own then."""
-    bench = Bench()
-    bench.converge()
-    named = {"matchLabels": {"app.kubernetes.io/instance": "web"}}
-    bench.store.observe(budget(named, version=500, expectedPods=1, currentHealthy=healthy, disruptionsAllowed=0))
-    bench.run()
-    bench.now += 60  # A message is not urgent.
-    bench.run()
-    assert {each.reason for each in bench.events.told} == ({"DisruptionBlocked"} if told else set())
-    children = bench.webapp_now().content["status"]["children"]
-    message = next(each for each in children if each["kind"] == "Deployment").get("message", "")
-    assert message.startswith("PodDisruptionBudget theirs allows no disruption") is told
-    assert message.endswith("kubectl edit pdb theirs -n shop") is told
-    assert bench.conditions()["Ready"] == ("True", "Ready")
-
-
-@pytest.mark.parametrize(
-    ("limit", "step"), [({"maxUnavailable": "0%"}, ". Change it: "), ({}, "Run more replicas, or change it: ")]
-)
-def test_the_next_step_for_the_budget_of_another_owner(limit: dict[str, Any], step: str) -> None:
-    bench = Bench()
-    bench.converge()
-    metadata = {"name": "theirs", "namespace": "shop", "uid": "theirs", "resourceVersion": "500"}
-    spec = {"selector": {"matchLabels": {"app.kubernetes.io/instance": "web"}}, **limit}
-    status = {"expectedPods": 1, "currentHealthy": 1, "disruptionsAllowed": 0}
-    bench.store.observe(observe(POD_DISRUPTION_BUDGET, {"metadata": metadata, "spec": spec, "status": status}))
-    bench.run()
-    bench.now += 60
-    bench.run()
-    children = bench.webapp_now().content["status"]["children"]
-    message = next(each for each in children if each["kind"] == "Deployment")["message"]
-    assert step in message
-
-
-def test_a_blocking_budget_hides_no_cause_of_a_missing_restart() -> None:
-    bench = Bench()
-    bench.webapp(restartOn={"secrets": ["db"]})
-    bench.run()
-    bench.roll_out()
-    named = {"matchLabels": {"app.kubernetes.io/instance": "web"}}
-    bench.store.observe(budget(named, version=500, expectedPods=1, currentHealthy=1, disruptionsAllowed=0))
-    bench.run()
-    children = bench.webapp_now().content["status"]["children"]
-    message = next(each for each in children if each["kind"] == "Deployment")["message"]
-    assert message.startswith("spec.restartOn names Secret db, which does not exist")
 
 
 class Adopting(Empty):

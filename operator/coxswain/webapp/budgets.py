@@ -10,6 +10,9 @@ from coxswain.webapp.identity import WEBAPP_LABEL
 _NAMING = (WEBAPP_LABEL, "app.kubernetes.io/name", "app.kubernetes.io/instance")
 """Labels of pods with the name of their WebApp."""
 
+_MOST_NAMES = 64
+"""Names taken from the selector of a budget. A tenant can list 170,000, each one a reconcile and an index entry."""
+
 LIMITS = ("minAvailable", "maxUnavailable")
 """Fields with the limit of a budget: it has one of them."""
 _NO_EVICTION = ({"minAvailable": "100%"}, {"maxUnavailable": 0}, {"maxUnavailable": "0%"})
@@ -38,13 +41,14 @@ def is_helped_by_replicas(content: Mapping[str, Any]) -> bool:
 def concerned(content: Manifest) -> Iterable[str]:
     """Return the names of the WebApps in the selector of a budget.
 
-    A selector by other labels may match pods of any WebApp: such a budget is not found.
+    A selector by other labels may match pods of any WebApp: such a budget is not found. The same applies to the WebApps
+    beyond the first 64 names: they may get a default budget beside this one, which blocks the eviction of their pods.
     """
     selector = content.get("spec", {}).get("selector", {})
     exact = [value for label, value in selector.get("matchLabels", {}).items() if label in _NAMING]
     chosen = [each for each in selector.get("matchExpressions", []) if each.get("key") in _NAMING]
     listed = [value for each in chosen if each.get("operator") == "In" for value in each.get("values", [])]
-    return [str(value) for value in (*exact, *listed)]
+    return [str(value) for value in (*exact, *listed)[:_MOST_NAMES]]
 
 
 def selects(selector: Mapping[str, Any] | None, labels: Mapping[str, str]) -> bool:

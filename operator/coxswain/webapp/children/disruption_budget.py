@@ -12,7 +12,7 @@ from coxswain.kernel.workload import ChildType, Desired, Explanation, Removal, W
 from coxswain.webapp.budgets import blocks, is_helped_by_replicas, selects
 from coxswain.webapp.children.deployment_adoption import pod_labels, selector_of
 from coxswain.webapp.diagnosis.commands import edit
-from coxswain.webapp.identity import metadata, selector
+from coxswain.webapp.identity import MANAGED_BY, metadata, selector
 from coxswain.webapp.kinds import POD_DISRUPTION_BUDGET
 from coxswain.webapp.replicas import can_be_several
 from coxswain.webapp.spec import WebApp
@@ -76,14 +76,18 @@ def _others(webapp: WebApp, world: World) -> Sequence[Projection]:
 
 
 def blocked_by_another(webapp: WebApp, world: World) -> Health | None:
-    """Return the health of pods that nobody may evict, if another budget is the cause and the WebApp has none.
+    """Return the health of pods that nobody may evict, if other budgets are the cause and the WebApp has none.
 
     With a budget of its own, that budget reports both.
     """
     own = world.live(POD_DISRUPTION_BUDGET, webapp.name)
     if own is not None and _is_ours(webapp, own):
         return None
-    blocking = [each for each in _others(webapp, world) if each.content.get("status", {}).get("blocks")]
+    others = _others(webapp, world)
+    if len(others) > 1:
+        names = [each.name for each in others]
+        return _refused(names, f"Keep one and delete the rest, for example: {_delete(webapp, names[1:])}")
+    blocking = [each for each in others if each.content.get("status", {}).get("blocks")]
     if not blocking:
         return None
     first = blocking[0]
@@ -117,7 +121,7 @@ def _health(live: Mapping[str, Any]) -> Health:
     return Health(Level.HEALTHY, "DisruptionBlocked", f"{_BLOCKS}. {advice}", explainable=True)
 
 
-def _explain(webapp: WebApp, live: Projection, health: Health, world: World, _: datetime) -> Explanation:
+def _explain(webapp: WebApp, _: Projection, health: Health, world: World, __: datetime) -> Explanation:
     """Report other budgets for the same pods: the eviction API refuses to evict a pod of two budgets.
 
     Otherwise add the command that changes the limit.
@@ -127,15 +131,26 @@ def _explain(webapp: WebApp, live: Projection, health: Health, world: World, _: 
         return Explanation(HEALTHY)
     if not others:
         return Explanation(replace(health, message=f"{health.message}: {edit(webapp)}"))
-    remove = f"kubectl delete pdb {' '.join(others)} -n {live.namespace}"
+    remove = _delete(webapp, others)
     if len(others) == 1:
-        named = f"PodDisruptionBudget {others[0]} selects"
         advice = f"Keep one: set spec.disruption.enabled to false, or delete the other one: {remove}"
     else:
-        named = f"PodDisruptionBudgets {', '.join(others)} select"
         advice = f"Delete these: {remove}"
+    return Explanation(_refused(others, advice))
+
+
+def _refused(others: Sequence[str], advice: str) -> Health:
+    """Return the health of pods of several budgets: the eviction API refuses to evict them."""
+    named = f"PodDisruptionBudgets {', '.join(others)} select"
+    if len(others) == 1:
+        named = f"PodDisruptionBudget {others[0]} selects"
     problem = f"{named} the same pods, so the API server refuses to evict them"
-    return Explanation(Health(Level.HEALTHY, "DisruptionBlocked", f"{problem}. {advice}"))
+    action = f"{MANAGED_BY} changes no budget of others"
+    return Health(Level.HEALTHY, "DisruptionBlocked", f"{problem}. {action}. {advice}")
+
+
+def _delete(webapp: WebApp, budgets: Sequence[str]) -> str:
+    return f"kubectl delete pdb {' '.join(budgets)} -n {webapp.namespace}"
 
 
 TYPE = ChildType(
