@@ -70,6 +70,19 @@ def test_a_chart_is_adopted_by_a_rolling_update(scene: Scene, chart: str, tool: 
     assert not {"Replaced", "DriftCorrected", "FieldConflict"} & set(reasons)
 
 
+@pytest.mark.parametrize("tool", ["helm", "kubectl apply --server-side"])
+def test_a_container_of_a_chart_becomes_a_sidecar_later(scene: Scene, tool: str) -> None:
+    """The API server refuses a name in both lists of containers."""
+    install(scene, release(IMAGE), tool)
+    scene.apply_ready(spec=SPECIFIED)
+    assert sorted(containers(scene)) == ["app", "exporter"]
+    sidecar = {"name": "exporter", "image": "registry.example/exporter:2"}
+    scene.apply_ready(spec={**SPECIFIED, "sidecars": [sidecar]})
+    assert containers(scene) == ["app"]
+    pod = scene.get("deployment")["spec"]["template"]["spec"]
+    assert [(each["name"], each["image"]) for each in pod["initContainers"]] == [("exporter", sidecar["image"])]
+
+
 def test_a_budget_of_the_chart_does_not_block_evictions(scene: Scene) -> None:
     """Kubernetes refuses to evict a pod that two budgets select."""
     objects = recommended(IMAGE)
