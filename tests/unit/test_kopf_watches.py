@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 from aiohttp import web
 
@@ -191,20 +192,18 @@ def test_a_request_that_kopf_gives_up_counts_as_refused_like_the_previous_one() 
     async def throttled(_: web.Request) -> web.Response:
         sent.append(asyncio.get_running_loop().time())
         if len(sent) == 2:
-            given_up.cancel()
+            requests[-1].cancel()
         return web.json_response({"kind": "Status", "code": 429}, status=429, headers={"Retry-After": "0.5"})
 
     async def body() -> None:
-        nonlocal given_up
         async with serving() as api, session(api.connection(), KINDS.watched, [None], QUICK, Recording()) as kopfs:
             api.watches[POD] = throttled
             for _ in range(3):
-                given_up = asyncio.create_task(
-                    kopfs.get(f"{api.connection().host}{POD.path()}", params={"watch": "true"})
-                )
-                await asyncio.wait([given_up])
+                sending = kopfs.get(f"{api.connection().host}{POD.path()}", params={"watch": "true"})
+                requests.append(asyncio.ensure_future(sending))
+                await asyncio.wait([requests[-1]])
 
-    given_up: asyncio.Task[Any]
+    requests: list[asyncio.Future[aiohttp.ClientResponse]] = []
     sent: list[float] = []
     asyncio.run(body())
     assert min(later - sooner for sooner, later in itertools.pairwise(sent)) > 0.45, sent
