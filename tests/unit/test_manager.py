@@ -85,16 +85,31 @@ def test_a_failed_retry_does_not_end_the_outage(monkeypatch: pytest.MonkeyPatch)
     during(monkeypatch, Scripted({}), body, settings=Settings(queue=QueueSettings(retry_delay=30)))
 
 
-def test_a_key_with_a_terminal_error_probes_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("status", [404, 422])
+def test_a_key_with_another_error_probes_no_longer(monkeypatch: pytest.MonkeyPatch, status: int) -> None:
     """It was the candidate at each interval, so no other key was."""
 
     async def body(loop: Manager[WebApp]) -> None:
         for key in (WEB, POISON):
             loop._workers._failed(key, Unreachable("reset"))
-        loop._workers._failed(WEB, Refused(422, {"message": "no"}))
+        loop._workers._failed(WEB, Refused(status, {"message": "no"}))
         assert loop._workers._recovery_probe.candidate == POISON
 
     during(monkeypatch, Scripted({}), body, settings=Settings(queue=QueueSettings(retry_delay=30)))
+
+
+@pytest.mark.parametrize("error", [Unreachable("reset"), *(Refused(status, {}) for status in (400, 403, 404, 422))])
+def test_an_error_that_ends_a_reconcile_is_retried(monkeypatch: pytest.MonkeyPatch, error: RequestFailed) -> None:
+    """A 400 of a proxy for the record of a rollback was neither retried nor reported."""
+    reconciler = Scripted({POISON: lambda: raising(error)})
+
+    async def body(loop: Manager[WebApp]) -> None:
+        loop._queue.add(POISON)
+        await asyncio.sleep(10)
+        assert reconciler.asked.count(POISON) > 2
+        assert loop._queue.failures(POISON) > 1
+
+    during(monkeypatch, reconciler, body)
 
 
 def test_an_error_of_another_class_starts_no_recovery_probe(monkeypatch: pytest.MonkeyPatch) -> None:

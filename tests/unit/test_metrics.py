@@ -33,7 +33,7 @@ def test_results_of_reconciles(monkeypatch: pytest.MonkeyPatch) -> None:
     conflict = Refused(409, {"reason": "Conflict", "message": "the object has been modified"})
     outcomes: Sequence[Outcome | Exception] = (
         *(Outcome(), Outcome(), Outcome(after=3600), Outcome(again=True, after=5)),
-        *(Outcome(failed=RequestFailed("x")), conflict, denied, ValueError("a defect")),
+        *(Outcome(failed=RequestFailed("x")), Outcome(refused=denied), conflict, denied, ValueError("a defect")),
     )
     pending = {Key("shop", f"web-{number}"): outcome for number, outcome in enumerate(outcomes)}
 
@@ -59,13 +59,14 @@ def test_results_of_reconciles(monkeypatch: pytest.MonkeyPatch) -> None:
         result: change.of("controller_runtime_reconcile_total", controller="webapp", result=result)
         for result in ("success", "requeue", "requeue_after", "error")
     }
-    assert results == {"success": 3, "requeue": 1, "requeue_after": 1, "error": 4}, "the requeued one succeeds"
-    assert change.of("controller_runtime_reconcile_errors_total", controller="webapp") == 4
-    assert change.of("controller_runtime_terminal_reconcile_errors_total", controller="webapp") == 1
+    assert results == {"success": 3, "requeue": 1, "requeue_after": 1, "error": 5}, "the requeued one succeeds"
+    assert change.of("controller_runtime_reconcile_errors_total", controller="webapp") == 5
+    terminal = change.of("controller_runtime_terminal_reconcile_errors_total", controller="webapp")
+    assert terminal == 1, "an error that ends the reconcile is retried, whatever its class"
     assert change.of("controller_runtime_reconcile_panics_total", controller="webapp") == 1
-    assert change.of("controller_runtime_reconcile_time_seconds_count", controller="webapp") == 9
+    assert change.of("controller_runtime_reconcile_time_seconds_count", controller="webapp") == 10
     seconds = change.of("controller_runtime_reconcile_time_seconds_sum", controller="webapp")
-    assert seconds == pytest.approx(12, abs=0.1), "six reconciles of 2 s, in virtual time"
+    assert seconds == pytest.approx(14, abs=0.1), "seven reconciles of 2 s, in virtual time"
 
 
 def test_a_cancelled_reconcile_has_no_result(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from coxswain.kernel.api.errors import OutOfDate, Refused, Unreachable
+from coxswain.kernel.api.errors import OutOfDate, ReadRejected, RequestFailed, Unreachable
 from coxswain.kernel.objects.edit import with_value
 from coxswain.kernel.objects.field_paths import ManagedFieldsEntry, Path, minus_place, plus
 from coxswain.kernel.objects.kinds import Kind
@@ -289,7 +289,14 @@ def test_a_refused_apply_is_no_correction(bench: Bench) -> None:
     assert drift(bench) == []
 
 
-def test_a_rollback_that_cannot_be_read_is_reported() -> None:
+@pytest.mark.parametrize(
+    "error",
+    [
+        refusal(403, "controllerrevisions.apps is forbidden"),
+        ReadRejected("GET /apis/apps/v1/namespaces/shop/controllerrevisions/web-1: 400 BadRequest: no"),
+    ],
+)
+def test_a_rollback_that_cannot_be_read_is_reported(error: RequestFailed) -> None:
     """The record is read before everything else, so a GET that kept failing left no trace but in the log."""
     bench = Bench()
     bench.converge()
@@ -301,19 +308,18 @@ def test_a_rollback_that_cannot_be_read_is_reported() -> None:
     content, owned = with_value(failed.content, path, "x: y"), plus(failed.owned or {}, path, {})
     bench.store.observe(dataclasses.replace(failed, version=bench.writer.version, content=content, owned=owned))
     bench.events.told.clear()
-    error = refusal(403, "controllerrevisions.apps is forbidden")
 
     async def read_whole(_: Projection) -> Any:
         raise error
 
     bench.writer.read_whole = read_whole  # type: ignore[method-assign,assignment]
-    with pytest.raises(Refused):
+    with pytest.raises(type(error)):
         bench.run(failures=0)
     bench.now += 60
     assert bench.run(failures=3).failed is error
     assert bench.writer.sent == ["status"], "no child is written"
     assert bench.conditions()["Ready"] == ("False", "NotListed")
-    assert bench.message_of("Ready").startswith(f"ControllerRevision {target.name}: cannot be read: 403")
+    assert bench.message_of("Ready").startswith(f"ControllerRevision {target.name}: cannot be read: {error}")
     assert told(bench) == [("NotListed", f"ControllerRevision {target.name}")]
     bench.run(failures=4)
     assert (bench.writer.sent, len(bench.events.told)) == ([], 1)

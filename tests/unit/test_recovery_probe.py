@@ -45,7 +45,7 @@ def test_a_success_without_an_answered_request_releases_none() -> None:
     assert outage.succeeded(B, answered=True) == [C]
 
 
-def test_a_key_that_is_not_retried_probes_no_longer() -> None:
+def test_a_key_without_a_server_error_probes_no_longer() -> None:
     outage = RecoveryProbe()
     for key in (A, B):
         outage.server_failed(key)

@@ -5,7 +5,15 @@ import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
-from coxswain.kernel.api.errors import NotLeading, Refused, RequestFailed, TooLarge, Undecodable
+from coxswain.kernel.api.errors import (
+    ErrorClass,
+    NotLeading,
+    ReadRejected,
+    Refused,
+    RequestFailed,
+    TooLarge,
+    Undecodable,
+)
 from coxswain.kernel.api.throttle import Throttle
 from coxswain.kernel.api.transport import HttpResponse, Transport
 from coxswain.kernel.objects.kinds import EVENT, Kind
@@ -224,6 +232,8 @@ class Client:
             self._throttle.refused(error, writing=writing)
             if error.status == 401:
                 self._transport.invalidate_credentials()
+            if not writing and error.error_class is ErrorClass.TERMINAL:
+                raise ReadRejected(f"{method} {path}: {error}") from error
             raise
 
 

@@ -51,6 +51,13 @@ class Undecodable(RequestFailed):
     """The response is not a JSON object."""
 
 
+class ReadRejected(RequestFailed):
+    """A GET was answered with a code that is terminal for a write, such as 400 by a proxy.
+
+    A GET sends no manifest, so no change of the spec helps, and no event tells when to read again.
+    """
+
+
 class OutOfDate(RequestFailed):
     """The request was not sent because it was computed from stale state."""
 

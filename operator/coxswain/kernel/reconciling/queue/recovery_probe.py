@@ -34,7 +34,7 @@ class RecoveryProbe:
             self.server_failed(key)
 
     def discard(self, key: Key) -> None:
-        """Remove a key, if it is tracked: it is not retried."""
+        """Remove a key, if it is tracked: its last attempt met no server error."""
         self._failing.pop(key, None)
 
     def succeeded(self, key: Key, *, answered: bool) -> list[Key]:

@@ -202,8 +202,7 @@ class Workers(Generic[P]):
             outcome = await self._reconciler.reconcile(key, failures=self._queue.failures(key))
         except Exception as error:
             expected = isinstance(error, RequestFailed | HistoryReset)
-            terminal = isinstance(error, RequestFailed) and error.error_class is ErrorClass.TERMINAL
-            self._metrics.failed(clock() - begun, terminal=terminal, panic=not expected)
+            self._metrics.failed(clock() - begun, panic=not expected)
             raise
         if outcome.failed is not None:
             self._metrics.failed(clock() - begun)
@@ -216,10 +215,7 @@ class Workers(Generic[P]):
         return outcome
 
     def _failed(self, key: Key, error: RequestFailed) -> None:
-        if error.error_class is ErrorClass.TERMINAL:
-            log.error("%s; not retried until the parent or its children change", error)
-            self._recovery_probe.discard(key)
-            return
+        self._recovery_probe.discard(key)
         if error.error_class is ErrorClass.TRANSIENT and not isinstance(error, NotSent):
             self._recovery_probe.server_failed(key)
         delay = self._requeue(key, error)
