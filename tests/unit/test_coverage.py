@@ -160,6 +160,26 @@ def test_a_watch_that_is_refused_for_long_is_missing(bench: Bench) -> None:
     assert scope not in bench.coverage.missing(), "the time begins with each refusal after an opening"
 
 
+@pytest.mark.parametrize("kind", KINDS.optional)
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_refused_watch_of_an_optional_kind_does_not_make_the_operator_unready(
+    bench: Bench, kind: Kind, restarted: bool
+) -> None:
+    """It did after the first relist, although a kind whose LIST never succeeded did not."""
+    bench.cover("a")
+    bench.cover("b")
+    scope = (kind, "a")
+    bench.coverage.watch_refused(scope)
+    bench.now += 60
+    if restarted:
+        bench.coverage.begin_watches(KINDS.watched)
+        bench.cover("a", kind)
+        bench.cover("b")
+    bench.coverage.listed(scope)
+    assert bench.coverage.is_unwatched(scope), "it is relisted each minute"
+    assert bench.coverage.missing() == {}
+
+
 def test_a_cluster_wide_list_covers_every_namespace() -> None:
     coverage = Coverage(KINDS, [None], lambda: 0.0)
     assert coverage.scope(POD, "shop") == (POD, None)

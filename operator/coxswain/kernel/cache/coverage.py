@@ -212,13 +212,13 @@ class Coverage:
     @property
     def complete(self) -> bool:
         """Whether every scope was relisted since the last history reset, apart from unavailable optional kinds."""
-        return all(state.listed or self._is_dispensable(scope[0], state) for scope, state in self._states.items())
+        return all(state.listed or self._is_dispensable(scope) for scope, state in self._states.items())
 
     def missing(self) -> dict[Scope, str]:
         """Return each scope that is not listed or not watched, with the reason, for the readiness probe."""
         found: dict[Scope, str] = {}
         for scope, state in self._states.items():
-            if self._is_dispensable(scope[0], state):
+            if self._is_dispensable(scope):
                 continue
             if state.failure is not None and (not state.listed or self._is_lasting(state)):
                 found[scope] = f"{describe(scope)} can't be listed: {state.failure.text}"
@@ -298,8 +298,10 @@ class Coverage:
         gone = state.failure is not None and state.failure.sort in (403, 404)
         return self._is_lasting(state) and (gone or not state.listed)
 
-    def _is_dispensable(self, kind: Kind, state: _State) -> bool:
-        return kind in self._kinds.optional and self._is_unavailable(state)
+    def _is_dispensable(self, scope: Scope) -> bool:
+        """Return whether a kind is optional and cannot be listed or watched, so that nothing waits for it."""
+        is_lacking = self._is_unavailable(self._states[scope]) or self.is_unwatched(scope)
+        return scope[0] in self._kinds.optional and is_lacking
 
     def _is_lasting(self, state: _State) -> bool:
         if state.failure is None:
