@@ -70,8 +70,8 @@ class StatusSettings:
     stale_interval: float = 30.0
     """Seconds for the watch to deliver a newer WebApp after a stale status write. Then WebApps are relisted."""
     backoff_delay: float = 0.1
-    """Initial backoff in seconds of a status after two consecutive 409 responses, or of a child after two failed
-    writes, doubled each time. Without it, each write by others would cause one more request."""
+    """Initial backoff in seconds of a status or a child after two consecutive failed writes, doubled each time. Without
+    it, each write by others would cause one more request."""
     backoff_delay_limit: float = 2.0
     """Maximum of that backoff in seconds."""
 

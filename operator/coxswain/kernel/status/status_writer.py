@@ -6,12 +6,13 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from typing import cast
 
-from coxswain.kernel.api.errors import ErrorClass, Refused
+from coxswain.kernel.api.errors import ErrorClass, NotSent, Refused, RequestFailed
 from coxswain.kernel.api.writer import Writer
 from coxswain.kernel.cache.store import Store
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.objects.status_fields import Status
 from coxswain.kernel.status.conflict_report import Repair
+from coxswain.kernel.status.failed_writes import Attempt, FailedWrites
 from coxswain.kernel.status.unanswered import UnansweredWrites
 from coxswain.kernel.status.urgency import Pace, StatusRules, Urgency
 from coxswain.settings import StatusSettings
@@ -28,6 +29,8 @@ class Report:
     """The parent has changed since the status was computed: requeue it at once."""
     after: float | None = None
     """Requeue the parent after this number of seconds."""
+    waiting: bool = False
+    """Whether the write waits in its backoff after failures: neither a success nor a failure."""
     undeclared: tuple[str, ...] = ()
     """Status fields unknown to the CRD, as this write revealed. Later writes omit them."""
     refused: Refused | None = None
@@ -58,10 +61,9 @@ class StatusMemory:
     """Deadlines of delayed changes, by kind of change."""
     stale: StaleParent | None = None
     """Set after a status conflict, until the watch delivers a newer parent or the write is retried."""
-    conflicts: tuple[int, float] = (0, 0.0)
-    """Number of consecutive conflicts, and the time of the last one."""
-    without_effect: tuple[int, Status] | None = None
-    """The resourceVersion of the parent and a status whose write changed nothing."""
+    failed: FailedWrites = field(default_factory=FailedWrites)
+    without_effect: Attempt | None = None
+    """The last write that changed nothing or was refused for good: not repeated before the next resync."""
     unanswered: UnansweredWrites = field(default_factory=UnansweredWrites)
 
 
@@ -127,16 +129,19 @@ class StatusWriter:
         previous = parent.content.get("status", {})
         status = _only_declared(status, self._undeclared)
         need = self._rules.urgency(previous, status, pace.replicas)
-        if need is Urgency.NONE or memory.without_effect == (parent.version, status):
-            memory.waiting, memory.conflicts = {}, (0, 0.0)
+        attempt = None if need is Urgency.NONE else self._attempt(parent, status)
+        if attempt is None or attempt == memory.without_effect:
+            # A Retry-After outlasts a change that was reverted.
+            memory.waiting, memory.failed = {}, replace(memory.failed, count=0)
             return Report()
+        backoff = memory.failed.delay(attempt, self._settings, self._clock())
         wait = max(
             self._wait(memory, need, previous, status, pace),
             self._wait_for_watch(memory, parent),
-            self._conflict_backoff(memory),
+            backoff,
         )
         if wait > 0:
-            return Report(after=wait)
+            return Report(after=wait, waiting=backoff > 0)
         return await self._write(memory, parent, status, repairs)
 
     def _wait(self, memory: StatusMemory, need: Urgency, previous: Status, status: Status, pace: Pace) -> float:
@@ -202,10 +207,8 @@ class StatusWriter:
         memory.stale = replace(stale, since=self._clock(), relisted=True)
         return self._settings.stale_interval
 
-    def _conflict_backoff(self, memory: StatusMemory) -> float:
-        """Return the remaining backoff in seconds after consecutive status conflicts."""
-        count, last = memory.conflicts
-        return last + self._settings.backoff(count) - self._clock()
+    def _attempt(self, parent: Projection, status: Status) -> Attempt:
+        return parent.version, self._rules.fingerprint(status, times=False)
 
     async def _write(
         self, memory: StatusMemory, parent: Projection, status: Status, repairs: Sequence[Repair]
@@ -213,24 +216,36 @@ class StatusWriter:
         memory.unanswered.sent(parent.version, self._rules.fingerprint(status), repairs)
         try:
             answer = await self._writer.write_status(parent, status)
-        except Refused as error:
-            if error.undeclared_status_fields:
-                return self._without(error.undeclared_status_fields)
-            if error.error_class is ErrorClass.TERMINAL:
-                log.error("the status is not written until the parent or its children change: %s", error)
-                return Report(refused=error)
-            if error.error_class is not ErrorClass.CONFLICT:
-                raise
-            return self._conflicted(memory, parent, error)
+        except RequestFailed as error:
+            return self._failed(memory, parent, status, error)
         memory.unanswered.answered()
         self._store.answer(answer, parent)
         if answer.version == parent.version:
-            memory.without_effect = (parent.version, status)
-        memory.conflicts = (0, 0.0)
+            memory.without_effect = self._attempt(parent, status)
+        memory.failed = FailedWrites()
         if status.get("drift") != parent.content.get("status", {}).get("drift"):
             memory.drift_written = self._clock()
         memory.waiting = {}
         return Report(written=True)
+
+    def _failed(self, memory: StatusMemory, parent: Projection, status: Status, error: RequestFailed) -> Report:
+        """Remember a failed write.
+
+        Raises:
+            RequestFailed: `error`, if it is to be retried with backoff.
+        """
+        if isinstance(error, NotSent):
+            raise error
+        if isinstance(error, Refused) and error.undeclared_status_fields:
+            return self._without(error.undeclared_status_fields)
+        if isinstance(error, Refused) and error.error_class is ErrorClass.TERMINAL:
+            log.error("the status is not written until the parent or its children change: %s", error)
+            memory.without_effect = self._attempt(parent, status)
+            return Report(refused=error)
+        memory.failed = memory.failed.and_another(error, self._attempt(parent, status), self._clock())
+        if isinstance(error, Refused) and error.error_class is ErrorClass.CONFLICT:
+            return self._conflicted(memory, parent, error)
+        raise error
 
     def _conflicted(self, memory: StatusMemory, parent: Projection, error: Refused) -> Report:
         """Wait for a newer parent after a conflict, unless it is cached already.
@@ -242,7 +257,6 @@ class StatusWriter:
         if error.status == 404 and is_latest:
             # Its DELETED event will follow, or the API server does not serve the status. No newer version follows.
             raise error
-        memory.conflicts = (memory.conflicts[0] + 1, self._clock())
         if not is_latest:
             return Report(again=True)
         log.debug("status conflict: the cached parent is stale; waiting for its watch event")

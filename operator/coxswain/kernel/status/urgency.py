@@ -75,9 +75,16 @@ class StatusRules:
             return Urgency.PROGRESS
         return Urgency.NOW
 
-    def fingerprint(self, status: Status) -> str:
-        """Return a digest of a status. Equal digests mean `Urgency.NONE`."""
-        return hashlib.sha256(json.dumps(self._comparable(status), sort_keys=True).encode()).hexdigest()
+    def fingerprint(self, status: Status, *, times: bool = True) -> str:
+        """Return a digest of a status. Equal digests mean `Urgency.NONE`.
+
+        Without `times`, the transition times of our conditions do not count: for a change that is not written yet, each
+        reconcile takes the present time.
+        """
+        comparable = self._comparable(status)
+        if not times:
+            comparable["conditions"] = [{**each, "lastTransitionTime": ""} for each in comparable["conditions"]]
+        return hashlib.sha256(json.dumps(comparable, sort_keys=True).encode()).hexdigest()
 
     def changed_counts(self, previous: Status, wanted: Status) -> list[str]:
         """Return the names of the changed counts."""

@@ -145,6 +145,7 @@ class Memory:
     def resynced(self, now: float) -> None:
         """Let a resync try refused writes and deletions, and read taken names, again; forget quiet write wars."""
         self.namespace_terminating_until = 0.0
+        self.status.without_effect = None
         self.removal.deleted.clear()
         self.status_wars.forget_quiet(now)
         self.events.forget_old(now)
