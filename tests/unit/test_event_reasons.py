@@ -12,7 +12,7 @@ from coxswain.kernel.reconciling.child.result import Correction, Result
 from coxswain.kernel.reconciling.memory.last_applied import LastApplied
 from coxswain.kernel.reconciling.parent.event_reasons import event_records
 from coxswain.kernel.status.conflict_report import Conflict
-from coxswain.kernel.status.health import HEALTHY, Child, contested, halted
+from coxswain.kernel.status.health import HEALTHY, Child, contested, halted, name_taken, not_removed
 from coxswain.kernel.workload import ChildReport, Observations
 from coxswain.webapp.children.deployment import deployment
 from coxswain.webapp.replicas import AUTOSCALED, Scaling
@@ -143,3 +143,21 @@ def test_last_applied_has_the_fields_of_the_last_matching_manifest() -> None:
         "an autoscaler became the owner of the field"
     )
     assert not last.had(deployment(webapp(image="registry.example/web:2")))("spec.a")
+
+
+def test_a_failed_child_beyond_the_end_of_a_cut_list_gets_an_event_only_if_it_decides_ready() -> None:
+    """The list never names it, so each reconcile took it for a new failure."""
+    children = [Child("ConfigMap", f"web-{number}", not_removed("no")) for number in range(66)]
+    worse = [*children[:65], Child("ConfigMap", "web-65", name_taken(None, "command"))]
+
+    def reported(children: Sequence[Child], previous: Status) -> list[str]:
+        present = status(APP, observations(children), previous, NOW)
+        records = event_records(APP, WORKLOAD, [Result(child) for child in children], previous, present)
+        return [record.note.partition(":")[0] for record in records]
+
+    previous = status(APP, observations(children), {}, NOW)
+    assert len(previous["children"]) == 64
+    assert reported(children, previous) == []
+    assert reported(children, told()) == [f"ConfigMap web-{number}" for number in range(64)]
+    assert reported(worse, previous) == ["ConfigMap web-65"]
+    assert reported(worse, status(APP, observations(worse), previous, NOW)) == []

@@ -1,5 +1,6 @@
 """The backoff of a child after failed writes: events do not shorten it, and a wait is no success."""
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -7,12 +8,16 @@ import pytest
 from coxswain.kernel.api.errors import Refused, RequestFailed, Unreachable
 from coxswain.kernel.cache.store import Key
 from coxswain.kernel.manager import Manager
+from coxswain.kernel.objects.projection import Controller
+from coxswain.kernel.reconciling.memory.backoff import Backoff
 from coxswain.kernel.reconciling.parent.reconciler import Outcome
+from coxswain.kernel.status.health import MISSING
 from coxswain.settings import QueueSettings, Settings
 from coxswain.webapp.kinds import SERVICE
 from coxswain.webapp.spec import WebApp
 from unit.bench import WEB, Bench
 from unit.manager_bench import Scripted, during
+from unit.objects import observed_child
 from unit.server import refusal
 
 FAILURES = [
@@ -137,6 +142,43 @@ def test_another_change_of_the_webapp_does_not_end_the_backoff() -> None:
     change(bench, "NodePort", image="registry.example/web:2")
     bench.run()
     assert [sent for sent in bench.writer.sent if sent != "status"] == ["update Deployment"]
+
+
+@pytest.mark.parametrize("error", FAILURES)
+def test_a_failing_child_is_not_retried_at_the_end_of_the_backoff_of_another(error: RequestFailed) -> None:
+    """Otherwise each would be tried every other second, and the delay of the WebApp would never grow."""
+    bench = failing(error)
+    for failures in range(2):
+        bench.run(failures=failures)
+    bench.writer.fail("update Deployment", FAILURES[1])
+    change(bench, "NodePort", image="registry.example/web:2")
+    outcome = bench.run(failures=2)
+    assert [sent for sent in bench.writer.sent if sent != "status"] == ["update Deployment"]
+    assert (outcome.failed, outcome.waiting) == (FAILURES[1], True)
+    assert outcome.after in (None, 1.0), "no wait, or that of the status"
+    bench.writer.answers.clear()
+    bench.now += 0.05
+    outcome = bench.run(failures=3)
+    assert (outcome.failed, outcome.waiting) == (None, True), "the Service keeps its own backoff"
+    assert outcome.after == pytest.approx(0.05)
+    bench.now += 0.05
+    bench.run(failures=3)
+    assert "update Service" in bench.writer.sent
+
+
+def test_the_read_of_a_taken_name_is_due_in_time_while_another_child_fails() -> None:
+    """The child with the taken name is in its backoff, and its next read is not."""
+    bench = Bench()
+    theirs = dataclasses.replace(observed_child(SERVICE, label=None), controller=Controller("Shop", "theirs", "uid-9"))
+    bench.writer.fail("create Service", refusal(409))
+    bench.writer.answer("look Service", theirs)
+    bench.webapp()
+    bench.run()
+    bench.memory.child("Service/web").backoff = Backoff(9, bench.now, MISSING)
+    bench.writer.fail("update Deployment", FAILURES[1])
+    bench.webapp(version=500, image="registry.example/web:2")
+    outcome = bench.run()
+    assert (outcome.failed, outcome.waiting, outcome.after) == (FAILURES[1], True, 60)
 
 
 @pytest.mark.parametrize("status", [409, 500, 503])

@@ -184,6 +184,7 @@ def test_a_refused_removal_affects_one_child_only(bench: Bench, error: RequestFa
     bench.run(failures=1)
     assert bench.writer.sent == ["remove ConfigMap"]
     bench.writer.answers.clear()
+    bench.now += 0.1
     bench.run(failures=2)
     assert bench.conditions()["Ready"] == ("True", "Ready")
 

@@ -1,9 +1,10 @@
-"""The removal of a child that the spec no longer needs: conflicts delay it, even if the spec changes often."""
+"""The removal of a child that the spec no longer needs: failures delay it, even if the spec changes often."""
 
 from typing import Any
 
 import pytest
 
+from coxswain.kernel.api.errors import Refused, RequestFailed, Unreachable
 from coxswain.webapp.kinds import SERVICE
 from unit.bench import WEB, Bench
 from unit.server import refusal
@@ -40,10 +41,32 @@ def removals(bench: Bench, seconds: float, *, flapping: bool) -> int:
 
 
 @pytest.mark.thorough
-def test_events_do_not_reset_the_backoff(bench: Bench) -> None:
+@pytest.mark.parametrize(
+    "error",
+    [
+        refusal(409),
+        refusal(403, 'services "web" is forbidden: User "u" cannot delete resource "services"'),
+        refusal(403, 'admission webhook "x" denied the request: no'),
+        refusal(400, "bad request"),
+        refusal(500),
+        Unreachable("reset"),
+    ],
+)
+def test_events_do_not_reset_the_backoff(bench: Bench, error: RequestFailed) -> None:
+    bench.writer.fail("remove Service", error)
     change(bench, needed=False)
     assert 8 <= removals(bench, 10, flapping=False) <= 10
     assert bench.conditions()["Ready"] == ("False", "NotRemoved")
+
+
+def test_events_do_not_shorten_retry_after(bench: Bench) -> None:
+    bench.writer.fail("remove Service", Refused(503, {"message": "not now"}, retry_after="30"))
+    change(bench, needed=False)
+    assert removals(bench, 29.9, flapping=False) == 1
+    assert bench.run().after == pytest.approx(0.1)
+    bench.now += 0.2
+    bench.run()
+    assert "remove Service" in bench.writer.sent
 
 
 @pytest.mark.thorough
@@ -106,5 +129,10 @@ def test_a_missing_right_to_delete_a_kind_is_found_by_one_request(bench: Bench, 
     for number in range(2, 6):
         change_config(bench, number)
     assert bench.writer.sent.count("remove ConfigMap") == sent
+    children = bench.webapp_now().content["status"]["children"]
+    assert [each["health"] for each in children if each["kind"] == "ConfigMap"] == ["Healthy"] + ["Degraded"] * sent
+    for _ in range(6):
+        bench.run(failures=10)
+        bench.now += 0.1
     children = bench.webapp_now().content["status"]["children"]
     assert [each["health"] for each in children if each["kind"] == "ConfigMap"] == ["Healthy"] + ["Degraded"] * sent

@@ -65,18 +65,61 @@ def taken(bench: Bench) -> None:
     bench.run()
 
 
-@pytest.mark.parametrize("resynced", [False, True])
-def test_a_paused_webapp_reports_a_taken_name(bench: Bench, resynced: bool) -> None:
+def pause(bench: Bench) -> None:
+    """Set spec.paused."""
+    bench.webapp(version=bench.writer.version + 1, generation=bench.webapp_now().generation + 1, paused=True)
+
+
+def test_a_paused_webapp_reports_a_taken_name(bench: Bench) -> None:
     """The status said that the Service does not exist yet."""
     taken(bench)
     before = health(bench)
     assert before[0] == "Foreign"
-    bench.webapp(version=bench.writer.version + 1, generation=2, paused=True)
+    pause(bench)
+    bench.run()
+    assert bench.writer.sent == ["look Service", "status"]
+    assert health(bench) == before
+
+
+@pytest.mark.parametrize("resynced", [False, True])
+def test_a_paused_webapp_reads_a_taken_name_again(bench: Bench, resynced: bool) -> None:
+    """The status named the former holder as long as the WebApp was paused."""
+    taken(bench)
+    pause(bench)
+    assert bench.run().after == 60
+    bench.writer.fail("look Service", refusal(404))
     if resynced:
         bench.reconciler.resynced()
+    else:
+        bench.now += 60
+    bench.run()
+    assert bench.writer.sent == ["look Service"]
+    bench.now += 1
     bench.run()
     assert bench.writer.sent == ["status"]
+    assert health(bench)[0] == "Missing"
+    bench.now += 60
+    bench.run()
+    assert bench.writer.sent == []
+
+
+def test_a_paused_webapp_reports_the_last_read_until_the_next_succeeds(bench: Bench) -> None:
+    taken(bench)
+    before = health(bench)
+    bench.writer.fail("look Service", refusal(503))
+    pause(bench)
+    assert bench.run().after == 60
     assert health(bench) == before
+    for _ in range(10):
+        bench.now += 0.3
+        bench.run()
+        assert bench.writer.sent == [], "an event does not repeat the read"
+    bench.writer.fail("look Service", refusal(404))
+    bench.now += 60
+    bench.run()
+    bench.now += 1
+    bench.run()
+    assert health(bench)[0] == "Missing"
 
 
 def test_a_resync_reads_a_taken_name_again(bench: Bench) -> None:

@@ -77,6 +77,11 @@ class Answers:
         else:
             self.hold(target, answer)
 
+    def postpone(self, target: Target[P], holder: NameHolder) -> None:
+        """Let an object be read again after the interval: this time the read has failed."""
+        until = self._clock() + self._name_interval
+        target.memory.name_holder = NameHolder(holder.observed, target.parent.generation, until)
+
     def hold(self, target: Target[P], found: Projection) -> None:
         """Hold an object that no watch reports, until its next read."""
         seconds = _TERMINATING_SECONDS if found.terminating else self._name_interval

@@ -78,13 +78,13 @@ class Children(Generic[P]):
             HistoryReset: an answer was older than the object of the request.
         """
         if parent.paused:
-            return desired, self.compare(child_type, desired, parent, world)
+            return desired, await self.compare(child_type, desired, parent, world)
         target = self._target(child_type, desired, parent, world)
         child = target.memory
         backoff = child.backoff
         if backoff is not None and backoff.delays(target.manifest, self._settings, target.now):
-            after = sooner(backoff.ends(self._settings) - target.now, _next_read(child, target.now))
-            return target.desired, Result(_child(target, backoff.health), _ours(target), after=after, waiting=True)
+            after, left = _next_read(child, target.now), backoff.ends(self._settings) - target.now
+            return target.desired, Result(_child(target, backoff.health), _ours(target), after=after, backoff=left)
         progress = child.progress = Progress[Correction]()
         try:
             result = await self._act(target, world, progress)
@@ -99,9 +99,18 @@ class Children(Generic[P]):
             child.failures, child.backoff = 0, None
         return target.desired, with_writes(result, progress)
 
-    def compare(self, child_type: ChildType[P], desired: Desired, parent: P, world: CacheView) -> Result:
-        """Compare a child with its desired state without a write: it is paused, or not everything can be listed."""
+    async def compare(self, child_type: ChildType[P], desired: Desired, parent: P, world: CacheView) -> Result:
+        """Compare a child with its desired state without a write: it is paused, or not everything can be listed.
+
+        A GET is no write: an object that no watch reports is read again.
+
+        Raises:
+            NotSent: the operator is shutting down or does not lead.
+            HistoryReset: an answer was older than a removal of the object.
+        """
         target = self._target(child_type, desired, parent, world)
+        if await self._executor.read_when_due(target):
+            target = self._target(child_type, desired, parent, world)
         after, live = _next_read(target.memory, target.now), target.live
         if live is None:
             return Result(_child(target, MISSING), after=after)

@@ -82,6 +82,27 @@ class Executor:
                     await self._guard.check(target.parent, memory)
             raise
 
+    async def read_when_due(self, target: Target[P]) -> bool:
+        """Read the object with the child's name if that is due; tell whether it was read.
+
+        A failed read takes place again after the interval, and the last one counts until then.
+
+        Raises:
+            NotSent: the operator is shutting down or does not lead.
+            HistoryReset: the answer is older than a removal of the object.
+        """
+        holder = target.memory.name_holder
+        if holder is None or holder.is_current(target.parent.generation, target.now):
+            return False
+        try:
+            await self._read(target)
+        except NotSent:
+            raise
+        except RequestFailed as error:
+            log.warning("%s %s cannot be read: %s", *kind_and_name(target.manifest), error)
+            self._answers.postpone(target, holder)
+        return True
+
     async def _read(self, target: Target[P]) -> None:
         try:
             await self._read_name(target)

@@ -141,8 +141,13 @@ class Result:
     """The failed request."""
     after: float | None = None
     """Seconds until it is reconciled again without an event."""
-    waiting: bool = False
-    """Whether it waits in its backoff after failures: neither a success nor a failure."""
+    backoff: float | None = None
+    """Remaining seconds of its backoff after failures; None if it does not wait."""
+
+    @property
+    def waiting(self) -> bool:
+        """Whether it waits in its backoff after failures: neither a success nor a failure."""
+        return self.backoff is not None
 
     @property
     def retry(self) -> bool:

@@ -26,9 +26,12 @@ class Backoff:
     """The health reported with the last one."""
     manifest: str | None = None
     """Digest of the failed manifest: another one is written at once. None after a conflict, because the parent may
-    change as often as the child."""
+    change as often as the child, and after a failed deletion."""
     retry_after: float = 0.0
     """The Retry-After of the last one, in seconds."""
+    forbidden: bool = False
+    """Whether the operator lacked the right, so that the next object of this kind would be refused too. An admission
+    policy may deny one and allow the next."""
 
     @classmethod
     def after(
@@ -38,7 +41,9 @@ class Backoff:
         count = 1 if before is None else before.count + 1
         conflict = error.error_class is ErrorClass.CONFLICT
         retry_after = (error.retry_after if isinstance(error, Refused) else None) or 0.0
-        return cls(count, now, health, None if conflict or manifest is None else digest(manifest), retry_after)
+        forbidden = isinstance(error, Refused) and error.status == 403 and not error.by_admission
+        written = None if conflict or manifest is None else digest(manifest)
+        return cls(count, now, health, written, retry_after, forbidden)
 
     def ends(self, settings: StatusSettings) -> float:
         """Return the end of the backoff, in monotonic seconds.

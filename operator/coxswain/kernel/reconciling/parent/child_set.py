@@ -51,13 +51,13 @@ class ChildSet(Generic[P]):
 
     async def compare(self, parent: P, world: CacheView, unlisted: Mapping[str, str]) -> list[Explained]:
         """Compare all children without a write, since some kinds cannot be listed: an invisible child may exist."""
-        return await self._explained(untouched(self._compared(parent, world), unlisted), parent, world)
+        return await self._explained(untouched(await self._compared(parent, world), unlisted), parent, world)
 
     async def compare_unread(
         self, parent: P, world: CacheView, record: Projection, error: RequestFailed
     ) -> list[Explained]:
         """Compare all children without a write, since the recorded state to run cannot be read."""
-        return await self._explained(unread(self._compared(parent, world), record, error), parent, world)
+        return await self._explained(unread(await self._compared(parent, world), record, error), parent, world)
 
     async def reconcile(self, parent: P, world: CacheView, *, patient: bool) -> list[Explained]:
         """Bring all children to their desired state, and delete unwanted ones.
@@ -91,9 +91,9 @@ class ChildSet(Generic[P]):
         removed = await self._remover.remove_unwanted(parent, wanted, world, in_use=in_use, patient=patient)
         return explained + [Explained(result) for result in removed]
 
-    def _compared(self, parent: P, world: CacheView) -> list[Result]:
+    async def _compared(self, parent: P, world: CacheView) -> list[Result]:
         return [
-            self._children.compare(child_type, desired, parent, world)
+            await self._children.compare(child_type, desired, parent, world)
             for child_type in self._workload.children
             for desired in child_type.all_desired(parent, world)
         ]

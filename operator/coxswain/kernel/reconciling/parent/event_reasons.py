@@ -37,7 +37,7 @@ def event_records(
     if parent.paused:
         return []
     records = [
-        *_failures(results, previous),
+        *_failures(results, previous, present),
         *records_of_writes(parent, workload, results, previous),
         _conflicts(previous, present, _commands(parent, workload)),
         _contested(previous, present),
@@ -59,8 +59,12 @@ def records_of_writes(
     return [record for record in records if record is not None]
 
 
-def _failures(results: Sequence[Result], previous: Status) -> list[EventRecord]:
-    """Return one Event for each newly failing child."""
+def _failures(results: Sequence[Result], previous: Status, present: Status) -> list[EventRecord]:
+    """Return one Event for each newly failing child. A child beyond the end of `children` counts if it decides Ready.
+
+    No status ever lists such a child, so it would seem to fail newly in each reconcile.
+    """
+    listed = {(child["kind"], child["name"]) for child in present.get("children", [])}
     reported = {(child["kind"], child["name"], child["health"]) for child in previous.get("children", [])}
     reason = next((each["reason"] for each in previous.get("conditions", []) if each["type"] == READY), None)
     decides = worst([result.child for result in results])
@@ -68,7 +72,7 @@ def _failures(results: Sequence[Result], previous: Status) -> list[EventRecord]:
         EventRecord(child.health.reason, "Apply", f"{child.kind} {child.name}: {child.health.message}", "Warning")
         for child in (result.child for result in results)
         if child.health.level >= Level.DEGRADED and child.health.reason not in _WITHOUT_FAILURE_EVENT
-        if (child.kind, child.name, child.health.level.text) not in reported
+        if ((child.kind, child.name) in listed and (child.kind, child.name, child.health.level.text) not in reported)
         or (child is decides and child.health.reason != reason)
     ]
 

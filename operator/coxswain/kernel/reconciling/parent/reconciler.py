@@ -57,7 +57,7 @@ class Outcome:
     after: float | None = None
     """Requeue after this many seconds: for a delayed status, a probe deadline, or the end of a backoff."""
     waiting: bool = False
-    """Whether a child waits in its backoff after failures: the parent has neither succeeded nor failed."""
+    """Whether a child or the status waits in its backoff after failures: neither a success nor a failure."""
     answered: bool = False
     """Whether the API server answered a write: otherwise a success does not show that it is up."""
     refused: Refused | None = None
@@ -243,16 +243,20 @@ class Reconciler(Generic[P]):
                 await self._recorder.record(observed, event, memory.events)
         # An adopted object may cause no event, so children with that precondition are requeued here.
         adopted = any(result.adopted for result in results)
+        failed = next((result.failed for result in results if result.retry), None)
+        # A retry is due anyway. Two children out of phase would wake each other, and defeat the backoff of the parent.
+        backoffs = [result.backoff for result in results] if failed is None else []
         return Outcome(
-            failed=next((result.failed for result in results if result.retry), None),
+            failed=failed,
             again=report.again or adopted,
             after=sooner(
                 report.after,
                 memory.suspension_ends(begun, self._clock()),
                 *(each.after for each in explained),
                 *(result.after for result in results),
+                *backoffs,
             ),
-            waiting=any(result.waiting for result in results),
+            waiting=report.waiting or any(result.waiting for result in results),
             answered=report.written or report.refused is not None or any(_is_written(result) for result in results),
             refused=report.refused,
         )

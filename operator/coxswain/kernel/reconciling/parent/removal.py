@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Collection
 from typing import Generic
 
-from coxswain.kernel.api.errors import ErrorClass, Refused, RequestFailed
+from coxswain.kernel.api.errors import Refused, RequestFailed
 from coxswain.kernel.api.writer import Writer
 from coxswain.kernel.cache.store import Store
 from coxswain.kernel.objects.kinds import Kind
@@ -14,7 +14,7 @@ from coxswain.kernel.reconciling.child.generation_guard import GenerationGuard
 from coxswain.kernel.reconciling.child.result import Result
 from coxswain.kernel.reconciling.child.world import CacheView
 from coxswain.kernel.reconciling.memory.backoff import Backoff
-from coxswain.kernel.reconciling.memory.memory import RemovalMemory
+from coxswain.kernel.reconciling.memory.memory import Memory, RemovalMemory
 from coxswain.kernel.status.health import Child, Health, not_removed, retried
 from coxswain.kernel.workload import P, Removal, Workload
 from coxswain.settings import StatusSettings
@@ -35,7 +35,7 @@ class Remover(Generic[P]):
         *,
         clock: Callable[[], float],
     ) -> None:
-        """Take the backoff of conflicts from `settings`; `clock` gives monotonic seconds."""
+        """Take the backoff after failures from `settings`; `clock` gives monotonic seconds."""
         self._removals = {
             child_type.kind: child_type.removal
             for child_type in workload.children
@@ -54,7 +54,7 @@ class Remover(Generic[P]):
         """Delete all children except the `wanted` ones (kind/name), the retained ones, and the kinds still in use.
 
         Returns:
-            One result for each child whose deletion failed, or waits after conflicts. After a kind may not be deleted,
+            One result for each child whose deletion failed, or waits after failures. After a kind may not be deleted,
             the others of that kind are left out.
 
         Raises:
@@ -73,19 +73,10 @@ class Remover(Generic[P]):
                 continue
             if self._removals[child.kind] is Removal.WHEN_UNUSED and child.kind in in_use:
                 continue
-            backoff = removal.backoffs.get(_place(child))
-            if backoff is not None and (left := backoff.ends(self._settings) - self._clock()) > 0:
-                results.append(Result(_child(child, backoff.health), after=left, waiting=True))
-                continue
-            try:
-                await self._guard.before_a_write(parent, memory)
-                await self._remove(child, removal)
-            except RequestFailed as error:
-                if concerns_all(error):
-                    raise
-                results.append(self._failed(child, removal, error, patient=patient))
-                if _is_forbidden(error):
-                    # The operator lacks the right for all of them. An admission policy may deny one and allow the next.
+            result = await self._tried(child, parent, memory, patient=patient)
+            if result is not None:
+                results.append(result)
+                if removal.backoffs[_place(child)].forbidden:
                     forbidden.add(child.kind)
         return results
 
@@ -104,6 +95,20 @@ class Remover(Generic[P]):
         removal.backoffs = {
             place: backoff for place, backoff in removal.backoffs.items() if backoff.counts(self._settings, now)
         }
+
+    async def _tried(self, child: Projection, parent: P, memory: Memory, *, patient: bool) -> Result | None:
+        """Delete a child, unless it waits in its backoff. Return a result if it waits, or if its deletion failed."""
+        backoff = memory.removal.backoffs.get(_place(child))
+        if backoff is not None and (left := backoff.ends(self._settings) - self._clock()) > 0:
+            return Result(_child(child, backoff.health), backoff=left)
+        try:
+            await self._guard.before_a_write(parent, memory)
+            await self._remove(child, memory.removal)
+        except RequestFailed as error:
+            if concerns_all(error):
+                raise
+            return self._failed(child, memory.removal, error, patient=patient)
+        return None
 
     async def _remove(self, child: Projection, removal: RemovalMemory) -> None:
         try:
@@ -125,14 +130,9 @@ class Remover(Generic[P]):
             log.warning("%s %s cannot be removed: %s", child.kind, child.name, error)
             message = error.message if isinstance(error, Refused) else str(error)
             health = not_removed(message, next_step(error, child.namespace))
-        if error.error_class is ErrorClass.CONFLICT:
-            before = removal.backoffs.get(_place(child))
-            removal.backoffs[_place(child)] = Backoff.after(before, error, health, self._clock())
+        before = removal.backoffs.get(_place(child))
+        removal.backoffs[_place(child)] = Backoff.after(before, error, health, self._clock())
         return Result(_child(child, health), failed=error)
-
-
-def _is_forbidden(error: RequestFailed) -> bool:
-    return isinstance(error, Refused) and error.status == 403 and not error.by_admission
 
 
 def _child(child: Projection, health: Health) -> Child:
