@@ -7,48 +7,72 @@ from typing import Any
 from coxswain.kernel.objects.field_paths import Fields, Path, text
 from kubectl_coxswain.fields import leaves
 from kubectl_coxswain.kubectl import MANAGER, Json
-from kubectl_coxswain.revisions import OF_THE_PRESENT
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 """The manifest of the last client-side apply. The next one removes the fields that only this manifest has."""
 
+_MOST_BYTES = 256 * 1024 - 1024
+"""The limit of the API server for all annotations of an object (ValidateAnnotationsSize), less the change cause."""
 _LIMIT = 5
 _MISSING: Any = object()
 
 
 def last_applied(webapp: Json, spec: Json) -> dict[str, str]:
-    """Return the annotation of the last client-side apply, with another spec.
+    """Return the annotation of the last client-side apply after a change to another spec.
 
-    A later `kubectl apply` then removes the fields that the undo brings back. Without a valid annotation there is
-    nothing to change. `replicas` and `paused` stay as they were applied, unless the undo changes them.
+    A later `kubectl apply` then removes the fields that the undo brings back, and keeps those that the undo does not
+    change and the last apply did not set. Nothing is returned without a valid annotation, and if all annotations would
+    exceed the limit of the API server.
     """
+    last = _valid(webapp)
+    if last is None:
+        return {}
+    merged = _merged(last["spec"], webapp.get("spec") or {}, spec)
+    made = {LAST_APPLIED: json.dumps({**last, "spec": merged}, separators=(",", ":")) + "\n"}
+    annotations = {**webapp["metadata"]["annotations"], **made}
+    size = sum(len(name.encode()) + len(value.encode()) for name, value in annotations.items())
+    return made if size <= _MOST_BYTES else {}
+
+
+def _valid(webapp: Json) -> Json | None:
+    """Return the manifest of the last client-side apply."""
     try:
         last = json.loads((webapp["metadata"].get("annotations") or {}).get(LAST_APPLIED, ""))
     except ValueError:
-        return {}
-    if not isinstance(last, dict) or not isinstance(last.get("spec"), dict):
-        return {}
-    present = webapp.get("spec") or {}
-    unchanged = {name for name in OF_THE_PRESENT if spec.get(name) == present.get(name)}
-    restored = {name: value for name, value in spec.items() if name not in unchanged}
-    kept = {name: value for name, value in last["spec"].items() if name in unchanged}
-    return {LAST_APPLIED: json.dumps({**last, "spec": {**restored, **kept}}, separators=(",", ":")) + "\n"}
+        return None
+    return last if isinstance(last, dict) and isinstance(last.get("spec"), dict) else None
+
+
+def _merged(last: Any, present: Any, restored: Any) -> Any:
+    """Return a value of the last apply after the undo: it changes where the undo changes the WebApp."""
+    if restored == present:
+        return last
+    if not (isinstance(present, Mapping) and isinstance(restored, Mapping)):
+        return restored
+    last = last if isinstance(last, Mapping) else {}
+    found = {
+        key: _merged(*(each.get(key, _MISSING) for each in (last, present, restored))) for key in (*last, *restored)
+    }
+    return {key: value for key, value in found.items() if value is not _MISSING}
 
 
 def note_before_undo(webapp: Json, spec: Json) -> list[str]:
-    """Return a note about the fields that a later server-side apply does not remove after the undo.
+    """Return a note about the fields that a later apply does not remove after the undo.
 
-    With a last-applied annotation there is no such field: kubectl moves the fields of the annotation's manager to its
-    own manager.
+    With the annotation of `last_applied` there is no such field. A server-side apply moves the fields of the manager of
+    that annotation to its own one.
     """
-    if last_applied(webapp, spec) or not _is_applied_by_server(webapp):
-        return []
     fields = [place for place, _, after in leaves("spec", webapp["spec"], spec) if after is not None]
-    note = (
-        f"only {MANAGER} will own {_listed(fields)}. A later kubectl apply --server-side needs --force-conflicts, and "
-        f"does not remove a field that its manifest lacks. To remove such a field then: {_edit(webapp)}"
-    )
-    return [note] if fields else []
+    if not fields or last_applied(webapp, spec):
+        return []
+    listed, remove = _listed(fields), f"To remove such a field then: {_edit(webapp)}"
+    if _valid(webapp) is not None:
+        why = "the annotation of the last apply would exceed the limit of the API server"
+        return [f"a later kubectl apply does not remove {listed} if its manifest lacks them: {why}. {remove}"]
+    if not _is_applied_by_server(webapp):
+        return []
+    effect = "needs --force-conflicts, and does not remove a field that its manifest lacks"
+    return [f"only {MANAGER} will own {listed}. A later kubectl apply --server-side {effect}. {remove}"]
 
 
 def note_before_apply(live: Json, proposed: Json, manifest: Json) -> list[str]:

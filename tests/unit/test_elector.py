@@ -230,7 +230,7 @@ def test_a_release_without_an_answer_ends_and_says_so(caplog: pytest.LogCaptureF
         await group.until(lambda: other.leads, TAKEOVER)
 
     virtually(body)
-    assert "others wait for its expiry: no answer within 5 s" in caplog.text
+    assert "others wait for the expiry: no answer within 5 s" in caplog.text
 
 
 def test_a_late_renewal_does_not_undo_a_release() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from coxswain.kernel.api.errors import Refused
 from model_cluster.virtual import run
 from unit.leases import SETTINGS, Candidate, LeaseServer, overlaps, virtual_loop
 
@@ -148,3 +149,75 @@ def test_a_refusal_after_the_signal_is_not_logged_as_lost() -> None:
 
     virtually(body)
     assert lost == []
+
+
+class Refusals:
+    """Refuses the first writes from now on."""
+
+    def __init__(self, server: LeaseServer, error: Refused, number: int) -> None:
+        self.left = number
+        self._error = error
+        self._execute = server.execute
+        server.execute = self._refused  # type: ignore[method-assign]
+
+    def _refused(self, method: str, body: Mapping[str, Any] | None) -> dict[str, Any]:
+        if method == "PUT" and self.left:
+            self.left -= 1
+            raise self._error
+        return self._execute(method, body)
+
+
+async def ended(handover: Handover, error: Refused, number: int) -> float:
+    """End the leader while its writes are refused; return the seconds of its release."""
+    handover.old.start()
+    await handover.until(lambda: handover.old.leads)
+    handover.others[0].start()
+    await asyncio.sleep(5.3)
+    refusals = Refusals(handover.server, error, number)
+    clock = asyncio.get_running_loop().time
+    begun = clock()
+    await handover.old.terminate()
+    refusals.left = 0
+    return clock() - begun
+
+
+@pytest.mark.parametrize(
+    ("error", "seconds"),
+    [
+        (Refused(500, {"message": "etcdserver: leader changed"}), 1.0),
+        (Refused(503, {"message": "apiserver is shutting down"}), 1.0),
+        (Refused(429, {"message": "too many requests"}, retry_after="1"), 2.0),
+        (Refused(409, {"reason": "Conflict"}), 1.0),
+    ],
+    ids=str,
+)
+def test_a_release_that_is_refused_once_is_repeated(error: Refused, seconds: float) -> None:
+    async def body(handover: Handover) -> None:
+        assert (error.retry_after or 0.0) < await ended(handover, error, 1) < seconds
+        assert handover.holder == ""
+        await handover.until(lambda: handover.others[0].leads, SOON)
+
+    virtually(body)
+
+
+@pytest.mark.parametrize(
+    ("error", "number", "shortest", "longest"),
+    [
+        (Refused(500, {"message": "broken"}), 1000, 8.0, 9.5),
+        (Refused(409, {"reason": "Conflict"}), 1000, 8.0, 9.5),
+        (Refused(429, {"message": "busy"}, retry_after="30"), 1, 0.0, 0.5),
+        (Refused(422, {"message": "invalid"}), 1, 0.0, 0.5),
+    ],
+    ids=str,
+)
+def test_a_release_that_cannot_succeed_ends(
+    error: Refused, number: int, shortest: float, longest: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def body(handover: Handover) -> None:
+        assert shortest <= await ended(handover, error, number) < longest
+        assert handover.holder == handover.old.elector._identity
+        failed = [each for each in caplog.messages if each.endswith(f"failed, others wait for the expiry: {error}")]
+        assert failed == [f"releasing the Lease coxswain-system/coxswain failed, others wait for the expiry: {error}"]
+        caplog.clear()
+
+    virtually(body)

@@ -86,6 +86,38 @@ def test_the_last_apply_keeps_its_own_replicas_and_the_rest_of_its_manifest(by_c
     assert by_client.raw["spec"]["replicas"] == 7
 
 
+def test_a_later_apply_keeps_the_fields_that_the_undo_does_not_change() -> None:
+    """Another tool has set a resource and an entry of a map; both are in both revisions."""
+    bench, theirs = PluginBench(), {"resources": {"requests": {"cpu": "2"}}}
+    bench.model.patch(PATH, applied(V2))
+    bench.model.patch(PATH, {"spec": {**theirs, "config": {"THEIRS": "1"}}})
+    recorded(bench, {**V1, **theirs, "config": {"B": "1", "THEIRS": "1"}})
+    assert bench.run("undo", "web", "--yes") == 0
+    last = json.loads(bench.raw["metadata"]["annotations"][LAST_APPLIED])
+    assert last["spec"] == {**V1, "config": {"B": "1"}}
+    bench.run("plan", "-f", "-", stdin=json.dumps(manifest(V3)))
+    removed = [line.split()[0] for line in bench.out.splitlines() if line.endswith("-> (none)")]
+    assert removed
+    assert all("command" in place for place in removed), bench.out
+
+
+def test_a_last_apply_above_the_limit_of_the_annotations_is_not_written() -> None:
+    """The API server would refuse the undo."""
+    bench = PluginBench()
+    bench.model.patch(PATH, applied(V2))
+    recorded(bench, V1)
+    before = bench.raw["metadata"]["annotations"][LAST_APPLIED]
+    bench.model.patch(PATH, {"metadata": {"annotations": {"example.dev/note": "y" * 261_000}}})
+    assert bench.run("undo", "web", "--yes") == 0
+    assert bench.raw["spec"]["command"] == V1["command"]
+    assert bench.raw["metadata"]["annotations"][LAST_APPLIED] == before
+    assert bench.err == (
+        "note: a later kubectl apply does not remove spec.command, spec.image if its manifest lacks them: the "
+        "annotation of the last apply would exceed the limit of the API server. To remove such a field then: kubectl edit webapp "
+        "web -n shop\n"
+    )
+
+
 @pytest.mark.parametrize("text", ["", "no JSON", "[]", '{"spec": null}'])
 def test_an_unusable_last_apply_stays_as_it_is(by_client: PluginBench, text: str) -> None:
     by_client.model.patch(PATH, {"metadata": {"annotations": {LAST_APPLIED: text}}})

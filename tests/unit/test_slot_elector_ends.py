@@ -1,11 +1,14 @@
 """Replicas that share slots: the probes, a slow API server and the end of a process, in virtual time."""
 
 import asyncio
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 import pytest
 
+from coxswain.kernel.api.errors import Refused
+from coxswain.kernel.election.members import ANNOTATION
 from coxswain.kernel.election.slot_elector import SlotElector
 from coxswain.kernel.election.slots import slots
 from unit.slot_group import FIRST, Group, virtually
@@ -24,6 +27,13 @@ class Meanwhile:
     def __getattr__(self, name: str) -> Any:
         self._act()
         return getattr(self._term, name)
+
+
+def entries(group: Group) -> set[str]:
+    """Return the replicas with an entry in the shared Lease."""
+    stored = group.servers.lease(SHARED).stored
+    assert stored is not None
+    return set(json.loads(stored["metadata"]["annotations"][ANNOTATION]))
 
 
 @pytest.mark.parametrize("read", [lambda elector: elector.heartbeat, lambda elector: elector.failure])
@@ -99,5 +109,69 @@ def test_an_ending_replica_takes_nothing_and_leaves_its_share_to_others() -> Non
         assert ending.surplus_slots == 0
         await ending.terminate()
         await group.until(lambda: group.whole(6), FIRST)
+
+    virtually(body)
+
+
+def test_replicas_that_end_together_leave_no_entries() -> None:
+    """Their writes to the shared Lease conflict. Each entry left behind would count as a replica until its expiry."""
+
+    async def body(group: Group) -> None:
+        await group.started(2, 2, 2, 2, 2, 2)
+        await asyncio.sleep(10)
+        first, second, *ended = group.all
+        await asyncio.gather(*(each.terminate() for each in ended))
+        assert entries(group) == {first.identity, second.identity}
+        await group.until(lambda: group.whole(6, 6), 6.0)
+
+    virtually(body, "abcdef", count=12)
+
+
+@pytest.mark.parametrize("status", [409, 500])
+def test_an_entry_that_cannot_be_removed_is_logged(status: int, caplog: pytest.LogCaptureFixture) -> None:
+    async def body(group: Group) -> None:
+        await group.started(3, 3)
+        server = group.servers.lease(SHARED)
+        execute = server.execute
+
+        def refused(method: str, body: Mapping[str, Any] | None) -> dict[str, Any]:
+            if method == "PUT":
+                raise Refused(status, {})
+            return execute(method, body)
+
+        server.execute = refused  # type: ignore[method-assign]
+        clock = asyncio.get_running_loop().time
+        begun = clock()
+        await group.all[0].terminate()
+        assert 8.0 < clock() - begun < 10.0, "it tries again until the process ends"
+
+    virtually(body, "ab")
+    assert f"leaving the Lease coxswain-system/coxswain failed, others wait for the expiry: {status}" in caplog.text
+
+
+def test_a_first_renewal_in_flight_at_the_end_leaves_no_entry() -> None:
+    async def body(group: Group) -> None:
+        *usual, new = group.all
+        for each in usual:
+            each.start()
+        await group.until(lambda: group.whole(3, 3), FIRST)
+        await asyncio.sleep(5.5)
+        new.start()
+        await asyncio.sleep(0)
+        # Its first renewal is on its way for a while.
+        store = new.elector._shared._store
+        update, sent = store.update, asyncio.Event()
+
+        async def slow(manifest: Mapping[str, Any]) -> Any:
+            if not sent.is_set() and new.identity in str(manifest):
+                sent.set()
+                await asyncio.sleep(0.3)
+            return await update(manifest)
+
+        store.update = slow  # type: ignore[method-assign]
+        await sent.wait()
+        await new.terminate()
+        await asyncio.sleep(0.5)
+        assert entries(group) == {each.identity for each in usual}
 
     virtually(body)

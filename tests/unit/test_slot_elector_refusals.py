@@ -1,4 +1,4 @@
-"""Replicas that share slots while the Lease of one slot does not exist and cannot be created, in virtual time."""
+"""Replicas that share slots while the Lease of a slot cannot be created or updated, in virtual time."""
 
 import asyncio
 from collections.abc import Mapping
@@ -9,24 +9,25 @@ import pytest
 from coxswain.kernel.api.errors import Refused
 from coxswain.kernel.election.slots import Slot, slots
 from unit.leases import SETTINGS
-from unit.slot_group import FIRST, TAKEOVER, Group, virtually
+from unit.slot_group import FIRST, REBALANCED, TAKEOVER, Group, virtually
 from unit.slot_leases import SHARED
 
 pytestmark = pytest.mark.thorough
 
 
 class Quota:
-    """Refuses the creation of some Leases, as a quota or a policy does."""
+    """Refuses the creation of some Leases, as a quota or a policy does, or another request."""
 
-    def __init__(self, group: Group, *refused: Slot) -> None:
+    def __init__(self, group: Group, *refused: Slot, method: str = "POST") -> None:
         self.over = False
+        self._method = method
         for slot in refused:
             server = group.servers.lease(slot.lease_name(SHARED))
             server.execute = self._guarded(server.execute)  # type: ignore[method-assign]
 
     def _guarded(self, execute: Any) -> Any:
         def guarded(method: str, body: Mapping[str, Any] | None) -> dict[str, Any]:
-            if method == "POST" and not self.over:
+            if method == self._method and not self.over:
                 raise Refused(403, {"reason": "Forbidden", "message": "exceeded quota: count/leases"})
             answer: dict[str, Any] = execute(method, body)
             return answer
@@ -38,7 +39,7 @@ def led(group: Group) -> list[Slot]:
     return sorted(slot for each in group.all if each.running for slot in each.slots)
 
 
-def test_the_other_slots_of_a_killed_replica_are_taken() -> None:
+def test_the_other_slots_of_a_killed_replica_are_taken(caplog: pytest.LogCaptureFixture) -> None:
     async def body(group: Group) -> None:
         await group.started(2, 2, 2)
         victim, other, _ = group.all
@@ -50,7 +51,8 @@ def test_the_other_slots_of_a_killed_replica_are_taken() -> None:
         others = [slot for slot in slots(6) if slot != refused]
         await group.until(lambda: led(group) == others, TAKEOVER + 2)
         assert [each.lost for each in group.all] == [[], [], []]
-        assert all("exceeded quota" in str(each.elector.failure) for each in group.all if each.running)
+        assert [each.elector.failure for each in group.all if each.running] == [None, None]
+        assert "cannot be listed or created, retrying: 403 Forbidden: exceeded quota" in caplog.text
         quota.over = True
         await group.until(lambda: group.whole(3, 3), FIRST)
         await asyncio.sleep(3)
@@ -71,6 +73,57 @@ def test_the_existing_slots_are_given_to_a_new_replica() -> None:
         assert refused not in led(group)
 
     virtually(body, "ab")
+
+
+@pytest.mark.parametrize("refused", slots(6))
+def test_a_slot_that_cannot_be_updated_costs_no_other_slot(refused: Slot) -> None:
+    async def body(group: Group) -> None:
+        quota = Quota(group, refused, method="PUT")
+        for each in group.all:
+            each.start()
+        others = [slot for slot in slots(6) if slot != refused]
+        await group.until(lambda: led(group) == others, FIRST + 5)
+        await asyncio.sleep(60)
+        assert led(group) == others
+        quota.over = True
+        await group.until(lambda: group.whole(2, 2, 2), REBALANCED)
+
+    virtually(body)
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT"])
+def test_a_surge_replica_is_ready_while_one_slot_has_no_leader(method: str) -> None:
+    async def body(group: Group) -> None:
+        refused = slots(6)[3]
+        Quota(group, refused, method=method)
+        *usual, surge = group.all
+        for each in usual:
+            each.start()
+        await group.until(lambda: sum(group.shares) == 5, FIRST + 5)
+        surge.start()
+        await asyncio.sleep(5)
+        for _ in range(60):
+            await asyncio.sleep(1)
+            assert surge.elector.failure is None
+        assert refused not in led(group)
+
+    virtually(body, "abcd")
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT"])
+def test_no_replica_is_ready_while_no_slot_can_be_led(method: str) -> None:
+    async def body(group: Group) -> None:
+        quota = Quota(group, *slots(6), method=method)
+        for each in group.all:
+            each.start()
+        await asyncio.sleep(FIRST)
+        for _ in range(60):
+            await asyncio.sleep(1)
+            assert all("exceeded quota" in str(each.elector.failure) for each in group.all)
+        quota.over = True
+        await group.until(lambda: all(each.elector.failure is None for each in group.all), FIRST)
+
+    virtually(body)
 
 
 def test_creations_without_an_answer_do_not_add_up() -> None:

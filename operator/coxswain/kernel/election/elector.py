@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Protocol, TypeVar
 
-from coxswain.kernel.api.errors import ErrorClass, Refused, RequestFailed, Unreachable
+from coxswain.kernel.api.errors import ErrorClass, Refused, RequestFailed
 from coxswain.kernel.election import lease as leases
 from coxswain.kernel.election.leadership import Leadership
 from coxswain.kernel.election.lease import Action, Create, Lease, Observation, Wait, Write, Yield
+from coxswain.kernel.election.requests import SPREAD, NoAnswer, give_up, within
 from coxswain.settings import ElectionSettings
 
 log = logging.getLogger(__name__)
@@ -28,8 +29,6 @@ longest delay, the expiry and two requests are less than 17 s."""
 NO_ANSWER = "no answer yet"
 _ATTEMPTS = 2
 """Maximum writes in a row: the known version may be outdated once."""
-_SPREAD = 0.1
-"""Maximum seconds between the expiry and the attempt to acquire the Lease, so that candidates do not collide."""
 
 
 @dataclass(frozen=True)
@@ -45,10 +44,6 @@ class Right:
 
 class LeadershipLost(Exception):
     """The Lease is lost: the process may not write any more."""
-
-
-class NoAnswer(Unreachable):
-    """The API server has not answered in time."""
 
 
 class LeaseStore(Protocol):
@@ -77,19 +72,6 @@ def _retrieve(write: "asyncio.Future[Lease]") -> None:
     """Take the error of a write after a cancellation, so that asyncio does not log it as lost."""
     if not write.cancelled():
         write.exception()
-
-
-async def within(seconds: float, request: Awaitable[_T]) -> _T:
-    """Return the response to a request.
-
-    Raises:
-        NoAnswer: there is none within `seconds`.
-    """
-    try:
-        async with asyncio.timeout(seconds):
-            return await request
-    except TimeoutError as error:
-        raise NoAnswer(f"no answer within {seconds:.3g} s") from error
 
 
 class Elector:
@@ -166,7 +148,7 @@ class Elector:
                 if isinstance(action, Yield):
                     raise self._lost(f"{self.holder} holds it")
                 if isinstance(action, Wait):
-                    delay = min(delay, action.until - self._clock() + _SPREAD * self._chance())
+                    delay = min(delay, action.until - self._clock() + SPREAD * self._chance())
             self._report()
             if self._leading:
                 delay = min(delay, self._leadership.until - self._clock())
@@ -176,27 +158,31 @@ class Elector:
     async def release(self) -> None:
         """Give the Lease up if this process holds it, so that another one need not wait for the expiry.
 
-        Call this after `run` has been cancelled, and after the last write. An acquisition in flight is waited for.
+        Call this after `run` has been cancelled, and after the last write. An acquisition in flight is waited for. A
+        failed request is repeated for `release_timeout`.
         """
         self._leadership.end()
-        try:
-            # The answer to the last renewal may be lost, so that the known version is outdated.
-            await self._learn_acquisition()
-            for _ in range(_ATTEMPTS):
-                lease = self._observed.lease
-                if lease is None or lease.holder != self._identity:
-                    return
-                if await self._conflict(self._store.update(self._released(lease))) is None:
-                    log.info("released the Lease %s", self._store.name)
-                    return
-        except RequestFailed as error:
-            log.warning("releasing the Lease %s failed, others wait for its expiry: %s", self._store.name, error)
+        action, seconds = f"releasing the Lease {self._store.name}", self._settings.release_timeout
+        await give_up(self._attempt_release, action, seconds, clock=self._clock, chance=self._chance)
 
-    async def _learn_acquisition(self) -> None:
-        """Read the Lease if it may have been acquired without an answer so far."""
-        if self._unanswered is not None and self.holder != self._identity:
+    async def answered(self) -> None:
+        """Wait for the answer to a write that was in flight when `run` was cancelled, for `request_timeout` at most."""
+        if self._unanswered is not None:
             await asyncio.wait([self._unanswered], timeout=self._settings.request_timeout)
+
+    async def _attempt_release(self) -> None:
+        if self._unanswered is not None and self.holder != self._identity:
+            # The Lease may have been acquired without an answer so far.
+            await self.answered()
             await self._read()
+        lease = self._observed.lease
+        if lease is None or lease.holder != self._identity:
+            return
+        # The answer to the last renewal may be lost, so that the known version is outdated.
+        conflict = await self._conflict(self._store.update(self._released(lease)))
+        if conflict is not None:
+            raise conflict
+        log.info("released the Lease %s", self._store.name)
 
     async def _attempt(self) -> Action:
         """Read the Lease if necessary, and write it if possible. Return the last decision.
@@ -269,7 +255,7 @@ class Elector:
             if error.error_class is not ErrorClass.CONFLICT:
                 raise
             if self._right.shared:
-                await asyncio.sleep(_SPREAD * self._chance())
+                await asyncio.sleep(SPREAD * self._chance())
             await self._read()
             return error
         self._observe(lease, sent)

@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from coxswain.kernel.api.errors import ErrorClass, Refused
 from coxswain.kernel.election.elector import LeaseStore
 from coxswain.kernel.election.lease import Lease
 
@@ -131,21 +130,11 @@ class SharedLease:
         """Renew the Lease, with the preconditions in its metadata."""
         return await self._observed(self._store.update(self._members.renewed(manifest)))
 
-    async def leave(self, attempts: int) -> None:
+    async def leave(self) -> None:
         """Remove the entry of this replica. The Lease stays: it belongs to the other replicas too."""
-        for _ in range(attempts):
-            lease = await self.get()
-            if lease is None or not self._members.has_this(lease.raw) or await self._left(lease):
-                return
-
-    async def _left(self, lease: Lease) -> bool:
-        try:
+        lease = await self.get()
+        if lease is not None and self._members.has_this(lease.raw):
             await self._store.update(self._members.without_this(lease.raw))
-        except Refused as error:
-            if error.error_class is not ErrorClass.CONFLICT:
-                raise
-            return False
-        return True
 
     async def _observed(self, writing: Awaitable[Lease]) -> Lease:
         lease = await writing

@@ -5,8 +5,9 @@ from typing import Protocol
 
 from coxswain.kernel.api.errors import ErrorClass, Refused, RequestFailed, Unreachable
 from coxswain.kernel.election import lease as leases
-from coxswain.kernel.election.elector import LeaseStore, within
+from coxswain.kernel.election.elector import LeaseStore
 from coxswain.kernel.election.lease import Lease, Observation, Write
+from coxswain.kernel.election.requests import within
 from coxswain.kernel.election.slots import Slot
 from coxswain.settings import ElectionSettings
 

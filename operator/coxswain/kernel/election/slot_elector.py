@@ -12,10 +12,11 @@ from typing import Protocol
 
 from coxswain.kernel.api.errors import RequestFailed
 from coxswain.kernel.election.balance import balance
-from coxswain.kernel.election.elector import NO_ANSWER, Elector, LeadershipLost, LeaseStore, Right, pause, within
+from coxswain.kernel.election.elector import NO_ANSWER, Elector, LeadershipLost, LeaseStore, Right, pause
 from coxswain.kernel.election.leadership import SlotLeadership
 from coxswain.kernel.election.members import Members, SharedLease
 from coxswain.kernel.election.observed_slots import ObservedSlots, SlotLeases
+from coxswain.kernel.election.requests import give_up, within
 from coxswain.kernel.election.slots import Slot, slots
 from coxswain.settings import ElectionSettings
 
@@ -23,8 +24,6 @@ log = logging.getLogger(__name__)
 
 SYNC_SECONDS = 30.0
 """Seconds until a replica without a complete cache takes part nevertheless. Its parents then report the reason."""
-_ATTEMPTS = 2
-"""Maximum writes in a row at the end."""
 _SLOT = Right(gained="this process leads its namespaces", lost="leaving its namespaces to others")
 _SHARED = Right(gained="this process takes part", shared=True)
 
@@ -53,6 +52,11 @@ class _Term:
     giving: bool = False
     """Whether it is to be given back."""
     releasing: bool = False
+
+    @property
+    def refused(self) -> bool:
+        """Whether the last attempt to acquire the slot failed, so that the others must not wait for it."""
+        return not self.leading and self.elector.failure not in (None, NO_ANSWER)
 
 
 class SlotElector:
@@ -106,6 +110,9 @@ class SlotElector:
         self._joined = float("inf")
         self._beat = clock()
         self._failure: str | None = NO_ANSWER
+        """The error of the last look; None if there was none."""
+        self._listed = False
+        """Whether the last look has listed the Leases: its error is that of the creation of one."""
         self.synced = False
         """Set it when the cache is complete: a replica takes part only then."""
         self.ending = False
@@ -119,9 +126,17 @@ class SlotElector:
 
     @property
     def failure(self) -> str | None:
-        """The error of the last attempt; None if the API server answered as expected."""
-        electors = [self._membership, *(term.elector for term in self._terms.values())]
-        return next((failure for failure in (self._failure, *(e.failure for e in electors)) if failure), None)
+        """The error that prevents this replica from leading slots; None if there is none.
+
+        The error of a single slot counts only if no slot has a holder: a rollout must not wait for that slot.
+        """
+        failures = [self._membership.failure]
+        led = any(self.holders.values())
+        if not (led and self._listed):
+            failures.append(self._failure)
+        if not led:
+            failures += [term.elector.failure for term in self._terms.values()]
+        return next(filter(None, failures), None)
 
     @property
     def group(self) -> str:
@@ -149,9 +164,9 @@ class SlotElector:
                 try:
                     failure = await self._observed.look([s for s in self._slots if not self._leads(s)], self._pulse)
                 except RequestFailed as error:
-                    self._failed(error)
+                    self._failed(error, listed=False)
                 else:
-                    self._failed(failure)
+                    self._failed(failure, listed=True)
                     self._change()
                 self._pulse()
                 await asyncio.wait([joining], timeout=pause(self._settings, self._chance))
@@ -175,10 +190,13 @@ class SlotElector:
         await asyncio.gather(*(elector.release() for elector in electors), self._leave())
 
     async def _leave(self) -> None:
-        try:
-            await within(self._settings.request_timeout, self._shared.leave(_ATTEMPTS))
-        except RequestFailed as error:
-            log.warning("leaving the Lease %s failed, others wait for the expiry: %s", self._shared.name, error)
+        # A renewal in flight would store the entry of this replica again.
+        await self._membership.answered()
+        action, seconds = f"leaving the Lease {self._shared.name}", self._settings.release_timeout
+        await give_up(self._attempt_to_leave, action, seconds, clock=self._clock, chance=self._chance)
+
+    async def _attempt_to_leave(self) -> None:
+        await within(self._settings.request_timeout, self._shared.leave())
 
     def _change(self) -> None:
         """Take and give back slots."""
@@ -199,7 +217,7 @@ class SlotElector:
         live = {**self._members.live(), self._identity: True}
         plan = balance(
             self._identity,
-            [slot for slot, term in self._terms.items() if not term.giving and slot not in lost],
+            [slot for slot, term in self._terms.items() if slot not in lost and not (term.giving or term.refused)],
             [slot for slot in self._slots if slot not in self._terms and self._observed.is_free(slot)],
             slots=len(self._slots),
             replicas=len(live),
@@ -295,8 +313,9 @@ class SlotElector:
     def _pulse(self) -> None:
         self._beat = self._clock()
 
-    def _failed(self, error: RequestFailed | None) -> None:
+    def _failed(self, error: RequestFailed | None, *, listed: bool) -> None:
         """Record the error of a look; None if there was none."""
+        self._listed = listed
         before, self._failure = self._failure, None if error is None else str(error)
         if error is not None:
             level = logging.DEBUG if before == self._failure else logging.WARNING
