@@ -113,8 +113,8 @@ def test_a_last_apply_above_the_limit_of_the_annotations_is_not_written() -> Non
     assert bench.raw["metadata"]["annotations"][LAST_APPLIED] == before
     assert bench.err == (
         "note: a later kubectl apply does not remove spec.command, spec.image if its manifest lacks them: the "
-        "annotation of the last apply would exceed the limit of the API server. To remove such a field then: kubectl edit webapp "
-        "web -n shop\n"
+        "annotation of the last apply would exceed the limit of the API server. To remove such a field then: kubectl "
+        "edit webapp web -n shop\n"
     )
 
 
