@@ -226,7 +226,9 @@ def test_a_release_without_an_answer_ends_and_says_so(caplog: pytest.LogCaptureF
         leader.faults.hangs = True
         begin = asyncio.get_running_loop().time()
         await leader.terminate()
-        assert asyncio.get_running_loop().time() - begin == pytest.approx(SETTINGS.request_timeout)
+        # The thread of the election is cancelled after the shorter time.
+        shortest, longest = SETTINGS.release_timeout, SETTINGS.release_timeout + SETTINGS.request_timeout
+        assert shortest < asyncio.get_running_loop().time() - begin < longest
         await group.until(lambda: other.leads, TAKEOVER)
 
     virtually(body)

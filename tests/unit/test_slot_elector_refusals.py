@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from coxswain.kernel.api.errors import Refused
+from coxswain.kernel.election.lease import Lease
 from coxswain.kernel.election.slots import Slot, slots
 from unit.leases import SETTINGS
 from unit.slot_group import FIRST, REBALANCED, TAKEOVER, Group, virtually
@@ -124,6 +125,27 @@ def test_no_replica_is_ready_while_no_slot_can_be_led(method: str) -> None:
         await group.until(lambda: all(each.elector.failure is None for each in group.all), FIRST)
 
     virtually(body)
+
+
+def test_a_replica_that_may_not_list_the_leases_is_not_ready() -> None:
+    async def refused() -> dict[str, Lease]:
+        raise Refused(403, {"message": "cannot list leases"})
+
+    async def body(group: Group) -> None:
+        *usual, surge = group.all
+        for each in usual:
+            each.start()
+        await group.until(lambda: group.whole(2, 2, 2), FIRST)
+        surge.start()
+        await asyncio.sleep(0)
+        await group.until(lambda: surge.elector.failure is None, 5)
+        requests = surge.elector._observed._requests
+        allowed, requests.leases = requests.leases, refused  # type: ignore[method-assign]
+        await group.until(lambda: "cannot list leases" in str(surge.elector.failure), 5)
+        requests.leases = allowed  # type: ignore[method-assign]
+        await group.until(lambda: surge.elector.failure is None, 5)
+
+    virtually(body, "abcd")
 
 
 def test_creations_without_an_answer_do_not_add_up() -> None:
