@@ -49,30 +49,46 @@ def _merged(last: Any, present: Any, restored: Any) -> Any:
         return last
     if not (isinstance(present, Mapping) and isinstance(restored, Mapping)):
         return restored
-    last = last if isinstance(last, Mapping) else {}
+    known = last if isinstance(last, Mapping) else {}
     found = {
-        key: _merged(*(each.get(key, _MISSING) for each in (last, present, restored))) for key in (*last, *restored)
+        key: _merged(*(each.get(key, _MISSING) for each in (known, present, restored))) for key in (*known, *restored)
     }
-    return {key: value for key, value in found.items() if value is not _MISSING}
+    merged = {key: value for key, value in found.items() if value is not _MISSING}
+    # With an empty map that the last apply lacks, the next one would remove the whole map.
+    return merged if merged or last is known else last
 
 
 def note_before_undo(webapp: Json, spec: Json) -> list[str]:
     """Return a note about the fields that a later apply does not remove after the undo.
 
-    With the annotation of `last_applied` there is no such field. A server-side apply moves the fields of the manager of
-    that annotation to its own one.
+    With the annotation of `last_applied`, a later apply removes all fields that the undo brings back: the first
+    `kubectl apply --server-side` migrates the fields of the manager that wrote the annotation, now kubectl-coxswain.
+    It then no longer migrates those of kubectl-client-side-apply (`migrateToSSAIfNecessary` of kubectl).
     """
-    fields = [place for place, _, after in leaves("spec", webapp["spec"], spec) if after is not None]
-    if not fields or last_applied(webapp, spec):
-        return []
-    listed, remove = _listed(fields), f"To remove such a field then: {_edit(webapp)}"
-    if _valid(webapp) is not None:
+    last, remove = _valid(webapp), f"To remove such a field then: {_edit(webapp)}"
+    if last is not None:
+        merged = _merged(last["spec"], webapp["spec"], spec)
+        fields = [text(path) for path in _added(last["spec"], merged, ("f:spec",))]
+        if not fields or last_applied(webapp, spec):
+            return []
         why = "the annotation of the last apply would exceed the limit of the API server"
-        return [f"a later kubectl apply does not remove {listed} if its manifest lacks them: {why}. {remove}"]
-    if not _is_applied_by_server(webapp):
+        lacks = f"if its manifest lacks {_them(fields)}"
+        return [f"a later kubectl apply does not remove {_listed(fields)} {lacks}: {why}. {remove}"]
+    fields = [place for place, _, after in leaves("spec", webapp["spec"], spec) if after is not None]
+    if not fields or not _is_applied_by_server(webapp):
         return []
     effect = "needs --force-conflicts, and does not remove a field that its manifest lacks"
-    return [f"only {MANAGER} will own {listed}. A later kubectl apply --server-side {effect}. {remove}"]
+    return [f"only {MANAGER} will own {_listed(fields)}. A later kubectl apply --server-side {effect}. {remove}"]
+
+
+def _added(last: Mapping[str, Any], merged: Mapping[str, Any], path: Path) -> Iterator[Path]:
+    """Yield the highest paths that the last apply lacks. A list is one value: kubectl replaces or removes all of it."""
+    for name, value in sorted(merged.items()):
+        place = (*path, f"f:{name}")
+        if name not in last:
+            yield place
+        elif isinstance(value, Mapping) and isinstance(last[name], Mapping):
+            yield from _added(last[name], value, place)
 
 
 def note_before_apply(live: Json, proposed: Json, manifest: Json) -> list[str]:
@@ -89,7 +105,7 @@ def note_before_apply(live: Json, proposed: Json, manifest: Json) -> list[str]:
         if entry.get("manager") == MANAGER and "subresource" not in entry
         for path in _lacking(_of_spec(entry), proposed["spec"], manifest["spec"], ("f:spec",))
     ]
-    it = "it" if len(found) == 1 else "them"
+    it = _them(found)
     note = (
         f"{MANAGER} owns {_listed(found)}, and the manifest lacks {it}: this apply does not remove {it}. "
         f"To remove {it}: {_edit(live)}"
@@ -138,6 +154,10 @@ def _of_spec(entry: Mapping[str, Any]) -> Fields:
 def _listed(fields: Sequence[str]) -> str:
     more = len(fields) - _LIMIT
     return ", ".join(fields[:_LIMIT]) + (f" and {more} more fields" if more > 0 else "")
+
+
+def _them(fields: Sequence[str]) -> str:
+    return "it" if len(fields) == 1 else "them"
 
 
 def _edit(webapp: Json) -> str:

@@ -101,21 +101,48 @@ def test_a_later_apply_keeps_the_fields_that_the_undo_does_not_change() -> None:
     assert all("command" in place for place in removed), bench.out
 
 
-def test_a_last_apply_above_the_limit_of_the_annotations_is_not_written() -> None:
-    """The API server would refuse the undo."""
+def test_a_later_apply_keeps_a_map_of_which_the_undo_only_removes_a_part() -> None:
+    """An empty map in the last apply would make kubectl remove the whole map."""
+    bench, requests = PluginBench(), {"requests": {"cpu": "2"}}
+    bench.model.patch(PATH, applied(V2))
+    bench.model.patch(PATH, {"spec": {"resources": {**requests, "limits": {"cpu": "2"}}}})
+    recorded(bench, {**V1, "resources": requests})
+    assert bench.run("undo", "web", "--yes") == 0
+    assert bench.raw["spec"]["resources"] == requests
+    assert json.loads(bench.raw["metadata"]["annotations"][LAST_APPLIED]) == manifest(V1)
+    bench.run("plan", "-f", "-", stdin=json.dumps(manifest(V3)))
+    assert "spec.command" in bench.out
+    assert "spec.resources" not in bench.out
+
+
+def at_the_limit(first: dict[str, Any]) -> PluginBench:
+    """Return a WebApp with so long annotations that an undo to its first revision cannot write the last apply."""
     bench = PluginBench()
     bench.model.patch(PATH, applied(V2))
-    recorded(bench, V1)
-    before = bench.raw["metadata"]["annotations"][LAST_APPLIED]
+    recorded(bench, first)
     bench.model.patch(PATH, {"metadata": {"annotations": {"example.dev/note": "y" * 261_000}}})
+    return bench
+
+
+def test_a_last_apply_above_the_limit_of_the_annotations_is_not_written() -> None:
+    """The API server would refuse the undo. The note names only the fields that the last apply lacks."""
+    ports = [*V1["ports"], {"name": "admin", "containerPort": 9090}]
+    bench = at_the_limit({**V1, "ports": ports, "config": {**V1["config"], "OLD": "1"}})
+    before = bench.raw["metadata"]["annotations"][LAST_APPLIED]
     assert bench.run("undo", "web", "--yes") == 0
     assert bench.raw["spec"]["command"] == V1["command"]
     assert bench.raw["metadata"]["annotations"][LAST_APPLIED] == before
     assert bench.err == (
-        "note: a later kubectl apply does not remove spec.command, spec.image if its manifest lacks them: the "
+        "note: a later kubectl apply does not remove spec.command, spec.config.OLD if its manifest lacks them: the "
         "annotation of the last apply would exceed the limit of the API server. To remove such a field then: kubectl "
         "edit webapp web -n shop\n"
     )
+
+
+def test_an_undo_at_the_limit_that_brings_no_field_back_has_no_note() -> None:
+    bench = at_the_limit({**V2, "image": "registry.example/web:1"})
+    assert bench.run("undo", "web", "--yes") == 0
+    assert bench.err == ""
 
 
 @pytest.mark.parametrize("text", ["", "no JSON", "[]", '{"spec": null}'])
