@@ -23,6 +23,9 @@ log = logging.getLogger(__name__)
 
 _READ_SECONDS = 20.0
 """Timeout to read the credentials, including a run of the exec plugin."""
+_PERIODIC_WAIT = 1.0
+"""Maximum seconds that a periodic read delays a request. The old credentials still work, and a slow exec plugin must
+not cost the leader its Lease."""
 _RENEWAL_INTERVAL = 5.0
 """Minimum seconds between two renewals of rejected credentials, because each may run an exec plugin."""
 _OLD_CONNECTION_SECONDS = 30.0
@@ -80,6 +83,7 @@ class Connection:
         self._next_read = _now() + interval
         self._last_renewal = float("-inf")
         self._renewal_requested = False
+        self._reading: asyncio.Task[None] | None = None
 
     @property
     def host(self) -> str:
@@ -106,14 +110,23 @@ class Connection:
 
     async def authorization(self) -> str | None:
         """Return the current Authorization header, reloaded if it is due."""
-        if _now() >= self._next_read:
-            await self._refresh()
+        if self._reading is None and _now() >= self._next_read:
+            self._reading = asyncio.create_task(self._refresh(), name="credentials")
+        if self._reading is not None:
+            # A request that gives up does not cancel the task, so a later request gets its result.
+            await asyncio.wait([self._reading], timeout=None if self._renewal_requested else _PERIODIC_WAIT)
         return self._access.authorization
 
     def invalidate(self) -> None:
         """Renew the credentials before the next request, after a 401 or a failed TLS handshake."""
         self._renewal_requested = True
         self._next_read = max(_now(), self._last_renewal + _RENEWAL_INTERVAL)
+
+    def close(self) -> None:
+        """Cancel a read in progress."""
+        if self._reading is not None:
+            self._reading.cancel()
+            self._reading = None
 
     def session(
         self, user_agent: str, middlewares: Sequence[aiohttp.ClientMiddlewareType] = ()
@@ -145,8 +158,7 @@ class Connection:
 
     async def _refresh(self) -> None:
         """Reload the credentials. The old ones stay in use until new ones can be read and are valid."""
-        renew, self._renewal_requested = self._renewal_requested, False
-        self._next_read = _now() + self._interval
+        renew = self._renewal_requested
         if renew:
             self._last_renewal = _now()
         try:
@@ -159,6 +171,9 @@ class Connection:
         except Exception as error:  # noqa: BLE001
             log.warning("reading the credentials failed, keeping the old ones: %s", one_line(error))
             return
+        finally:
+            self._reading, self._renewal_requested = None, False
+            self._next_read = _now() + self._interval
         before = self._access
         self._access = replace(before, authorization=access.authorization, tls=access.tls)
         if access.authorization != before.authorization:
@@ -187,6 +202,7 @@ class _Connector(aiohttp.TCPConnector):
 
     async def close(self, *, abort_ssl: bool = False) -> None:
         """Close all pools."""
+        self._connection.close()
         for pool in self._pools:
             await pool.close(abort_ssl=abort_ssl)
         self._pools.clear()
