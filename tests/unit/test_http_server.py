@@ -7,9 +7,11 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+from aiohttp import web
 
 from coxswain.serving import http_server
 from coxswain.serving.certificates import self_signed_context
+from coxswain.settings import Settings
 from unit.metrics_serving import Served, running
 
 
@@ -36,6 +38,62 @@ def test_idle_connections_block_no_scrape(secure: bool) -> None:
             assert files < (4 + 1) * http_server.CONNECTIONS + 20
 
     running(body, tls=self_signed_context() if secure else None)
+
+
+class Hung:
+    """Requests whose answer hangs, as with a review of a token that the API server does not answer."""
+
+    def __init__(self) -> None:
+        self.begun = self.pending = 0
+
+    async def answer(self, _: web.BaseRequest) -> web.Response:
+        self.begun += 1
+        self.pending += 1
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.pending -= 1
+        return web.Response()
+
+    async def asked(self, url: str) -> asyncio.StreamWriter:
+        """Send a request, and wait until the server begins to answer it."""
+        before = self.begun
+        _, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
+        writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        while self.begun == before:
+            await asyncio.sleep(0.001)
+        return writer
+
+
+def test_an_answer_ends_with_its_connection() -> None:
+    """The limit of connections would not limit the memory otherwise."""
+
+    async def body() -> None:
+        hung = Hung()
+        async with asyncio.timeout(30), http_server.serving("127.0.0.1:0", hung.answer) as url:
+            clients = [await hung.asked(url) for _ in range(2 * http_server.CONNECTIONS)]
+            await asyncio.sleep(0.1)
+            assert hung.pending <= http_server.CONNECTIONS
+            for client in clients:
+                client.close()
+
+    asyncio.run(body())
+
+
+def test_a_request_in_flight_hardly_delays_the_end_of_the_process() -> None:
+    """The process ends within 10 s: after a drain that used its whole time, and a second for the release."""
+    limit = 10.0 - 0.95 * Settings().drain_timeout - 1.0
+
+    async def body() -> None:
+        clock = asyncio.get_running_loop().time
+        hung = Hung()
+        async with http_server.serving("127.0.0.1:0", hung.answer) as url:
+            client = await hung.asked(url)
+            begun = clock()
+        assert clock() - begun < limit
+        client.close()
+
+    asyncio.run(body())
 
 
 @pytest.mark.thorough

@@ -48,8 +48,8 @@ async def serving(listen: str, handler: Handler, *, tls: Tls | None = None) -> A
         return response
 
     server = _Server(answer, tls)
-    # A client that keeps its connection open must not delay the shutdown.
-    runner = web.ServerRunner(server, shutdown_timeout=0.5)
+    # An answer that hangs must not delay the shutdown. aiohttp waits twice: for its end, and for its cancellation.
+    runner = web.ServerRunner(server, shutdown_timeout=0.1)
     await runner.setup()
     listening: list[socket.socket] = []
     accepting: list[asyncio.Task[None]] = []
@@ -84,7 +84,8 @@ class _Server(web.Server):
     """Limits the number and the duration of connections. aiohttp has no such limits."""
 
     def __init__(self, handler: Handler, tls: Tls | None) -> None:
-        super().__init__(handler, access_log=None)
+        # By default aiohttp continues the answer to a closed connection.
+        super().__init__(handler, access_log=None, handler_cancellation=True)
         self._tls = tls
         self._open: dict[asyncio.Task[None], None] = {}
         """The task of each connection, in the order of their acceptance."""

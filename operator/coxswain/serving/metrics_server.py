@@ -34,7 +34,7 @@ class Guard:
         """Return the answer to a request that is refused; None if it is allowed."""
         token = bearer_token(request.headers.get("Authorization"))
         if token is None:
-            return _unauthorized("a bearer token is missing")
+            return _unauthorized("the bearer token is missing, or is not ASCII")
         try:
             access = await self._reviewer.access(token)
         except RequestFailed as error:
@@ -91,9 +91,9 @@ async def metrics_server(
 
 
 def bearer_token(header: str | None) -> str | None:
-    """Return the token of an Authorization header; None without one."""
+    """Return the token of an Authorization header; None without one, or if it is not ASCII (RFC 6750)."""
     scheme, _, token = (header or "").partition(" ")
-    return token.strip() or None if scheme.lower() == "bearer" else None
+    return token.strip() or None if scheme.lower() == "bearer" and token.isascii() else None
 
 
 def forbidden(user: str, role: str) -> str:
