@@ -80,7 +80,7 @@ def test_an_apply_after_an_undo_brings_the_state_of_its_manifest(
     assert plugin("undo", "web", "--yes").code == 0
     assert spec_of(scene)["command"] == ["run", "--debug"]
     wanted = json.dumps(manifest("web", {**SPEC, "image": "registry.example/web:3"}))
-    options = ("--server-side", "--force-conflicts") if by_server else ()
+    options = ("--server-side",) if by_server else ()
     planned = plugin("plan", "-f", "-", *options, stdin=wanted)
     scene.kubectl("apply", *options, "-f", "-", input=wanted)
     found = spec_of(scene)
