@@ -20,7 +20,8 @@ OLD, NEW = "Bearer t0", "Bearer t1"
 class Slow:
     """A source of credentials that returns another token after each read."""
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
         self.begun: list[bool] = []
         """Whether each read is a renewal."""
         self.cancelled = 0
@@ -28,16 +29,16 @@ class Slow:
     async def read(self, *, renew: bool = False) -> Access:
         self.begun.append(renew)
         try:
-            await asyncio.sleep(SECONDS)
+            await asyncio.sleep(self._seconds)
         except asyncio.CancelledError:
             self.cancelled += 1
             raise
         return Access("http://127.0.0.1:1", f"Bearer t{len(self.begun)}")
 
 
-def playing(body: Callable[[Slow, Connection], Awaitable[None]]) -> None:
+def playing(body: Callable[[Slow, Connection], Awaitable[None]], seconds: float = SECONDS) -> None:
     async def whole() -> None:
-        source = Slow()
+        source = Slow(seconds)
         await body(source, Connection(source, Access("http://127.0.0.1:1", OLD), interval=INTERVAL))
 
     run(virtual_loop(), whole())
@@ -49,16 +50,15 @@ async def within(seconds: float, made: Connection) -> str | None:
         return await made.authorization()
 
 
-def test_requests_that_give_up_do_not_interrupt_a_renewal() -> None:
-    """Requests for a Lease wait 5 s. Each one would start the plugin anew, and none would get a token."""
-    timeout = ElectionSettings().request_timeout
+def test_a_request_that_gives_up_does_not_interrupt_a_renewal() -> None:
+    """Otherwise each request would start the plugin anew, and none would get a token."""
 
     async def body(source: Slow, made: Connection) -> None:
-        assert timeout < SECONDS
         made.invalidate()
         with pytest.raises(TimeoutError):
-            await within(timeout, made)
-        assert await within(timeout, made) == NEW
+            await within(1.0, made)
+        await asyncio.sleep(SECONDS - 3.0)
+        assert await made.authorization() == NEW
         assert source.begun == [True], "one read, by both requests"
 
     playing(body)
@@ -70,6 +70,21 @@ def test_all_requests_wait_for_a_renewal() -> None:
     async def body(source: Slow, made: Connection) -> None:
         made.invalidate()
         assert await asyncio.gather(*(made.authorization() for _ in range(3))) == [NEW] * 3
+        assert source.begun == [True]
+
+    playing(body, seconds=2.0)
+
+
+def test_a_renewal_that_hangs_delays_no_request_beyond_its_timeout() -> None:
+    """The rejection may have been wrong: the leader renews its Lease with the old token."""
+    timeout = ElectionSettings().request_timeout
+
+    async def body(source: Slow, made: Connection) -> None:
+        made.invalidate()
+        assert await within(timeout, made) == OLD
+        assert await within(timeout, made) == OLD
+        await asyncio.sleep(SECONDS)
+        assert await within(timeout, made) == NEW
         assert source.begun == [True]
 
     playing(body)
@@ -93,6 +108,7 @@ def test_a_token_refused_during_a_periodic_read_waits_for_its_end() -> None:
         await asyncio.sleep(INTERVAL)
         assert await made.authorization() == OLD
         made.invalidate()
+        await asyncio.sleep(SECONDS - 3.0)
         assert await made.authorization() == NEW
         assert await made.authorization() == NEW
         assert source.begun == [False], "the renewal is done"

@@ -26,6 +26,9 @@ _READ_SECONDS = 20.0
 _PERIODIC_WAIT = 1.0
 """Maximum seconds that a periodic read delays a request. The old credentials still work, and a slow exec plugin must
 not cost the leader its Lease."""
+_RENEWAL_WAIT = 3.0
+"""The same for a read after a 401. It is less than the 5 s of a request for the Lease: the plugin may hang, and the
+rejection may have been wrong."""
 _RENEWAL_INTERVAL = 5.0
 """Minimum seconds between two renewals of rejected credentials, because each may run an exec plugin."""
 _OLD_CONNECTION_SECONDS = 30.0
@@ -114,7 +117,7 @@ class Connection:
             self._reading = asyncio.create_task(self._refresh(), name="credentials")
         if self._reading is not None:
             # A request that gives up does not cancel the task, so a later request gets its result.
-            await asyncio.wait([self._reading], timeout=None if self._renewal_requested else _PERIODIC_WAIT)
+            await asyncio.wait([self._reading], timeout=_RENEWAL_WAIT if self._renewal_requested else _PERIODIC_WAIT)
         return self._access.authorization
 
     def invalidate(self) -> None:
@@ -126,7 +129,6 @@ class Connection:
         """Cancel a read in progress."""
         if self._reading is not None:
             self._reading.cancel()
-            self._reading = None
 
     def session(
         self, user_agent: str, middlewares: Sequence[aiohttp.ClientMiddlewareType] = ()
