@@ -144,6 +144,32 @@ def test_one_token_is_reviewed_once_and_few_at_a_time(monkeypatch: pytest.Monkey
     running(body)
 
 
+def test_a_review_continues_without_its_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client in a hurry would never get an answer: each of its requests would begin the review again."""
+
+    async def body(reviewer: AccessReviewer, reviews: Reviews, _: Clock) -> None:
+        begun = asyncio.Event()
+        review = reviewer._review
+
+        async def slow(token: str) -> Access:
+            begun.set()
+            await asyncio.sleep(0.05)
+            return await review(token)
+
+        monkeypatch.setattr(reviewer, "_review", slow)
+        clients = [asyncio.create_task(reviewer.access("t-scraper")) for _ in range(access_review._IN_FLIGHT)]
+        await begun.wait()
+        for client in clients:
+            client.cancel()
+        await asyncio.wait(clients)
+        assert reviewer._turns.locked(), "it keeps its turn"
+        assert (await reviewer.access("t-scraper")).allowed
+        assert len(reviews.asked) <= 2 * access_review._IN_FLIGHT, "no further review"
+        assert not reviewer._reviews
+
+    running(body)
+
+
 def test_a_failure_is_not_cached() -> None:
     async def body(reviewer: AccessReviewer, reviews: Reviews, _: Clock) -> None:
         reviews.instead = lambda _: web.json_response({"reason": "Forbidden", "message": "no"}, status=403)
@@ -169,6 +195,37 @@ def test_a_review_ends_before_its_connection(monkeypatch: pytest.MonkeyPatch) ->
         throttle = reviewer._client._throttle
         paused = throttle._is_paused(writing=True), throttle._is_paused(writing=False)
         assert paused == (True, False), "the API server counts a POST among the writes"
+
+    running(body)
+
+
+def test_a_wait_for_a_turn_ends_before_its_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def body(reviewer: AccessReviewer, reviews: Reviews, _: Clock) -> None:
+        monkeypatch.setattr(access_review, "_TIMEOUT", 0.1)
+        await asyncio.gather(*(reviewer._turns.acquire() for _ in range(access_review._IN_FLIGHT)))
+        async with asyncio.timeout(5):
+            with pytest.raises(Unreachable, match=r"no review of the token within 0\.1 s"):
+                await reviewer.access("t-scraper")
+        assert reviews.asked == []
+
+    running(body)
+
+
+def test_a_review_without_its_client_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise clients in a hurry could take all turns while the API server is silent."""
+
+    async def body(reviewer: AccessReviewer, _: Reviews, __: Clock) -> None:
+        monkeypatch.setattr(access_review, "_TIMEOUT", 0.1)
+        monkeypatch.setattr(reviewer, "_review", lambda _: asyncio.Event().wait())
+        client = asyncio.create_task(reviewer.access("t-scraper"))
+        await asyncio.sleep(0)
+        client.cancel()
+        await asyncio.wait([client])
+        assert len(reviewer._reviews) == 1
+        await asyncio.wait(reviewer._reviews, timeout=5)
+        await asyncio.sleep(0)
+        assert not reviewer._reviews
+        assert reviewer._turns._value == access_review._IN_FLIGHT
 
     running(body)
 

@@ -55,6 +55,7 @@ class AccessReviewer:
         self._refused: TtlCache[bytes, Access] = TtlCache(REFUSED_SECONDS, _CACHED, clock)
         """Apart from the others, so that a flood of invalid tokens drops no valid one."""
         self._turns = asyncio.Semaphore(_IN_FLIGHT)
+        self._reviews: set[asyncio.Task[Access]] = set()
         self._salt = secrets.token_bytes(32)
 
     async def access(self, token: str) -> Access:
@@ -68,11 +69,29 @@ class AccessReviewer:
         if found is not None:
             return found
         try:
-            async with asyncio.timeout(_TIMEOUT), self._turns:
-                # Another request may have had the same token reviewed during the wait.
-                return self._cached(key) or self._keep(key, await self._review(token))
+            async with asyncio.timeout(_TIMEOUT):
+                await self._turns.acquire()
+                # Without its client a review continues: the next request of a client in a hurry gets the result.
+                return await asyncio.shield(self._begin(key, token))
         except TimeoutError as error:
             raise Unreachable(f"no review of the token within {_TIMEOUT:g} s") from error
+
+    def _begin(self, key: bytes, token: str) -> asyncio.Task[Access]:
+        review = asyncio.create_task(self._take_turn(key, token), name="review")
+        self._reviews.add(review)
+        review.add_done_callback(self._end)
+        return review
+
+    async def _take_turn(self, key: bytes, token: str) -> Access:
+        async with asyncio.timeout(_TIMEOUT):
+            # Another request may have had the same token reviewed during the wait.
+            return self._cached(key) or self._keep(key, await self._review(token))
+
+    def _end(self, review: asyncio.Task[Access]) -> None:
+        self._turns.release()
+        self._reviews.discard(review)
+        if not review.cancelled():
+            review.exception()  # its client may have gone
 
     def _cached(self, key: bytes) -> Access | None:
         return self._allowed.get(key) or self._refused.get(key)
