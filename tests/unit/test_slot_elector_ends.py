@@ -149,6 +149,26 @@ def test_an_entry_that_cannot_be_removed_is_logged(status: int, caplog: pytest.L
     assert f"leaving the Lease coxswain-system/coxswain failed, others wait for the expiry: {status}" in caplog.text
 
 
+def test_a_replica_that_never_joined_ends_at_once() -> None:
+    """It may not even read the shared Lease."""
+
+    async def body(group: Group) -> None:
+        server = group.servers.lease(SHARED)
+
+        def refused(method: str, body: Mapping[str, Any] | None) -> dict[str, Any]:  # noqa: ARG001
+            raise Refused(403, {})
+
+        server.execute = refused  # type: ignore[method-assign]
+        group.all[0].start()
+        await asyncio.sleep(5)
+        clock = asyncio.get_running_loop().time
+        begun = clock()
+        await group.all[0].terminate()
+        assert clock() - begun < 1.0
+
+    virtually(body, "a")
+
+
 def test_a_first_renewal_in_flight_at_the_end_leaves_no_entry() -> None:
     async def body(group: Group) -> None:
         *usual, new = group.all

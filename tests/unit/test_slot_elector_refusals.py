@@ -19,9 +19,10 @@ pytestmark = pytest.mark.thorough
 class Quota:
     """Refuses the creation of some Leases, as a quota or a policy does, or another request."""
 
-    def __init__(self, group: Group, *refused: Slot, method: str = "POST") -> None:
+    def __init__(self, group: Group, *refused: Slot, method: str = "POST", status: int = 403) -> None:
         self.over = False
         self._method = method
+        self._status = status
         for slot in refused:
             server = group.servers.lease(slot.lease_name(SHARED))
             server.execute = self._guarded(server.execute)  # type: ignore[method-assign]
@@ -29,7 +30,7 @@ class Quota:
     def _guarded(self, execute: Any) -> Any:
         def guarded(method: str, body: Mapping[str, Any] | None) -> dict[str, Any]:
             if method == self._method and not self.over:
-                raise Refused(403, {"reason": "Forbidden", "message": "exceeded quota: count/leases"})
+                raise Refused(self._status, {"reason": "Forbidden", "message": "exceeded quota: count/leases"})
             answer: dict[str, Any] = execute(method, body)
             return answer
 
@@ -165,3 +166,22 @@ def test_creations_without_an_answer_do_not_add_up() -> None:
         await group.until(lambda: other.slots == taken, TAKEOVER + 2 * SETTINGS.request_timeout)
 
     virtually(body, "ab", count=12)
+
+
+def test_an_outage_of_writes_makes_no_replica_try_more_than_its_share() -> None:
+    """After the outage the fastest one would get all slots, and give most of them back."""
+
+    async def body(group: Group) -> None:
+        await group.started(2, 2, 2)
+        for slot in slots(6):
+            group.servers.lease(slot.lease_name(SHARED)).delete()
+        quota = Quota(group, *slots(6), method="PUT", status=500)
+        await group.until(lambda: not led(group), 30)
+        await asyncio.sleep(30)
+        tried = [len(each.elector._terms) for each in group.all]
+        assert sum(tried), "they try to acquire slots"
+        assert max(tried) <= 2
+        quota.over = True
+        await group.until(lambda: group.whole(2, 2, 2), FIRST)
+
+    virtually(body)

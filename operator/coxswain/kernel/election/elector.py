@@ -125,6 +125,8 @@ class Elector:
         """The time of the last request or pause, in seconds of the clock."""
         self.failure: str | None = NO_ANSWER
         """The error of the last attempt; None if the API server answered as expected."""
+        self.refused = False
+        """Whether this error is a refusal that may last, such as a missing right."""
 
     @property
     def holder(self) -> str:
@@ -144,7 +146,7 @@ class Elector:
             except RequestFailed as error:
                 self._failed(error)
             else:
-                self.failure = None
+                self.failure, self.refused = None, False
                 if isinstance(action, Yield):
                     raise self._lost(f"{self.holder} holds it")
                 if isinstance(action, Wait):
@@ -313,6 +315,7 @@ class Elector:
 
     def _failed(self, error: RequestFailed) -> None:
         before, self.failure = self.failure, str(error)
+        self.refused = isinstance(error, Refused) and (error.status < 429 or error.by_admission)
         level = logging.DEBUG if before == self.failure else logging.WARNING
         log.log(
             level,

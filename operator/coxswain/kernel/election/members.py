@@ -47,6 +47,8 @@ class Members:
         self._number = 0
         self.announced = False
         """Whether this replica takes part, so that its next renewal has its entry."""
+        self.entered = False
+        """Whether a renewal with its entry may have been sent."""
 
     def observe(self, raw: Mapping[str, Any]) -> None:
         """Read the annotation of the Lease."""
@@ -84,6 +86,7 @@ class Members:
     def renewed(self, manifest: Mapping[str, Any]) -> dict[str, Any]:
         """Return a manifest of the Lease with the next number of this replica, without ended replicas."""
         self._number += 1
+        self.entered = self.entered or self.announced
         others = self._others(manifest)
         return _annotated(manifest, {**others, self._identity: self._number} if self.announced else others)
 

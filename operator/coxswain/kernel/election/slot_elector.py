@@ -55,8 +55,8 @@ class _Term:
 
     @property
     def refused(self) -> bool:
-        """Whether the last attempt to acquire the slot failed, so that the others must not wait for it."""
-        return not self.leading and self.elector.failure not in (None, NO_ANSWER)
+        """Whether the API server refuses to give the slot to this replica: other slots must not wait for it."""
+        return not self.leading and self.elector.refused
 
 
 class SlotElector:
@@ -192,6 +192,8 @@ class SlotElector:
     async def _leave(self) -> None:
         # A renewal in flight would store the entry of this replica again.
         await self._membership.answered()
+        if not self._members.entered:
+            return
         action, seconds = f"leaving the Lease {self._shared.name}", self._settings.release_timeout
         await give_up(self._attempt_to_leave, action, seconds, clock=self._clock, chance=self._chance)
 
