@@ -70,6 +70,16 @@ def test_an_earlier_spec_takes_its_revision_to_the_newest_number(bench: ReleaseB
     assert (bench.status["revision"], bench.status["previousRevision"]) == (3, 2)
 
 
+def test_of_two_revisions_with_one_number_the_current_one_gets_the_next(bench: ReleaseBench) -> None:
+    """After a restore of etcd, a revision is made before the old ones are listed."""
+    bench.release(image=TWO)
+    bench.patch(CONTROLLER_REVISION.path("shop", bench.revisions[1]["metadata"]["name"]), {"revision": 2})
+    bench.settle()
+    assert bench.images == {2: ONE, 3: TWO}
+    assert (bench.status["revision"], bench.status["previousRevision"]) == (3, 2)
+    assert bench.settle() == 0
+
+
 @pytest.mark.parametrize("change", [{"replicas": 3}, {"paused": True}, {"paused": False}])
 def test_scaling_and_pausing_make_no_revision(bench: ReleaseBench, change: Any) -> None:
     before = bench.revisions

@@ -88,10 +88,11 @@ def _desired(webapp: WebApp, world: World) -> Desired | None:
     if webapp.paused:
         return None
     name, found = revision_name(webapp), recorded(webapp, world)
-    live, newest = next((each for each in found if each.name == name), None), found[0].number if found else 0
+    live = next((each for each in found if each.name == name), None)
+    newest = max((each.number for each in found if each is not live), default=0)
     replicas = webapp.written.get("replicas") if live is None else live.replicas
-    if live is None or live.number < newest:
-        # A new spec, or an earlier one that came back.
+    if live is None or live.number <= newest:
+        # A new spec, or an earlier one that came back. After a restore of etcd two may have the same number.
         inherited = found[0].seen_cause if found else None
         webapp = replace(webapp, change=_present_change(webapp, found[0] if found else None, world))
         notes = {**_changed(webapp, inherited), **_outcome(webapp, live, newest + 1, world)}
