@@ -131,6 +131,16 @@ class Bench:
         content = {**live.content, "status": status}
         self.store.observe(dataclasses.replace(live, version=self.writer.version, content=content))
 
+    def ready_pods(self, count: int) -> None:
+        """Put another number of ready pods into the Deployment's status."""
+        live = self.store.get(DEPLOYMENT, WEB)
+        assert live is not None
+        self.writer.version += 1
+        available = {"type": "Available", "status": "True" if count else "False"}
+        status = {**COMPLETE, "readyReplicas": count, "availableReplicas": count, "conditions": [available]}
+        content = {**live.content, "status": status}
+        self.store.observe(dataclasses.replace(live, version=self.writer.version, content=content))
+
     def conditions(self) -> dict[str, tuple[str, str]]:
         """Return status and reason of each condition."""
         webapp = self.store.parent(WEB)

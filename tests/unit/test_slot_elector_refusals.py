@@ -88,6 +88,7 @@ def test_a_slot_that_cannot_be_updated_costs_no_other_slot(refused: Slot) -> Non
         await asyncio.sleep(60)
         assert led(group) == others
         quota.over = True
+        await group.until(lambda: led(group) == list(slots(6)), 3.0)
         await group.until(lambda: group.whole(2, 2, 2), REBALANCED)
 
     virtually(body)

@@ -7,23 +7,12 @@ import pytest
 
 from coxswain.kernel.api.errors import NotLeading, Refused, RequestFailed, Unreachable
 from coxswain.webapp.kinds import DEPLOYMENT
-from unit.bench import COMPLETE, WEB, Bench
+from unit.bench import WEB, Bench
 from unit.server import refusal
 
 DENIED = refusal(403, 'admission webhook "x" denied the request: no')
 INVALID = refusal(422, "status.children: Too many: 65: must have at most 64 items")
 TRANSIENT = [refusal(403, "no"), refusal(404), refusal(500), DENIED, Unreachable("reset")]
-
-
-def ready_pods(bench: Bench, count: int) -> None:
-    """Put another number of ready pods into the Deployment's status."""
-    live = bench.store.get(DEPLOYMENT, WEB)
-    assert live is not None
-    bench.writer.version += 1
-    available = {"type": "Available", "status": "True" if count else "False"}
-    status = {**COMPLETE, "readyReplicas": count, "availableReplicas": count, "conditions": [available]}
-    content = {**live.content, "status": status}
-    bench.store.observe(dataclasses.replace(live, version=bench.writer.version, content=content))
 
 
 def failing(error: RequestFailed) -> Bench:
@@ -32,7 +21,7 @@ def failing(error: RequestFailed) -> Bench:
     bench.converge()
     bench.now += 60
     bench.writer.fail("status", error)
-    ready_pods(bench, 0)
+    bench.ready_pods(0)
     return bench
 
 
@@ -78,7 +67,7 @@ def test_nothing_shortens_retry_after(status: int) -> None:
     bench = failing(Refused(status, {"message": message}, retry_after="30"))
     assert attempts(bench, 9) == 1
     bench.reconciler.resynced()
-    ready_pods(bench, 1)
+    bench.ready_pods(1)
     assert attempts(bench, 9) == 0
     bench.webapp(version=500, generation=2, revisionHistoryLimit=3)
     assert attempts(bench, 11.7) == 0

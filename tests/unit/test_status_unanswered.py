@@ -8,8 +8,8 @@ from coxswain.kernel.api.errors import RequestFailed, Unreachable
 from coxswain.kernel.objects.field_paths import ManagedFieldsEntry
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.objects.status_fields import Status
-from coxswain.webapp.kinds import DEPLOYMENT, SERVICE
-from unit.bench import COMPLETE, WEB, Bench
+from coxswain.webapp.kinds import SERVICE
+from unit.bench import WEB, Bench
 from unit.server import RecordingWriter, refusal
 
 LOST = [Unreachable("connection reset"), refusal(504, "timeout"), refusal(500, "etcdserver: request timed out")]
@@ -41,16 +41,6 @@ class LosingBench(Bench):
         self.losing = self.writer = LosingWriter()
         self.restart()
         self.converge()
-
-    def ready_pods(self, count: int) -> None:
-        """Put another number of ready pods into the Deployment's status."""
-        live = self.store.get(DEPLOYMENT, WEB)
-        assert live is not None
-        self.writer.version += 1
-        available = {"type": "Available", "status": "True" if count else "False"}
-        status = {**COMPLETE, "readyReplicas": count, "availableReplicas": count, "conditions": [available]}
-        content = {**live.content, "status": status}
-        self.store.observe(dataclasses.replace(live, version=self.writer.version, content=content))
 
     def change_service(self) -> None:
         """Change the type of the Service by kubectl."""

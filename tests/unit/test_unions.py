@@ -7,7 +7,7 @@ import pytest
 
 from coxswain.kernel.conflicts.diff import Difference, differences
 from coxswain.kernel.conflicts.policy import Policy
-from coxswain.kernel.conflicts.unions import of_item, rivals_in_list, rivals_in_map
+from coxswain.kernel.conflicts.unions import rivals_in_list, rivals_in_map, rivals_of
 from coxswain.kernel.conflicts.write_plan import Plan
 from coxswain.kernel.objects.field_paths import ManagedFieldsEntry, text
 from coxswain.kernel.objects.manifests import Manifest
@@ -108,9 +108,9 @@ def test_a_namesake_is_the_rival_of_one_container() -> None:
     rivals = ((*POD, "f:containers", 'k:{"name":"proxy"}'),)
     elsewhere = ((*POD, "f:startupProbe"),)
     items = (*POD, "f:initContainers")
-    assert of_item((*items, 'k:{"name":"proxy"}', "f:image"), rivals) == rivals
-    assert of_item((*items, 'k:{"name":"setup"}', "f:image"), rivals + elsewhere) == elsewhere
-    assert of_item(items, rivals) == rivals
+    assert rivals_of((*items, 'k:{"name":"proxy"}', "f:image"), rivals) == rivals
+    assert rivals_of((*items, 'k:{"name":"setup"}', "f:image"), rivals + elsewhere) == elsewhere
+    assert rivals_of(items, rivals) == rivals
 
 
 APPLICATION = webapp(

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from coxswain.kernel.conflicts.unions import of_item, rivals_in_list, rivals_in_map
+from coxswain.kernel.conflicts.unions import rivals_in_list, rivals_in_map, rivals_of
 from coxswain.kernel.objects.field_paths import (
     ElementIndex,
     Fields,
@@ -130,7 +130,7 @@ def _compare_map(
                 yield Difference((*path, element), value, found, rivals=rivals.get(key, ()))
             continue
         for difference in _compare((*path, element), value, found, ours, subfields(field_sets, element)):
-            yield _with_rivals(difference, of_item(difference.path, rivals.get(key, ())))
+            yield _with_rivals(difference, rivals_of(difference.path, rivals.get(key, ())))
     for element in owned:
         if element != "." and element.removeprefix("f:") not in wanted:
             yield Difference((*path, element), None, live.get(element.removeprefix("f:")))

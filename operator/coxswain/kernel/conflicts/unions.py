@@ -76,8 +76,8 @@ def rivals_in_list(path: Path, item: Any, live: Sequence[Any], known: Sequence[s
     return tuple((*path, element_of(live_item, known)) for live_item in namesakes)
 
 
-def of_item(path: Path, rivals: Sequence[Path]) -> tuple[Path, ...]:
-    """Return the rivals of a path at or below the field with these rivals, without the namesakes of other items."""
+def rivals_of(path: Path, rivals: Sequence[Path]) -> tuple[Path, ...]:
+    """Return those of a field's rivals that exclude a value at or below it: a namesake excludes only its own item."""
     return tuple(
         rival
         for rival in rivals

@@ -16,7 +16,7 @@ from coxswain.kernel.api.errors import ErrorClass, Refused, RequestFailed
 from coxswain.kernel.election import lease as leases
 from coxswain.kernel.election.leadership import Leadership
 from coxswain.kernel.election.lease import Action, Create, Lease, Observation, Wait, Write, Yield
-from coxswain.kernel.election.requests import SPREAD, NoAnswer, give_up, within
+from coxswain.kernel.election.requests import SPREAD, NoAnswer, retry, within
 from coxswain.settings import ElectionSettings
 
 log = logging.getLogger(__name__)
@@ -165,7 +165,7 @@ class Elector:
         """
         self._leadership.end()
         action, seconds = f"releasing the Lease {self._store.name}", self._settings.release_timeout
-        await give_up(self._attempt_release, action, seconds, clock=self._clock, chance=self._chance)
+        await retry(self._attempt_release, action, seconds, clock=self._clock, chance=self._chance)
 
     async def answered(self) -> None:
         """Wait for the answer to a write that was in flight when `run` was cancelled, for `request_timeout` at most."""

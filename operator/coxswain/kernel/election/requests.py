@@ -35,7 +35,7 @@ async def within(seconds: float, request: Awaitable[_T]) -> _T:
         raise NoAnswer(f"no answer within {seconds:.3g} s") from error
 
 
-async def give_up(
+async def retry(
     attempt: Callable[[], Awaitable[None]],
     action: str,
     seconds: float,
@@ -43,7 +43,7 @@ async def give_up(
     clock: Callable[[], float],
     chance: Callable[[], float],
 ) -> None:
-    """Give up what other processes wait for: repeat an attempt until it succeeds. A failure is logged, not raised.
+    """Repeat an attempt until it succeeds or the time is over. A failure is logged, not raised.
 
     Args:
         attempt: reads the current state and writes. Raises `RequestFailed`.

@@ -16,7 +16,7 @@ from coxswain.kernel.election.elector import NO_ANSWER, Elector, LeadershipLost,
 from coxswain.kernel.election.leadership import SlotLeadership
 from coxswain.kernel.election.members import Members, SharedLease
 from coxswain.kernel.election.observed_slots import ObservedSlots, SlotLeases
-from coxswain.kernel.election.requests import give_up, within
+from coxswain.kernel.election.requests import retry, within
 from coxswain.kernel.election.slots import Slot, slots
 from coxswain.settings import ElectionSettings
 
@@ -195,7 +195,7 @@ class SlotElector:
         if not self._members.entered:
             return
         action, seconds = f"leaving the Lease {self._shared.name}", self._settings.release_timeout
-        await give_up(self._attempt_to_leave, action, seconds, clock=self._clock, chance=self._chance)
+        await retry(self._attempt_to_leave, action, seconds, clock=self._clock, chance=self._chance)
 
     async def _attempt_to_leave(self) -> None:
         await within(self._settings.request_timeout, self._shared.leave())
