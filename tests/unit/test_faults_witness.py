@@ -71,6 +71,7 @@ class _Handler(BaseHTTPRequestHandler):
     fake: Server
 
     def do_GET(self) -> None:
+        cut = self.fake.cut  # before the request is judged, so that no watch outlives a later break_off
         parts = urlsplit(self.path)
         resource = parts.path.rpartition("/")[2]
         query = {key: values[0] for key, values in parse_qs(parts.query).items()}
@@ -83,7 +84,7 @@ class _Handler(BaseHTTPRequestHandler):
                 items = [thing for (kind, _), thing in self.fake.objects.items() if kind == resource]
                 self._answer(200, {"metadata": {"resourceVersion": str(self.fake.version)}, "items": items})
         elif int(query["resourceVersion"]) >= self.fake.compacted:
-            self._watch(resource, int(query["resourceVersion"]))
+            self._watch(resource, int(query["resourceVersion"]), cut)
         elif self.fake.gone_in_stream:
             self._begin_stream()
             self._send({"type": "ERROR", "object": {"code": 410, "message": "too old"}})
@@ -91,10 +92,9 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._answer(410, {"message": "too old"})
 
-    def _watch(self, resource: str, version: int) -> None:
+    def _watch(self, resource: str, version: int, cut: int) -> None:
         self._begin_stream()
         self._send({"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": str(version)}}})
-        cut = self.fake.cut
         while True:
             with self.fake.news:
                 while self.fake.cut == cut and not self._later(resource, version):
