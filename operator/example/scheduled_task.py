@@ -18,6 +18,7 @@ from coxswain.kernel.workload import ChildType, Desired, Observations, Removal, 
 
 GROUP = "example.coxswain.dev"
 LABEL = f"{GROUP}/task"
+MANAGER = "scheduled-tasks"
 
 TASK = Kind(GROUP, "v1", "ScheduledTask", "scheduledtasks")
 CONFIG_MAP = Kind("", "v1", "ConfigMap", "configmaps", LABEL)
@@ -116,7 +117,7 @@ class ScheduledTasks:
     name = f"{GROUP}/operator"
     labels = (LABEL,)
     children = CHILDREN
-    projector = projector(TASK, CHILDREN, label=LABEL, manager="scheduled-tasks")
+    projector = projector(TASK, CHILDREN, label=LABEL, manager=MANAGER)
     status_rules = StatusRules(TYPES)
 
     def parse(self, observed: Projection) -> Task:
@@ -127,7 +128,7 @@ class ScheduledTasks:
     def status(self, parent: Task, found: Observations, previous: Status, now: str) -> Status:
         """Return the status of a ScheduledTask."""
         children, unknown = [report.child for report in found.children], parent.policies.unknown()
-        held, paused, commands = found.conflicts, parent.paused, Commands.of(parent, TASK)
+        held, paused, commands = found.conflicts, parent.paused, Commands.of(parent, TASK, MANAGER)
         findings = standard_findings(children, held, previous, commands, paused=paused, unknown_policies=unknown)
         return {
             "observedGeneration": parent.generation,

@@ -19,6 +19,7 @@ from coxswain.kernel.reconciling.child.ownership import ownership
 from coxswain.kernel.reconciling.child.plan_health import shown, stuck
 from coxswain.kernel.status.health import TERMINATING, Health, Level, adopted_later, halted, not_served
 from coxswain.kernel.workload import ChildType, Desired, Removal
+from coxswain.webapp.identity import MANAGED_BY
 from coxswain.webapp.kinds import DEPLOYMENT, WEBAPP
 from coxswain.webapp.spec import WebApp
 from coxswain.webapp.workload import WORKLOAD
@@ -96,7 +97,9 @@ def plan_child(child_type: ChildType[WebApp], desired: Desired, webapp: WebApp, 
     kind, name = child_type.kind, desired.manifest["metadata"]["name"]
     found = ChildPlan(child_type, name, "None", manifest=desired.manifest)
     if kind in world.unserved:
-        return _blocked(found, not_served(kind.api_version, child_type.optional or "", Commands.of(webapp, WEBAPP)))
+        return _blocked(
+            found, not_served(kind.api_version, child_type.optional or "", Commands.of(webapp, WEBAPP, MANAGED_BY))
+        )
     live = world.live(kind, name)
     if kind in world.unreadable:
         return replace(found, action="Unknown", message=world.unreadable[kind])
@@ -138,7 +141,7 @@ def _written(found: ChildPlan, desired: Desired, webapp: WebApp, live: Projectio
         prepared=not planned.rivals and not to_release(webapp, live),
     )
     if planned.halted:
-        commands = Commands.of(webapp, WEBAPP)
+        commands = Commands.of(webapp, WEBAPP, MANAGED_BY)
         return _blocked(found, halted(shown(planned.halted), commands, webapp.policies.unknown()))
     obstacle = child_type.obstacle(child_type.comparable(desired.manifest), live.content, not is_ours)
     if obstacle is not None and desired.replaceable:

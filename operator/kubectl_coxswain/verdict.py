@@ -9,13 +9,13 @@ from kubectl_coxswain.screen import Level
 FINAL = ("Healthy", "Stalled", "Contested", "RolledBack", "Paused", "Terminating")
 """States that no rollout leaves without a change by a person."""
 
-PAUSED = "spec.paused is true, so coxswain writes only the status"
+PAUSED = "spec.paused is true, so the operator writes only the status"
 """The effect of `spec.paused`, for messages."""
 
 _FAILURES = ("RolledBack", "Stalled", "Contested")
 """Conditions that are failures while they are True, the most important first."""
 
-_RESUME = ". coxswain corrects this when spec.paused"
+_RESUME = ". The operator corrects this when spec.paused"
 """Before the advice to end the pause in the message of a child that differs."""
 
 
@@ -115,7 +115,7 @@ def deletion(webapp: Mapping[str, Any]) -> list[str]:
         return []
     name, namespace = webapp["metadata"]["name"], webapp["metadata"]["namespace"]
     finalizers = f"kubectl get webapp {name} -n {namespace} -o jsonpath={{.metadata.finalizers}}"
-    problem = f"WebApp {name} in namespace {namespace} is being deleted, so coxswain writes none of its children"
+    problem = f"WebApp {name} in namespace {namespace} is being deleted, so the operator writes none of its children"
     return [f"{problem}. To see what the deletion waits for: {finalizers}"]
 
 

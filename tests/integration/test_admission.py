@@ -190,7 +190,7 @@ def test_a_policy_that_goes_holds_nothing_up(scene: Scene) -> None:
         scene.apply(spec=SPEC)
         condition = scene.not_ready("AdmissionDenied")
         assert "denied request: spec.x: not today" in condition["message"]
-        assert "coxswain retries with backoff" in condition["message"]
+        assert "The operator retries with backoff" in condition["message"]
         assert scene.condition("Stalled")["status"] == "False"
         assert scene.find("deployment"), "its siblings are made"
     scene.ready()

@@ -19,7 +19,7 @@ def webapp(name: str = "web", namespace: str = "shop", uid: str = "uid-1", gener
     return WebApp(namespace=namespace, name=name, uid=uid, generation=generation, spec=full)
 
 
-COMMANDS = Commands("webapp", "web", "shop")
+COMMANDS = Commands("webapp", "web", "shop", "coxswain")
 """The commands about that WebApp."""
 
 

@@ -9,7 +9,7 @@ from prometheus_client import REGISTRY, generate_latest
 
 from coxswain.kernel.cache.store import Key
 from coxswain.kernel.conflicts.diff import Difference
-from coxswain.kernel.conflicts.managed_fields import ANOTHER_COXSWAIN
+from coxswain.kernel.conflicts.managed_fields import ANOTHER_OPERATOR
 from coxswain.kernel.conflicts.policy import Policies, Policy
 from coxswain.kernel.conflicts.write_plan import HeldField, Plan
 from coxswain.kernel.reconciling.child.plan_health import planned_health
@@ -28,7 +28,7 @@ ENV = "spec.template.spec.containers[name=app].env[name={}].value"
 NOW, LATER = "2026-01-01T00:00:00Z", "2026-01-01T00:01:00Z"
 REPLICAS = 10
 SECOND = (
-    "Probable cause: a second coxswain operator serves this namespace. Run only one: "
+    "Probable cause: a second operator with the field manager coxswain serves this namespace. Run only one: "
     "kubectl get deployments --all-namespaces -l app.kubernetes.io/name=coxswain"
 )
 
@@ -182,7 +182,7 @@ def test_conflicted() -> None:
     assert yielded["message"] == (
         "Deployment/web metadata.labels.a is owned by helm (policy Yield); "
         "Deployment/web spec.replicas is owned by flux (policy Yield). "
-        "coxswain does not write the field. To enforce the spec, choose Enforce in spec.conflicts: "
+        "The operator does not write the field. To enforce the spec, choose Enforce in spec.conflicts: "
         "kubectl edit webapp web -n shop"
     )
     assert conditions(held(), held(Policy.HALT, field="spec.x"))["Conflicted"]["reason"] == "Halted"
@@ -193,8 +193,8 @@ def test_contested_names_both_managers() -> None:
     found = conditions(held(Policy.ENFORCE, contested=True))
     assert (found["Contested"]["status"], found["Contested"]["reason"]) == ("True", "WriteWar")
     assert found["Contested"]["message"] == (
-        "Deployment/web spec.replicas is overwritten by flux each time coxswain enforces it. "
-        "Enforcement is suspended: coxswain tries again later. "
+        "Deployment/web spec.replicas is overwritten by flux each time the operator enforces it. "
+        "Enforcement is suspended: the operator tries again later. "
         "Stop the other manager from setting the field, or choose Yield in spec.conflicts: "
         "kubectl edit webapp web -n shop"
     )
@@ -202,17 +202,17 @@ def test_contested_names_both_managers() -> None:
 
 
 def test_a_second_operator_is_the_only_advice_because_yield_has_no_effect_on_it() -> None:
-    """`write_plan` knows no other manager of a field that a second coxswain sets, so its policy is not asked."""
-    found = conditions(held(Policy.ENFORCE, contested=True, manager=ANOTHER_COXSWAIN))["Contested"]["message"]
+    """`write_plan` knows no other manager of a field that a second operator sets, so its policy is not asked."""
+    found = conditions(held(Policy.ENFORCE, contested=True, manager=ANOTHER_OPERATOR))["Contested"]["message"]
     assert found == (
-        "Deployment/web spec.replicas is overwritten by another coxswain each time coxswain enforces it. "
-        f"Enforcement is suspended: coxswain tries again later. {SECOND}"
+        "Deployment/web spec.replicas is overwritten by another operator each time the operator enforces it. "
+        f"Enforcement is suspended: the operator tries again later. {SECOND}"
     )
-    field = HeldField(Difference(("f:spec", "f:replicas"), 1, 2), ANOTHER_COXSWAIN, Policy.ENFORCE, contested=True)
+    field = HeldField(Difference(("f:spec", "f:replicas"), 1, 2), ANOTHER_OPERATOR, Policy.ENFORCE, contested=True)
     of_child = planned_health(HEALTHY, Plan({}, (), left=(field,)), (), COMMANDS).message
     assert of_child == (
-        "another field manager keeps overwriting spec.replicas (another coxswain). "
-        f"Enforcement is suspended: coxswain tries again later. {SECOND}"
+        "another field manager keeps overwriting spec.replicas (another operator). "
+        f"Enforcement is suspended: the operator tries again later. {SECOND}"
     )
 
 
@@ -220,15 +220,15 @@ def test_an_unknown_policy_is_the_only_advice() -> None:
     unknown = Policies("Observe").unknown()
     states = standard_findings([], [held(Policy.HALT)], {}, COMMANDS, paused=False, unknown_policies=unknown)
     advice = (
-        "coxswain writes nothing to the object until the conflict ends. Unknown conflict policy: Observe "
-        "(spec.conflicts). This version of coxswain treats unknown policies as Halt. Upgrade coxswain, or choose "
-        "Enforce, Yield or Halt: kubectl edit webapp web -n shop"
+        "The operator writes nothing to the object until the conflict ends. Unknown conflict policy: Observe "
+        "(spec.conflicts). This version of the operator treats unknown policies as Halt. Upgrade the operator, or "
+        "choose Enforce, Yield or Halt: kubectl edit webapp web -n shop"
     )
     assert states["Conflicted"].message == f"Deployment/web spec.replicas is owned by flux (policy Halt). {advice}"
     of_child = halted("spec.replicas (flux)", COMMANDS, unknown).message
     assert of_child == f"another field manager owns spec.replicas (flux), and the policy is Halt. {advice}"
     states = standard_findings([], [held()], {}, COMMANDS, paused=False, unknown_policies=unknown)
-    assert f". coxswain does not write the field. {unknown}: kubectl edit" in states["Conflicted"].message
+    assert f". The operator does not write the field. {unknown}: kubectl edit" in states["Conflicted"].message
 
 
 def test_a_continuing_conflict_costs_no_write() -> None:

@@ -225,7 +225,7 @@ def test_the_message_of_an_unlisted_kind_has_a_command_to_run(text: str, step: s
 USUAL, OTHER = (f"system:serviceaccount:{place}:coxswain" for place in ("coxswain-system", "team-a"))
 ROUTES = "kubectl auth can-i list httproutes.gateway.networking.k8s.io"
 GRANT_ROUTES = (
-    "A cluster administrator can grant the right, from a checkout of Coxswain: "
+    "A cluster administrator can grant the right, from a checkout of the operator: "
     "kubectl apply -n shop -k manifests/overlays/routes"
 )
 

@@ -46,8 +46,9 @@ def test_two_budgets_of_others_are_told(spec: dict[str, Any], blocks: bool) -> N
     children = bench.webapp_now().content["status"]["children"]
     message = next(each for each in children if each["kind"] == "Deployment").get("message", "")
     assert message == (
-        "PodDisruptionBudgets others, theirs select the same pods, so the API server refuses to evict them. coxswain "
-        "changes no budget of others. Keep one and delete the rest, for example: kubectl delete pdb theirs -n shop"
+        "PodDisruptionBudgets others, theirs select the same pods, so the API server refuses to evict them. The "
+        "operator changes no budget of others. Keep one and delete the rest, for example: "
+        "kubectl delete pdb theirs -n shop"
     )
     assert {each.reason for each in bench.events.told} == {"DisruptionBlocked"}
     assert bench.conditions()["Ready"] == ("True", "Ready")

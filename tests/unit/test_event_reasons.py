@@ -52,7 +52,7 @@ def test_a_field_left_to_another_manager_is_reported_once() -> None:
     before, after = told(), told(held(Policy.YIELD))
     found = heard(before, after)["FieldConflict"]
     assert found.note == (
-        "owned by another field manager: Deployment/web spec.replicas (flux). coxswain does not write the field. "
+        "owned by another field manager: Deployment/web spec.replicas (flux). The operator does not write the field. "
         "To enforce the spec, choose Enforce in spec.conflicts: kubectl edit webapp web -n shop"
     )
     assert found.type == "Normal"
@@ -72,7 +72,7 @@ def test_a_halted_child_gets_a_warning_and_no_second_event() -> None:
     found = heard(told(), told(held(Policy.HALT)), *results)
     assert set(found) == {"FieldConflict"}
     assert found["FieldConflict"].type == "Warning"
-    assert "coxswain writes nothing to the object until the conflict ends" in found["FieldConflict"].note
+    assert "The operator writes nothing to the object until the conflict ends" in found["FieldConflict"].note
 
 
 def test_a_write_war_is_reported_once_for_all_its_rounds() -> None:
@@ -111,8 +111,8 @@ def corrected(difference: Difference, manager: str | None = "flux", **more: Any)
         (Difference(IMAGE, "a", "b"), "flux", {}, "spec.image b to a (changed by flux)"),
         (Difference(IMAGE, "a", "b"), None, {}, None),
         (Difference(IMAGE, "a", "b"), "flux", {"ours": True, "was_there": False}, None),
-        (Difference(IMAGE, "a", "b"), None, {"ours": True}, "spec.image b to a (changed by another coxswain)"),
-        (Difference(IMAGE, None, "b"), None, {"ours": True}, "spec.image b to (none) (changed by another coxswain)"),
+        (Difference(IMAGE, "a", "b"), None, {"ours": True}, "spec.image b to a (changed by another operator)"),
+        (Difference(IMAGE, None, "b"), None, {"ours": True}, "spec.image b to (none) (changed by another operator)"),
         (Difference(IMAGE, ["a"], ["b"], order=True), None, {"ours": True}, None),
         (Difference(IMAGE, "a", "a"), "flux", {}, None),
         (Difference(IMAGE, None, "b"), "flux", {}, None),

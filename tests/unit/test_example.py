@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 
+from coxswain.kernel.conflicts.managed_fields import ANOTHER_OPERATOR
+from coxswain.kernel.conflicts.policy import Policy
 from coxswain.kernel.objects.manifests import Manifest
+from coxswain.kernel.status.conflict_report import Conflict
 from coxswain.kernel.workload import Observations
 from example.scheduled_task import WORKLOAD, Task, cron_job_health
 from rendered import Empty
@@ -66,6 +69,17 @@ def test_its_status() -> None:
     assert {found["type"]: found["status"] for found in made["conditions"]}["Ready"] == "True"
     paused = WORKLOAD.status(task(paused=True), Observations([]), made, "2026-01-02T00:00:00Z")
     assert [found["reason"] for found in paused["conditions"] if found["type"] == "Progressing"] == ["Paused"]
+
+
+def test_its_messages_name_its_own_operator() -> None:
+    contested = Conflict(
+        "CronJob/backup", "spec.schedule", ANOTHER_OPERATOR, Policy.ENFORCE, differs=True, contested=True
+    )
+    made = WORKLOAD.status(task(), Observations([], [contested]), {}, "2026-01-01T00:00:00Z")
+    [message] = [found["message"] for found in made["conditions"] if found["type"] == "Contested"]
+    assert "a second operator with the field manager scheduled-tasks serves this namespace" in message
+    assert message.endswith("kubectl get deployments --all-namespaces -l app.kubernetes.io/name=scheduled-tasks")
+    assert "coxswain" not in message
 
 
 def test_the_last_run_is_reported() -> None:

@@ -13,7 +13,7 @@ import pytest
 from coxswain.kernel.cache.coverage import _Failure, _message
 from coxswain.kernel.conflicts.diff import Difference
 from coxswain.kernel.conflicts.immutable import command
-from coxswain.kernel.conflicts.managed_fields import ANOTHER_COXSWAIN, UNKNOWN
+from coxswain.kernel.conflicts.managed_fields import ANOTHER_OPERATOR, UNKNOWN
 from coxswain.kernel.conflicts.policy import Policy
 from coxswain.kernel.objects.event_record import EventRecord, ReportedEvent
 from coxswain.kernel.objects.kinds import Kind
@@ -261,7 +261,7 @@ CONDITIONS = {
     "Unknown policy without a conflict": condition("Conflicted", unknown=UNKNOWN_POLICIES),
     "Contested": condition("Contested", held_by("flux")),
     "Contested by an unknown manager": condition("Contested", held_by(UNKNOWN)),
-    "Contested by a second operator": condition("Contested", held_by(ANOTHER_COXSWAIN)),
+    "Contested by a second operator": condition("Contested", held_by(ANOTHER_OPERATOR)),
     "Deleted again and again": condition("Contested", held_by(UNKNOWN, field="")),
 }
 """Conditions beside those that quote the health of a child."""

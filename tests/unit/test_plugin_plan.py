@@ -126,7 +126,7 @@ def test_an_invalid_webapp_is_refused_by_the_api_server(bench: PluginBench) -> N
 
 def test_a_paused_webapp_restarts_nothing(bench: PluginBench) -> None:
     found = bench.json("plan", "-f", "-", stdin=manifest(image="other:1", paused=True))["items"][0]
-    assert found["restart"]["because"] == "spec.paused is true, so coxswain writes only the status"
+    assert found["restart"]["because"] == "spec.paused is true, so the operator writes only the status"
     assert {child["action"] for child in found["children"]} == {"None", "Paused"}
 
 

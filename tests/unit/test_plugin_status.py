@@ -71,7 +71,7 @@ def test_a_paused_webapp_is_explained_without_the_advice_of_the_operator_to_resu
     healthy(bench, observedGeneration=2, conditions=[ready], children=[child])
     found = bench.json("why", "web")
     assert found["cause"] == (
-        "spec.paused is true, so coxswain writes only the status. "
+        "spec.paused is true, so the operator writes only the status. "
         "At present: Deployment web: differs from the spec: spec.replicas"
     )
     assert [(each["object"], each["message"]) for each in found["evidence"]] == [("Ready", "")]

@@ -276,7 +276,7 @@ def test_undo_of_a_webapp_that_is_being_deleted(by_client: PluginBench) -> None:
     by_client.model.delete(PATH)
     assert by_client.run("undo", "web", "--yes") == 1
     assert by_client.err == (
-        "error: WebApp web is being deleted, so coxswain would not roll out revision 1\n"
+        "error: WebApp web is being deleted, so the operator would not roll out revision 1\n"
         "next: save the spec for a new WebApp: kubectl coxswain history web --revision 1 -n shop\n"
     )
     assert by_client.raw["spec"]["image"] == V2["image"]

@@ -270,7 +270,7 @@ def test_of_a_webapp_that_is_being_deleted_nothing_is_written(unseen: PluginBenc
     unseen.model.delete(WEBAPP.path("shop", "web"))
     reconciled(unseen)
     note = (
-        "WebApp web in namespace shop is being deleted, so coxswain writes none of its children. To see what the "
+        "WebApp web in namespace shop is being deleted, so the operator writes none of its children. To see what the "
         "deletion waits for: kubectl get webapp web -n shop -o jsonpath={.metadata.finalizers}"
     )
     changed = json.loads(_manifest(unseen))

@@ -44,7 +44,7 @@ def test_after_five_deletions_the_child_stays_absent_and_this_is_reported(bench:
     bench.events.told.clear()
     assert f"create {kind}" not in delete(bench, kind)
     assert bench.conditions()["Contested"] == ("True", "WriteWar")
-    assert "is deleted each time coxswain creates it" in bench.message_of("Contested")
+    assert "is deleted each time the operator creates it" in bench.message_of("Contested")
     assert bench.conditions()["Ready"] == ("False", "Contested")
     assert "Find the client that deletes it in the audit log of the API server. Some" in bench.message_of("Ready")
     assert [told.reason for told in bench.events.told] == ["Contested"]

@@ -35,7 +35,7 @@ def test_a_denial_by_admission_is_reported_and_retried(bench: Bench) -> None:
     assert bench.writer.sent == ALL
     assert bench.conditions()["Ready"] == ("False", "AdmissionDenied")
     assert bench.conditions()["Stalled"] == ("False", "NotStalled")
-    assert "not yet. coxswain retries with backoff" in bench.events.told[0].note
+    assert "not yet. The operator retries with backoff" in bench.events.told[0].note
     bench.now += 0.25
     bench.run(failures=1)
     assert bench.writer.sent == ["create Service"], "the status is unchanged"
@@ -99,7 +99,7 @@ def test_a_lasting_failure_is_reported_in_status_and_event(bench: Bench, error: 
     assert bench.conditions()["Ready"] == ("False", reason)
     assert bench.conditions()["Stalled"] == ("False", "NotStalled")
     assert [told.reason for told in bench.events.told] == [reason]
-    assert "coxswain retries" in bench.events.told[0].note
+    assert "The operator retries" in bench.events.told[0].note
     bench.run(failures=4)
     assert "status" not in bench.writer.sent
 
@@ -180,7 +180,7 @@ def test_a_refused_removal_affects_one_child_only(bench: Bench, error: RequestFa
     assert bench.conditions()["Ready"] == ("False", "NotRemoved")
     assert bench.conditions()["Available"][0] == "True"
     assert [told.reason for told in bench.events.told] == ["NotRemoved"]
-    assert "no deletes. coxswain retries with backoff" in bench.events.told[0].note
+    assert "no deletes. The operator retries with backoff" in bench.events.told[0].note
     bench.run(failures=1)
     assert bench.writer.sent == ["remove ConfigMap"]
     bench.writer.answers.clear()

@@ -39,8 +39,8 @@ def test_everything_else_is_written_and_the_status_says_what_to_do(bench: Bench)
     assert bench.conditions()["Stalled"] == ("True", "APIMissing")
     assert bench.conditions()["Available"][0] == "True"
     assert bench.message_of("Ready") == (
-        "HTTPRoute web: the cluster does not serve gateway.networking.k8s.io/v1. coxswain creates it as soon as the "
-        "cluster does. Install the Gateway API CRDs, or remove spec.routes: kubectl edit webapp web -n shop"
+        "HTTPRoute web: the cluster does not serve gateway.networking.k8s.io/v1. The operator creates it as soon as "
+        "the cluster does. Install the Gateway API CRDs, or remove spec.routes: kubectl edit webapp web -n shop"
     )
     assert ("APIMissing", "Warning") in [(told.reason, told.type) for told in bench.events.told]
     bench.run()

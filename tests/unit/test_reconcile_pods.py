@@ -223,7 +223,7 @@ def test_a_deployment_that_can_not_be_written_says_that(bench: PodBench) -> None
     bench.run()
     assert bench.conditions()["Ready"] == ("False", "Rejected")
     assert bench.message() == (
-        "rejected by the API server: spec.x: Invalid. coxswain retries after a change. "
+        "rejected by the API server: spec.x: Invalid. The operator retries after a change. "
         "Correct the spec: kubectl edit webapp web -n shop"
     )
 

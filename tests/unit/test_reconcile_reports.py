@@ -271,7 +271,7 @@ def test_a_planned_correction_is_not_that_of_another_object(bench: Bench) -> Non
     bench.now += 60
     bench.run(failures=1)
     (entry,) = bench.webapp_now().content["status"]["drift"]
-    assert (entry["field"], entry["manager"]) == ("spec.type", "another coxswain")
+    assert (entry["field"], entry["manager"]) == ("spec.type", "another operator")
 
 
 def test_a_refused_apply_is_no_correction(bench: Bench) -> None:

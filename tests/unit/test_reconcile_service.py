@@ -34,7 +34,7 @@ def test_a_service_is_replaced_only_with_leave(bench: Bench) -> None:
     assert "remove Service" not in bench.writer.sent
     assert bench.conditions()["Stalled"] == ("True", "Immutable")
     note = bench.message_of("Stalled")
-    assert "To let coxswain recreate it at a new address, set spec.service.replace: Allowed" in note
+    assert "To let the operator recreate it at a new address, set spec.service.replace: Allowed" in note
     assert note.endswith("kubectl delete service web -n shop")
     bench.webapp(version=900, generation=2, service={"headless": True, "replace": "Allowed"})
     bench.run()

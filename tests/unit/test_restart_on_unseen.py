@@ -31,7 +31,7 @@ class World(Empty):
             USUAL,
             'in the namespace "shop"',
             (
-                "An admin of the namespace can grant the right, from a checkout of Coxswain: "
+                "An admin of the namespace can grant the right, from a checkout of the operator: "
                 "kubectl apply -n shop -k manifests/overlays/restart-on"
             ),
         ),

@@ -14,7 +14,7 @@ from unit.release_bench import Crash, ReleaseBench
 ONE, TWO, THREE, BAD = (f"registry.example/web:{tag}" for tag in ("1", "2", "3", "bad"))
 ROLLBACK = {"onFailure": "Rollback"}
 GOES_BACK = (
-    "coxswain runs revision 1 until the spec changes. Correct the spec, or go back to revision 1: "
+    "The operator runs revision 1 until the spec changes. Correct the spec, or go back to revision 1: "
     "kubectl coxswain undo web -n shop"
 )
 

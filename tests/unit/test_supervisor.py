@@ -136,7 +136,7 @@ def test_nothing_is_watched_while_a_kind_is_missing(monkeypatch: pytest.MonkeyPa
     during(bench, body)
     assert len(obstacles) == 4
     assert str(obstacles[0]).endswith(
-        "webapps.coxswain.dev. Install the CRDs, in a checkout of Coxswain: kubectl apply --server-side -k crds"
+        "webapps.coxswain.dev. Install the CRDs, in a checkout of the operator: kubectl apply --server-side -k crds"
     )
     assert "discovery failed: refused" in str(obstacles[1])
     # K27: this error ended the process.

@@ -112,7 +112,9 @@ def test_their_write_war_ends_in_a_suspension_and_a_new_image_is_still_rolled_ou
     notes = [told for bench, _ in two.operators.values() for told in bench.events.told]
     told = [each.note for each in notes if each.reason == "Contested" and "Deployment/web" in each.note]
     assert told
-    assert all("a second coxswain operator serves this namespace. Run only one" in note for note in told)
+    assert all(
+        "a second operator with the field manager coxswain serves this namespace. Run only one" in note for note in told
+    )
     before = two.deployment()
     two.webapp(generation=2, image="registry.example/web:2")
     sent = two.turns(ENOUGH)

@@ -206,11 +206,11 @@ def test_an_equal_value_of_another_owner_is_a_conflict_only_under_yield(policy: 
 
 
 def test_a_contested_field_of_our_own_entry_keeps_its_live_value() -> None:
-    """Another coxswain writes the field under our field manager: an apply without the field would remove it (K8)."""
+    """Another operator writes the field under our field manager: an apply without the field would remove it (K8)."""
     model = applied()
     model.apply(OURS, {**leaves(DEPLOYMENT), IMAGE: "other:1"}, force=False)
     made = planned(model, contested=[IMAGE_TEXT])
-    assert (left(made), made.differences) == ([(IMAGE_TEXT, "another coxswain")], ())
+    assert (left(made), made.differences) == ([(IMAGE_TEXT, "another operator")], ())
     model.update(KUBECTL, {REPLICAS: 7})
     made = planned(model, contested=[IMAGE_TEXT])
     assert fields(made) == ["spec.replicas"]

@@ -14,7 +14,7 @@ from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.workload import Observations, World
 from coxswain.webapp.autoscalers import decided, of_others, scales_deployment
 from coxswain.webapp.diagnosis.commands import edit
-from coxswain.webapp.identity import MANAGED_BY, REPLICAS_ANNOTATION
+from coxswain.webapp.identity import REPLICAS_ANNOTATION
 from coxswain.webapp.kinds import DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER
 from coxswain.webapp.spec import WebApp
 
@@ -151,16 +151,16 @@ def events(webapp: WebApp, observations: Observations) -> list[EventRecord]:
     changed = [report for report in observations.children if not report.created]
     notes = [_notes(difference) for report in changed for difference in report.corrected]
     wanted, before = next((each for each in notes if each is not None), (None, None))
-    gone = f"no HorizontalPodAutoscaler targets Deployment {webapp.name} any more. {MANAGED_BY}"
+    gone = f"no HorizontalPodAutoscaler targets Deployment {webapp.name} any more. The operator"
     kept = kept_of(wanted)
     if wanted == BY_SPEC and webapp.generation == 1:
         # The spec has had it from the beginning, so nothing has changed.
         return []
     if wanted == BY_SPEC:
-        note = f"spec.autoscaling is set. {MANAGED_BY} leaves the replicas to HorizontalPodAutoscaler {webapp.name}"
+        note = f"spec.autoscaling is set. The operator leaves the replicas to HorizontalPodAutoscaler {webapp.name}"
         return [EventRecord("Autoscaled", "Scale", note)]
     if wanted == AUTOSCALED:
-        note = f"a HorizontalPodAutoscaler targets Deployment {webapp.name}. {MANAGED_BY} leaves the replicas to it"
+        note = f"a HorizontalPodAutoscaler targets Deployment {webapp.name}. The operator leaves the replicas to it"
         return [EventRecord("Autoscaled", "Scale", note)]
     if kept is not None:
         note = f"{gone} keeps {kept.replicas} replicas until spec.replicas ({kept.spec}) changes"

@@ -69,7 +69,7 @@ def status(webapp: WebApp, observations: Observations, previous: Status, now: st
         children,
         observations.conflicts,
         previous,
-        Commands.of(webapp, WEBAPP),
+        Commands.of(webapp, WEBAPP, MANAGED_BY),
         paused=webapp.paused,
         unknown_policies=unknown,
     )
@@ -181,7 +181,7 @@ def _available(deployment: Mapping[str, Any]) -> ConditionState:
 def _insecure(webapp: WebApp, insecure: list[Violation]) -> ConditionState:
     name, fields = webapp.name, listed([f"{each.field} is set by {each.manager}" for each in insecure])
     message = (
-        f"the pods of Deployment {name} violate Pod Security 'restricted': {fields}. {MANAGED_BY} does not change these"
+        f"the pods of Deployment {name} violate Pod Security 'restricted': {fields}. The operator does not change these"
         f" fields. Remove them: kubectl edit deployment {name} -n {webapp.namespace}"
     )
     return ConditionState("True", "NotRestricted", message)

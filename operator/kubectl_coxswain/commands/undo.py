@@ -101,7 +101,7 @@ def _refuse_deleted(webapp: Json, target: Revision) -> None:
     name, namespace = webapp["metadata"]["name"], webapp["metadata"]["namespace"]
     if is_deleted(webapp):
         raise Problem(
-            f"WebApp {name} is being deleted, so coxswain would not roll out revision {target.number}",
+            f"WebApp {name} is being deleted, so the operator would not roll out revision {target.number}",
             f"save the spec for a new WebApp: {PROGRAM} history {name} --revision {target.number} -n {namespace}",
         )
 

@@ -16,7 +16,7 @@ BEFORE_FIRST_APPLY = "before-first-apply"
 UNKNOWN = "unknown"
 """The manager of a change not recorded in managedFields."""
 
-ANOTHER_COXSWAIN = "another coxswain"
+ANOTHER_OPERATOR = "another operator"
 """The manager of a change made under our manager name, but by another process."""
 
 _Entry = Mapping[str, Any]

@@ -61,8 +61,8 @@ class Policies:
         if not unknown:
             return ""
         return (
-            f"Unknown conflict policy: {', '.join(unknown[:_NAMED])}. This version of coxswain treats unknown "
-            "policies as Halt. Upgrade coxswain, or choose Enforce, Yield or Halt"
+            f"Unknown conflict policy: {', '.join(unknown[:_NAMED])}. This version of the operator treats unknown "
+            "policies as Halt. Upgrade the operator, or choose Enforce, Yield or Halt"
         )
 
 

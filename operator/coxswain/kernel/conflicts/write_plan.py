@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from coxswain.kernel.conflicts.diff import Difference, differences, managers, places
-from coxswain.kernel.conflicts.managed_fields import ANOTHER_COXSWAIN, BEFORE_FIRST_APPLY, UNKNOWN
+from coxswain.kernel.conflicts.managed_fields import ANOTHER_OPERATOR, BEFORE_FIRST_APPLY, UNKNOWN
 from coxswain.kernel.conflicts.policy import Policy, overlaps
 from coxswain.kernel.objects.edit import owned_part, with_value, without
 from coxswain.kernel.objects.field_paths import Fields, Path, at, owns, text
@@ -197,7 +197,7 @@ def _held_fields(
         return []
     held = [
         HeldField(
-            difference, foreign_manager(difference, observed, ours) or ANOTHER_COXSWAIN, Policy.ENFORCE, contested=True
+            difference, foreign_manager(difference, observed, ours) or ANOTHER_OPERATOR, Policy.ENFORCE, contested=True
         )
         for difference in differences(ownership.comparable(manifest), observed.content, observed.owned, observed.others)
         if difference.wanted is None and not difference.rivals and _is_contested(difference, contested)
@@ -209,7 +209,7 @@ def _held_fields(
             continue
         policy = Policy.ENFORCE if policy_of is None else policy_of(difference.text)
         if is_contested and (manager is None or policy is Policy.ENFORCE):
-            unknown = ANOTHER_COXSWAIN if owns(observed.owned or {}, difference.path) else UNKNOWN
+            unknown = ANOTHER_OPERATOR if owns(observed.owned or {}, difference.path) else UNKNOWN
             held.append(HeldField(difference, manager or unknown, policy, contested=True))
         elif manager is not None:
             held.append(HeldField(difference, manager, policy))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Named
 
-APPLY_CRDS = "in a checkout of Coxswain: kubectl apply --server-side -k crds"
+APPLY_CRDS = "in a checkout of the operator: kubectl apply --server-side -k crds"
 """The command that installs or updates the CRDs, with its place, for messages."""
 
 
@@ -17,16 +17,24 @@ class Commands:
     """The kind of the parent as an argument of kubectl: in lower case."""
     name: str
     namespace: str
+    manager: str
+    """The field manager of the operator. Its Deployment has this name in the label app.kubernetes.io/name."""
 
     @classmethod
-    def of(cls, parent: Named, kind: Kind) -> "Commands":
-        """Return the commands about a parent of this kind."""
-        return cls(kind.kind.lower(), parent.name, parent.namespace)
+    def of(cls, parent: Named, kind: Kind, manager: str) -> "Commands":
+        """Return the commands about a parent of this kind; `manager` is the field manager of its operator."""
+        return cls(kind.kind.lower(), parent.name, parent.namespace, manager)
 
     @property
     def edit(self) -> str:
         """The command that changes the spec of the parent."""
         return f"kubectl edit {self.kind} {self.name} -n {self.namespace}"
+
+    @property
+    def two_operators(self) -> str:
+        """A cause of write wars, as a clause, with the command that lists the operators."""
+        problem = f"a second operator with the field manager {self.manager} serves this namespace. Run only one"
+        return f"{problem}: kubectl get deployments --all-namespaces -l app.kubernetes.io/name={self.manager}"
 
     def events_about(self, kind: str, name: str) -> str:
         """Return the command that lists the Events about an object, which may be deleted already."""

@@ -12,7 +12,7 @@ class Grant:
     """Manifests that grant the right on a kind in one namespace."""
 
     kustomization: str
-    """Its path in a checkout of Coxswain."""
+    """Its path in a checkout of the operator."""
     user: str
     """The user name of the subject in its RoleBinding."""
     granter: str
@@ -21,7 +21,7 @@ class Grant:
     def step(self, namespace: str) -> str:
         """Return the sentence with the command that grants the right in a namespace."""
         command = f"kubectl apply -n {namespace} -k {self.kustomization}"
-        return f"{self.granter} can grant the right, from a checkout of Coxswain: {command}"
+        return f"{self.granter} can grant the right, from a checkout of the operator: {command}"
 
 
 def step_after_refusal(refusal: str, resource: str, namespace: str | None, grant: Grant | None) -> str | None:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from coxswain.kernel.conflicts.managed_fields import ANOTHER_COXSWAIN, UNKNOWN
+from coxswain.kernel.conflicts.managed_fields import ANOTHER_OPERATOR, UNKNOWN
 from coxswain.kernel.conflicts.policy import Policy
 from coxswain.kernel.objects.commands import Commands
 from coxswain.kernel.objects.quote import MESSAGE_LIMIT, clean
@@ -22,9 +22,7 @@ from coxswain.kernel.status.health import (
     HALTED,
     HALTED_ADVICE,
     HEALTHY,
-    OPERATOR,
     SUSPENDED,
-    TWO_OPERATORS,
     YIELDED,
     YIELDED_ADVICE,
     Child,
@@ -44,7 +42,7 @@ _NAMED = 5
 _CHILDREN = 64
 """Maximum entries of `children`, as in the CRD: the API server refuses a status with more."""
 _ALL_HEALTHY = "all children match the spec and are healthy"
-_PAUSED = f"spec.paused is true. {OPERATOR} writes only the status. To resume, set spec.paused to false"
+_PAUSED = "spec.paused is true. The operator writes only the status. To resume, set spec.paused to false"
 
 
 @dataclass(frozen=True)
@@ -167,7 +165,7 @@ def _contested(held: Sequence[Conflict], commands: Commands) -> ConditionState:
     if not contested:
         return ConditionState("False", "NotContested", "no other writer keeps overwriting a field")
     sentences = [
-        f"{conflict.object} {conflict.field} is overwritten by {conflict.manager} each time {OPERATOR} enforces it"
+        f"{conflict.object} {conflict.field} is overwritten by {conflict.manager} each time the operator enforces it"
         if conflict.field
         else f"{conflict.object.replace('/', ' ')} is {DELETED_AGAIN}"
         for conflict in contested
@@ -180,14 +178,14 @@ def _contested(held: Sequence[Conflict], commands: Commands) -> ConditionState:
 def _contested_advice(managers: Collection[str], first: str, commands: Commands) -> str:
     """Return the advice for a write war with `managers`; without any, `first` is a child that another client deletes.
 
-    The policy Yield has no effect on a second coxswain, because its field manager has the same name. The manager is
+    The policy Yield has no effect on a second operator, because its field manager has the same name. The manager is
     unknown after the removal of a field, which leaves no managedFields entry.
     """
     if not managers:
         return f"{ABSENCE_ADVICE}: {commands.events_about(*first.split('/'))}"
-    if ANOTHER_COXSWAIN in managers:
-        return f"Probable cause: {TWO_OPERATORS}"
-    cause = f". Possible cause: {TWO_OPERATORS}" if UNKNOWN in managers else ""
+    if ANOTHER_OPERATOR in managers:
+        return f"Probable cause: {commands.two_operators}"
+    cause = f". Possible cause: {commands.two_operators}" if UNKNOWN in managers else ""
     return f"{FIELD_ADVICE}: {commands.edit}{cause}"
 
 

@@ -10,9 +10,6 @@ from enum import IntEnum
 from coxswain.kernel.objects.commands import Commands
 from coxswain.kernel.objects.quote import MESSAGE_LIMIT, abridged, reason
 
-OPERATOR = "coxswain"
-"""The name of the operator in messages."""
-
 UNNAMED = "Failed"
 """Replaces an external reason of more than one word."""
 
@@ -74,31 +71,27 @@ class Child:
 
 
 DIFFERS = "Differs"
-DELETED_AGAIN = f"deleted each time {OPERATOR} creates it"
+DELETED_AGAIN = "deleted each time the operator creates it"
 
-SUSPENDED = f"Enforcement is suspended: {OPERATOR} tries again later."
+SUSPENDED = "Enforcement is suspended: the operator tries again later."
 FIELD_ADVICE = "Stop the other manager from setting the field, or choose Yield in spec.conflicts"
-HALTED = f"{OPERATOR} writes nothing to the object until the conflict ends"
+HALTED = "The operator writes nothing to the object until the conflict ends"
 HALTED_ADVICE = f"{HALTED}. Stop the other manager from setting the field, or choose Enforce or Yield in spec.conflicts"
-YIELDED = f"{OPERATOR} does not write the field"
+YIELDED = "The operator does not write the field"
 YIELDED_ADVICE = f"{YIELDED}. To enforce the spec, choose Enforce in spec.conflicts"
 
 ABSENCE_ADVICE = (
     "Find the client that deletes it in the audit log of the API server. Some controllers also report it in Events"
 )
 
-_LIST_OPERATORS = f"kubectl get deployments --all-namespaces -l app.kubernetes.io/name={OPERATOR}"
-TWO_OPERATORS = f"a second {OPERATOR} operator serves this namespace. Run only one: {_LIST_OPERATORS}"
-"""Cause of a write war, for messages."""
-
 HEALTHY = Health(Level.HEALTHY)
 MISSING = Health(Level.MISSING, "Missing", "does not exist yet")
-TERMINATING = Health(Level.TERMINATING, "Terminating", f"is being deleted. {OPERATOR} recreates it afterwards")
+TERMINATING = Health(Level.TERMINATING, "Terminating", "is being deleted. The operator recreates it afterwards")
 
 
 def differs(fields: str, commands: Commands) -> Health:
     """Return the health of a child with drift under a paused parent."""
-    action = f"{OPERATOR} corrects this when spec.paused is no longer true"
+    action = "The operator corrects this when spec.paused is no longer true"
     message = f"differs from the spec: {fields}. {action}. Set it to false: {commands.edit}"
     return Health(Level.DEGRADED, DIFFERS, message)
 
@@ -109,7 +102,7 @@ def held(state: Health, fields: str, commands: Commands) -> Health:
         return state
     problem = f"an admission policy or webhook changes {fields} on each write"
     advice = f"Change the policy, or set the same values in the spec: {commands.edit}"
-    return replace(state, message=f"{problem}. {OPERATOR} accepts the values. {advice}")
+    return replace(state, message=f"{problem}. The operator accepts the values. {advice}")
 
 
 def name_taken(owner: str | None, command: str, *, annotation: str = "") -> Health:
@@ -121,7 +114,7 @@ def name_taken(owner: str | None, command: str, *, annotation: str = "") -> Heal
         annotation: the annotation that allows an adoption, if it is set but has no effect.
     """
     whose = f"controlled by {owner}" if owner else "of somebody else"
-    message = f"the name is taken by an object {whose}. {OPERATOR} does not change it."
+    message = f"the name is taken by an object {whose}. The operator does not change it."
     message += " Choose another name, or delete that object"
     if owner is None:
         message += f", or allow its adoption: {command}"
@@ -145,7 +138,7 @@ def immutable(field: str, command: str, advice: str = "") -> Health:
         advice: a sentence about another way.
     """
     problem = f"{field} cannot be changed in place. " + (f"{advice}. " if advice else "")
-    message = f"{problem}{OPERATOR} recreates the child after you delete it: {command}"
+    message = f"{problem}The operator recreates the child after you delete it: {command}"
     return Health(Level.DEGRADED, "Immutable", message, stalled=True)
 
 
@@ -157,14 +150,14 @@ def replaced(field: str) -> Health:
 
 def rejected(message: str, commands: Commands) -> Health:
     """Return the health of a child with a manifest rejected as invalid by the API server."""
-    problem = f"rejected by the API server: {_clause(message)}. {OPERATOR} retries after a change"
+    problem = f"rejected by the API server: {_clause(message)}. The operator retries after a change"
     return Health(Level.DEGRADED, "Rejected", f"{problem}. Correct the spec: {commands.edit}", stalled=True)
 
 
 def denied(message: str, commands: Commands) -> Health:
     """Return the health of a child after an admission policy or webhook denied a write."""
     problem, advice = f"denied by admission: {_clause(message)}", f"Correct the policy or the spec: {commands.edit}"
-    return Health(Level.DEGRADED, "AdmissionDenied", f"{problem}. {OPERATOR} retries with backoff. {advice}")
+    return Health(Level.DEGRADED, "AdmissionDenied", f"{problem}. The operator retries with backoff. {advice}")
 
 
 def halted(fields: str, commands: Commands, unknown: str = "") -> Health:
@@ -180,10 +173,10 @@ def halted(fields: str, commands: Commands, unknown: str = "") -> Health:
 def contested(fields: str, commands: Commands, *, two_operators: bool) -> Health:
     """Return the health of a child in a write war over `fields`.
 
-    `two_operators` tells whether the other manager is a second coxswain: the policy Yield has no effect on it.
+    `two_operators` tells whether the other manager is a second operator: the policy Yield has no effect on it.
     """
     message = f"another field manager keeps overwriting {fields}. {SUSPENDED}"
-    advice = f"Probable cause: {TWO_OPERATORS}" if two_operators else f"{FIELD_ADVICE}: {commands.edit}"
+    advice = f"Probable cause: {commands.two_operators}" if two_operators else f"{FIELD_ADVICE}: {commands.edit}"
     return Health(Level.DEGRADED, "Contested", f"{message} {advice}")
 
 
@@ -192,26 +185,26 @@ def left_absent(events: str) -> Health:
 
     `events` is the command that lists the Events about the child.
     """
-    message = f"is {DELETED_AGAIN}. {OPERATOR} creates it again later. {ABSENCE_ADVICE}: {events}"
+    message = f"is {DELETED_AGAIN}. The operator creates it again later. {ABSENCE_ADVICE}: {events}"
     return Health(Level.MISSING, "Contested", message)
 
 
 def not_written(reason: str, message: str, advice: str = "") -> Health:
     """Return the health of a child after a failed write; `advice` is the next step of the user."""
-    message = f"write failed: {_clause(message)}. {OPERATOR} retries with backoff{_sentence(advice)}"
+    message = f"write failed: {_clause(message)}. The operator retries with backoff{_sentence(advice)}"
     return Health(Level.DEGRADED, reason, message)
 
 
 def retried(*, there: bool) -> Health:
     """Return the health of a child after a transient write error; `there` tells whether the child exists."""
     level = Level.PROGRESSING if there else Level.MISSING
-    return Health(level, "Retrying", f"a write failed. {OPERATOR} retries it with backoff", retried=True)
+    return Health(level, "Retrying", "a write failed. The operator retries it with backoff", retried=True)
 
 
 def not_removed(message: str, advice: str = "") -> Health:
     """Return the health of an undesired child after a failed deletion; `advice` is the next step of the user."""
     problem = f"the spec no longer needs it, but its deletion failed: {_clause(message)}"
-    return Health(Level.DEGRADED, "NotRemoved", f"{problem}. {OPERATOR} retries with backoff{_sentence(advice)}")
+    return Health(Level.DEGRADED, "NotRemoved", f"{problem}. The operator retries with backoff{_sentence(advice)}")
 
 
 def not_listed(message: str) -> Health:
@@ -224,7 +217,7 @@ def not_served(api_version: str, advice: str, commands: Commands) -> Health:
 
     `advice` states the user's options, the last of them a change of the spec.
     """
-    problem = f"the cluster does not serve {api_version}. {OPERATOR} creates it as soon as the cluster does"
+    problem = f"the cluster does not serve {api_version}. The operator creates it as soon as the cluster does"
     return Health(Level.DEGRADED, "APIMissing", f"{problem}. {advice}: {commands.edit}", stalled=True)
 
 

@@ -12,7 +12,7 @@ from coxswain.kernel.workload import ChildType, Desired, Explanation, Removal, W
 from coxswain.webapp.budgets import blocks, is_helped_by_replicas, selects
 from coxswain.webapp.children.deployment_adoption import pod_labels, selector_of
 from coxswain.webapp.diagnosis.commands import edit
-from coxswain.webapp.identity import MANAGED_BY, metadata, selector
+from coxswain.webapp.identity import metadata, selector
 from coxswain.webapp.kinds import POD_DISRUPTION_BUDGET
 from coxswain.webapp.replicas import can_be_several
 from coxswain.webapp.spec import WebApp
@@ -145,7 +145,7 @@ def _refused(others: Sequence[str], advice: str) -> Health:
     if len(others) == 1:
         named = f"PodDisruptionBudget {others[0]} selects"
     problem = f"{named} the same pods, so the API server refuses to evict them"
-    action = f"{MANAGED_BY} changes no budget of others"
+    action = "The operator changes no budget of others"
     return Health(Level.HEALTHY, "DisruptionBlocked", f"{problem}. {action}. {advice}")
 
 

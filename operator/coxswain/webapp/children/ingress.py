@@ -5,7 +5,7 @@ from typing import Any
 
 from coxswain.kernel.objects.manifests import Manifest
 from coxswain.kernel.objects.projection import Rules, whole
-from coxswain.kernel.status.health import HEALTHY, OPERATOR, Health, Level
+from coxswain.kernel.status.health import HEALTHY, Health, Level
 from coxswain.kernel.workload import ChildType, Desired, Removal, World
 from coxswain.webapp.canonical import without_empty
 from coxswain.webapp.children.service_manifest import tcp_port
@@ -71,7 +71,7 @@ def ingress_health(live: Mapping[str, Any]) -> Health:
         problem = "has no class and no address: the cluster had no default IngressClass when the Ingress was created"
         advice = f"or spec.ingress.className was removed. Set spec.ingress.className: {classes}"
         return Health(Level.PROGRESSING, "NoAddress", f"{problem}, {advice}")
-    problem = f"no controller has assigned an address. {OPERATOR} does not read the IngressClass"
+    problem = "no controller has assigned an address. The operator does not read the IngressClass"
     advice = f"Check that it exists and that its controller runs: {classes} {name}"
     return Health(Level.PROGRESSING, "NoAddress", f"{problem}. {advice}")
 

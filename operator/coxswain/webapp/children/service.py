@@ -9,7 +9,7 @@ from coxswain.kernel.conflicts.immutable import Obstacle, Remedy
 from coxswain.kernel.objects.field_paths import Fields, Path, at, distinct_elements, element_of
 from coxswain.kernel.objects.manifests import Manifest, condition
 from coxswain.kernel.objects.projection import Projection, Rules, whole
-from coxswain.kernel.status.health import HEALTHY, OPERATOR, Health, Level
+from coxswain.kernel.status.health import HEALTHY, Health, Level
 from coxswain.kernel.workload import ChildType, Desired, Explanation, Removal, World
 from coxswain.webapp.children import deployment_adoption
 from coxswain.webapp.children.deployment_health import deployment_health
@@ -33,7 +33,7 @@ _PORTS = (*_SPEC, "f:ports")
 _OF_OTHER_TYPES = ("clusterIP", "externalTrafficPolicy", "loadBalancerClass", "loadBalancerSourceRanges")
 """Fields that a headless Service cannot have, besides its clusterIP."""
 
-_REPLACE_ADVICE = f"To let {OPERATOR} recreate it at a new address, set spec.service.replace: Allowed"
+_REPLACE_ADVICE = "To let the operator recreate it at a new address, set spec.service.replace: Allowed"
 
 
 def _desired(webapp: WebApp, world: World) -> Desired | None:

@@ -45,7 +45,7 @@ def conflict(webapp: WebApp, others: Sequence[Projection]) -> Health:
     delete = f"kubectl delete hpa {first.name} -n {webapp.namespace}"
     advice = f"Remove spec.autoscaling, or delete the other autoscaler: {delete}"
     return Health(
-        Level.DEGRADED, "AutoscalerConflict", f"{problem}. coxswain does not change it. {advice}", stalled=True
+        Level.DEGRADED, "AutoscalerConflict", f"{problem}. The operator does not change it. {advice}", stalled=True
     )
 
 

@@ -1,14 +1,14 @@
 """Commands for users: messages end with the one that helps next."""
 
 from coxswain.kernel.objects.commands import Commands
-from coxswain.webapp.identity import WEBAPP_LABEL
+from coxswain.webapp.identity import MANAGED_BY, WEBAPP_LABEL
 from coxswain.webapp.kinds import WEBAPP
 from coxswain.webapp.spec import WebApp
 
 
 def edit(webapp: WebApp) -> str:
     """Return the command that changes the spec of a WebApp."""
-    return Commands.of(webapp, WEBAPP).edit
+    return Commands.of(webapp, WEBAPP, MANAGED_BY).edit
 
 
 def pods_of(webapp: WebApp) -> str:

@@ -13,7 +13,6 @@ from coxswain.kernel.objects.quote import MARK, quoted
 from coxswain.kernel.objects.status_fields import Status
 from coxswain.kernel.status.conditions import PROGRESSING, READY, STALLED, ConditionState
 from coxswain.kernel.workload import World
-from coxswain.webapp.identity import MANAGED_BY
 from coxswain.webapp.releases.revisions import Revision, recorded, revision_name
 from coxswain.webapp.spec import Rollback, Spec, WebApp
 
@@ -116,6 +115,6 @@ def _described(webapp: WebApp, rollback: Rollback, cause: str) -> str:
     advice says.
     """
     running, problem = rollback.running, _SENTENCE_OF_COMMAND.sub("", _EDIT.sub("", cause))
-    action = f"{MANAGED_BY} runs revision {running} until the spec changes"
+    action = f"The operator runs revision {running} until the spec changes"
     advice = f"Correct the spec, or go back to revision {running}: {_undo(webapp)}"
     return f"revision {rollback.failed} failed: {problem}. {action}. {advice}"

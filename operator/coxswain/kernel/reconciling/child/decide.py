@@ -68,7 +68,8 @@ class Target(Generic[P]):
     @property
     def commands(self) -> Commands:
         """The commands about the parent, for messages."""
-        return Commands.of(self.parent, self.workload.projector.kinds.parent)
+        projector = self.workload.projector
+        return Commands.of(self.parent, projector.kinds.parent, projector.manager)
 
     @property
     def had(self) -> Had:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from coxswain.kernel.conflicts.diff import Difference
 from coxswain.kernel.conflicts.immutable import Obstacle, command
-from coxswain.kernel.conflicts.managed_fields import ANOTHER_COXSWAIN, UNKNOWN
+from coxswain.kernel.conflicts.managed_fields import ANOTHER_OPERATOR, UNKNOWN
 from coxswain.kernel.conflicts.policy import Policy
 from coxswain.kernel.conflicts.write_plan import HeldField, Plan, differs
 from coxswain.kernel.objects.commands import Commands
@@ -27,7 +27,7 @@ def planned_health(health: Health, planned: Plan, differing: Sequence[Difference
     """
     contested_fields = [each for each in planned.left if each.contested]
     if contested_fields:
-        two_operators = any(each.manager == ANOTHER_COXSWAIN for each in contested_fields)
+        two_operators = any(each.manager == ANOTHER_OPERATOR for each in contested_fields)
         return contested(shown(contested_fields), commands, two_operators=two_operators)
     return held(health, listed(differing), commands)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from coxswain.kernel.api.errors import RequestFailed
 from coxswain.kernel.conflicts.diff import Difference
-from coxswain.kernel.conflicts.managed_fields import ANOTHER_COXSWAIN
+from coxswain.kernel.conflicts.managed_fields import ANOTHER_OPERATOR
 from coxswain.kernel.conflicts.write_plan import HeldField, foreign_manager
 from coxswain.kernel.objects.field_paths import Path, owns
 from coxswain.kernel.objects.projection import Projection
@@ -21,7 +21,7 @@ class Correction:
     difference: Difference
     manager: str | None
     ours: bool = False
-    """Whether our entry owns the live value: either the desired value is new, or another coxswain has changed it."""
+    """Whether our entry owns the live value: either the desired value is new, or another operator has changed it."""
     was_there: bool = True
     """Whether the child had the desired value before: otherwise a missing field was never set."""
     is_note: bool = False
@@ -36,7 +36,7 @@ class Correction:
         changed = difference.wanted not in (None, difference.found) and not self.ours
         removed = difference.found is None and self.was_there and not self.is_note
         by_another_manager = (changed or bool(difference.rivals)) and (self.manager is not None or removed)
-        return by_another_manager or self.by_another_coxswain
+        return by_another_manager or self.by_another_operator
 
     @property
     def is_contested(self) -> bool:
@@ -48,7 +48,7 @@ class Correction:
         return self.is_foreign or (self.was_overridden and not self.ours)
 
     @property
-    def by_another_coxswain(self) -> bool:
+    def by_another_operator(self) -> bool:
         """Whether another process wrote under our name after this process had applied the desired value."""
         difference = self.difference
         return self.ours and self.was_there and not difference.order and difference.wanted != difference.found
@@ -56,7 +56,7 @@ class Correction:
     @property
     def changed_by(self) -> str | None:
         """The author of the difference, if known."""
-        return self.manager or (ANOTHER_COXSWAIN if self.by_another_coxswain else None)
+        return self.manager or (ANOTHER_OPERATOR if self.by_another_operator else None)
 
 
 def corrected(
@@ -110,10 +110,10 @@ def with_authors(found: Iterable[Correction], earlier: Iterable[Correction]) -> 
 def effective(corrections: Iterable[Correction], after: Iterable[Difference]) -> tuple[Correction, ...]:
     """Return the effective corrections, given the differences after the apply.
 
-    A value under our own name that stays is the cluster's admission's, not another coxswain's.
+    A value under our own name that stays is the cluster's admission's, not another operator's.
     """
     same = [difference.path for difference in after]
-    return tuple(each for each in corrections if not each.by_another_coxswain or each.difference.path not in same)
+    return tuple(each for each in corrections if not each.by_another_operator or each.difference.path not in same)
 
 
 def contested_places(corrections: Iterable[Correction]) -> list[Path]:

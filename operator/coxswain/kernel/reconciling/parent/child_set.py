@@ -102,7 +102,8 @@ class ChildSet(Generic[P]):
         self, child_types: Sequence[ChildType[P]], parent: P, world: CacheView, *, patient: bool
     ) -> _Reconciled:
         found, unavailable = _Reconciled(), self._unavailable(parent.namespace)
-        commands = Commands.of(parent, self._workload.projector.kinds.parent)
+        projector = self._workload.projector
+        commands = Commands.of(parent, projector.kinds.parent, projector.manager)
         for child_type in child_types:
             for desired in child_type.all_desired(parent, world):
                 if child_type.kind in unavailable:

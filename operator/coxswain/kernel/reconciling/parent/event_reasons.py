@@ -10,7 +10,7 @@ from coxswain.kernel.objects.status_fields import Status
 from coxswain.kernel.reconciling.child.result import Correction, Result
 from coxswain.kernel.status.conditions import CONTESTED, READY, worst
 from coxswain.kernel.status.conflict_report import shown
-from coxswain.kernel.status.health import HALTED_ADVICE, OPERATOR, YIELDED_ADVICE, Level, replaced
+from coxswain.kernel.status.health import HALTED_ADVICE, YIELDED_ADVICE, Level, replaced
 from coxswain.kernel.workload import P, Workload
 
 _NAMED_CORRECTIONS = 3
@@ -145,12 +145,12 @@ def _undeclared(fields: Sequence[str]) -> EventRecord | None:
     if not fields:
         return None
     problem = f"the CRD lacks the status fields {', '.join(fields)}: it is older than the operator"
-    note = f"{problem}. {OPERATOR} omits them. Apply the CRD of the operator's version, {APPLY_CRDS}"
+    note = f"{problem}. The operator omits them. Apply the CRD of the operator's version, {APPLY_CRDS}"
     return EventRecord("StatusPruned", "WriteStatus", note, "Warning")
 
 
 def _commands(parent: P, workload: Workload[P]) -> Commands:
-    return Commands.of(parent, workload.projector.kinds.parent)
+    return Commands.of(parent, workload.projector.kinds.parent, workload.projector.manager)
 
 
 def _type(warning: bool) -> Literal["Normal", "Warning"]:

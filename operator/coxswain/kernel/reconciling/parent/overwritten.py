@@ -6,23 +6,15 @@ status of the other forever, at the speed of the watches.
 
 from collections.abc import Sequence
 
+from coxswain.kernel.objects.commands import Commands
 from coxswain.kernel.objects.event_record import EventRecord
 from coxswain.kernel.objects.manifests import Manifest
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.reconciling.memory.memory import Memory
 from coxswain.kernel.status.conflict_report import Repair
-from coxswain.kernel.status.health import OPERATOR, TWO_OPERATORS
 from coxswain.kernel.status.urgency import StatusRules
 
 _STATUS = ("f:status",)
-
-_CONTESTED = EventRecord(
-    "Contested",
-    "WriteStatus",
-    f"another process overwrites the status each time {OPERATOR} writes it. {OPERATOR} writes it again later. "
-    f"Probable cause: {TWO_OPERATORS}",
-    "Warning",
-)
 
 
 def is_suspended(memory: Memory, rules: StatusRules, parent: Projection, now: float) -> bool:
@@ -31,9 +23,12 @@ def is_suspended(memory: Memory, rules: StatusRules, parent: Projection, now: fl
 
 
 def status_written(
-    memory: Memory, rules: StatusRules, before: Projection, after: Projection | None, now: float
+    memory: Memory, rules: StatusRules, before: Projection, after: Projection | None, *, manager: str, now: float
 ) -> list[EventRecord]:
-    """Count a status write. Return an Event if status writes are suspended from now on."""
+    """Count a status write of the field manager `manager`.
+
+    Return an Event if status writes are suspended from now on.
+    """
     overwrites_another = _is_by_another(memory, rules, before)
     if after is not None:
         memory.written_status = rules.fingerprint(after.content.get("status", {}))
@@ -41,13 +36,21 @@ def status_written(
     if not overwrites_another:
         return []
     memory.status_wars.enforced(_manifest(before), [_STATUS], now)
-    return [_CONTESTED] if memory.status_wars.suspended(_manifest(before), now) else []
+    if not memory.status_wars.suspended(_manifest(before), now):
+        return []
+    return [_contested(Commands.of(before, before.kind, manager))]
 
 
 def status_confirmed(memory: Memory, rules: StatusRules, parent: Projection, repairs: Sequence[Repair]) -> None:
     """Record that the status of a parent is ours, with these repairs in it: its write took effect without an answer."""
     memory.written_status = rules.fingerprint(parent.content.get("status", {}))
     memory.drift.written(repairs)
+
+
+def _contested(commands: Commands) -> EventRecord:
+    problem = "another process overwrites the status each time the operator writes it"
+    note = f"{problem}. The operator writes it again later. Probable cause: {commands.two_operators}"
+    return EventRecord("Contested", "WriteStatus", note, "Warning")
 
 
 def _is_by_another(memory: Memory, rules: StatusRules, parent: Projection) -> bool:

@@ -238,7 +238,9 @@ class Reconciler(Generic[P]):
             events += self._workload.events(parent, observations, previous, wanted)
             if report.written:
                 present = self._store.parent(world.key)
-                events += status_written(memory, rules, observed, present, self._clock())
+                events += status_written(
+                    memory, rules, observed, present, manager=self._workload.projector.manager, now=self._clock()
+                )
             for event in events:
                 await self._recorder.record(observed, event, memory.events)
         # An adopted object may cause no event, so children with that precondition are requeued here.

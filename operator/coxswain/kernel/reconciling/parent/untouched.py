@@ -7,7 +7,7 @@ from coxswain.kernel.api.errors import RequestFailed
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.reconciling.child.failures import next_step
 from coxswain.kernel.reconciling.child.result import Result
-from coxswain.kernel.status.health import DIFFERS, OPERATOR, Child, Health, held_back, not_listed
+from coxswain.kernel.status.health import DIFFERS, Child, Health, held_back, not_listed
 
 
 def untouched(compared: Sequence[Result], unlisted: Mapping[str, str]) -> list[Result]:
@@ -19,7 +19,7 @@ def unread(compared: Sequence[Result], record: Projection, error: RequestFailed)
     """Return the children with their known health; the recorded state that is to run cannot be read."""
     kind, name = record.kind.kind, record.name
     read = f"Check that the API server answers: kubectl get {kind.lower()} {name} -n {record.namespace}"
-    problem = f"cannot be read: {error}. {OPERATOR} writes no child until it can, and retries with backoff"
+    problem = f"cannot be read: {error}. The operator writes no child until it can, and retries with backoff"
     failed = Child(kind, name, not_listed(f"{problem}. {next_step(error, record.namespace) or read}"))
     others = [
         _waiting(each, f"{kind} {name}") for each in compared if (each.child.kind, each.child.name) != (kind, name)
