@@ -50,7 +50,7 @@ def test_after_five_rounds_only_the_contested_field_is_suspended(scene: Scene) -
     with co_writer(scene, "rival", "force-apply", "services/web", body, every=FIGHT) as rival:
         message = contested(scene)
         assert message == (
-            f"Service/web metadata.annotations[{NOTE}] is overwritten by rival each time the operator enforces it. "
+            f"Service/web metadata.annotations[{NOTE}] is overwritten by rival each time coxswain enforces it. "
             "Enforcement is suspended: the operator tries again later. "
             "Stop the other manager from setting the field, or choose Yield in spec.conflicts: "
             f"kubectl edit webapp web -n {scene.namespace}"
@@ -61,7 +61,7 @@ def test_after_five_rounds_only_the_contested_field_is_suspended(scene: Scene) -
         assert scene.settled(mark).total() == 0, "the field is not enforced"
         assert scene.condition("Ready")["reason"] == "Contested"
         assert conflicts(scene) == []
-        assert [("rival" in note, "the operator enforces it" in note) for note in told(scene, "Contested")] == [(True, True)]
+        assert [("rival" in note, "coxswain" in note) for note in told(scene, "Contested")] == [(True, True)]
         scene.apply(spec={**NOTED, "image": "registry.example/web:2", "labels": {"team": "red"}})
         eventually(lambda: live_image(scene) == "registry.example/web:2", "the Deployment is written")
         eventually(lambda: scene.get("service")["metadata"]["labels"].get("team") == "red", "other fields too")

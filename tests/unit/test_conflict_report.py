@@ -193,7 +193,7 @@ def test_contested_names_both_managers() -> None:
     found = conditions(held(Policy.ENFORCE, contested=True))
     assert (found["Contested"]["status"], found["Contested"]["reason"]) == ("True", "WriteWar")
     assert found["Contested"]["message"] == (
-        "Deployment/web spec.replicas is overwritten by flux each time the operator enforces it. "
+        "Deployment/web spec.replicas is overwritten by flux each time coxswain enforces it. "
         "Enforcement is suspended: the operator tries again later. "
         "Stop the other manager from setting the field, or choose Yield in spec.conflicts: "
         "kubectl edit webapp web -n shop"
@@ -205,7 +205,7 @@ def test_a_second_operator_is_the_only_advice_because_yield_has_no_effect_on_it(
     """`write_plan` knows no other manager of a field that a second operator sets, so its policy is not asked."""
     found = conditions(held(Policy.ENFORCE, contested=True, manager=ANOTHER_OPERATOR))["Contested"]["message"]
     assert found == (
-        "Deployment/web spec.replicas is overwritten by another operator each time the operator enforces it. "
+        "Deployment/web spec.replicas is overwritten by another operator each time coxswain enforces it. "
         f"Enforcement is suspended: the operator tries again later. {SECOND}"
     )
     field = HeldField(Difference(("f:spec", "f:replicas"), 1, 2), ANOTHER_OPERATOR, Policy.ENFORCE, contested=True)

@@ -79,7 +79,7 @@ def test_its_messages_name_its_own_operator() -> None:
     [message] = [found["message"] for found in made["conditions"] if found["type"] == "Contested"]
     assert "a second operator with the field manager scheduled-tasks serves this namespace" in message
     assert message.endswith("kubectl get deployments --all-namespaces -l app.kubernetes.io/name=scheduled-tasks")
-    assert "coxswain" not in message
+    assert "each time scheduled-tasks enforces it" in message
 
 
 def test_the_last_run_is_reported() -> None:

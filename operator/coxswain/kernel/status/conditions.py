@@ -164,8 +164,9 @@ def _contested(held: Sequence[Conflict], commands: Commands) -> ConditionState:
     contested = [conflict for conflict in held if conflict.contested]
     if not contested:
         return ConditionState("False", "NotContested", "no other writer keeps overwriting a field")
+    rounds = f"each time {commands.manager} enforces it"
     sentences = [
-        f"{conflict.object} {conflict.field} is overwritten by {conflict.manager} each time the operator enforces it"
+        f"{conflict.object} {conflict.field} is overwritten by {conflict.manager} {rounds}"
         if conflict.field
         else f"{conflict.object.replace('/', ' ')} is {DELETED_AGAIN}"
         for conflict in contested
