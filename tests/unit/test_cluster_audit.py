@@ -1,5 +1,6 @@
 """Reading the API server's audit log."""
 
+import io
 import json
 from pathlib import Path
 
@@ -61,6 +62,36 @@ def test_a_mark_within_a_line_leaves_that_line_out(tmp_path: Path) -> None:
         more.write(line("two")[90:] + "\n" + line("three") + "\n")
     assert [event.name for event in mark.events()] == ["three"]
     assert mark.events() == []
+
+
+def test_a_line_that_grows_during_the_read_is_left_out_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = tmp_path / "audit.log"
+    log.write_text(line("one") + "\n" + line("two")[:40], encoding="utf-8")
+    mark = AuditLog(log)
+    rest = [line("two")[40:90], line("two")[90:] + "\n" + line("three") + "\n"]
+
+    class Growing(io.FileIO):
+        """The server writes the next piece after the first read."""
+
+        grown = False
+
+        def readline(self, size: int | None = -1) -> bytes:
+            return self._then_grows(super().readline(size))
+
+        def read(self, size: int | None = -1) -> bytes:
+            data = super().read(size)
+            return self._then_grows(data) if size == -1 else data
+
+        def _then_grows(self, data: bytes) -> bytes:
+            if rest and not self.grown:
+                self.grown = True
+                with io.FileIO(str(log), "ab") as more:
+                    more.write(rest.pop(0).encode())
+            return data
+
+    monkeypatch.setattr(Path, "open", lambda path, _: Growing(str(path)))
+    found = [event.name for _ in range(3) for event in mark.events()]
+    assert (found, rest) == (["three"], [])
 
 
 def test_a_line_that_is_still_being_written_waits_for_its_end(tmp_path: Path) -> None:

@@ -62,14 +62,14 @@ def read_audit(path: Path, since: int = 0) -> tuple[list[AuditEvent], int]:
     """
     if not path.exists():
         return [], since
+    start = max(0, since - 1)
     with path.open("rb") as log:
-        log.seek(max(0, since - 1))
-        if since:
-            # Finish a line that was incomplete when `since` was taken.
-            since += len(log.readline()) - 1
+        log.seek(start)
         data = log.read()
-    whole = data[: data.rfind(b"\n") + 1]
-    return [parse_event(line) for line in whole.splitlines() if line.strip()], since + len(whole)
+    # The first line was incomplete when `since` was taken; it is empty if `since` is at the start of a line.
+    begin = data.find(b"\n") + 1 if since else 0
+    end = data.rfind(b"\n") + 1
+    return [parse_event(line) for line in data[begin:end].splitlines() if line.strip()], max(since, start + end)
 
 
 @dataclass
