@@ -206,3 +206,14 @@ def test_a_passed_deadline_is_reported_with_its_cause(scene: Scene) -> None:
     ready = scene.not_ready("ProgressDeadlineExceeded")
     assert f"has timed out progressing; 1 of 1 pods: {APP} exits repeatedly, exit code 1" in ready["message"]
     assert scene.condition("Stalled")["status"] == "True"
+
+
+def test_a_paused_rollout_is_reported_until_it_resumes(scene: Scene) -> None:
+    scene.apply_ready()
+    scene.kubectl("rollout", "pause", "deployment/web")
+    scene.apply(spec={**SPEC, "image": IMAGE})
+    message = scene.not_ready("RolloutPaused")["message"]
+    assert scene.condition("Stalled")["status"] == "True"
+    scene.kubectl(*message.partition("Resume it: kubectl ")[2].split())
+    scene.ready()
+    assert scene.child("deployment")["spec"]["template"]["spec"]["containers"][0]["image"] == IMAGE

@@ -161,6 +161,7 @@ QUOTA = "exceeded quota: few, requested: pods=1, used: pods=2, limited: pods=2"
 REFUSED = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": QUOTA}
 DENIED = 'admission webhook "x.example.com" denied the request: no'
 MOUNT = ReportedEvent("FailedMount", 'MountVolume.SetUp failed for volume "tls" : secret "tls" not found')
+PAUSED = {"metadata": {}, "spec": {"paused": True, "replicas": 2}}
 PROBED = container(running(9999), started=False)
 BY_POLICY = "deployments.apps \"web\" is forbidden: ValidatingAdmissionPolicy 'x' with binding 'y' denied request: no"
 NO_CLASS = _message((kinds.HTTP_ROUTE, "shop"), _Failure(403, RBAC, 0.0, 0.0))
@@ -196,6 +197,7 @@ HEALTHS = {
     "NotFound": named_by_restart_on(None),
     "NotAccepted": told(kinds.HTTP_ROUTE, ROUTE),
     "NoAddress": told(kinds.INGRESS, {"metadata": {}, "spec": {"ingressClassName": "nginx"}}),
+    "RolloutPaused": told(kinds.DEPLOYMENT, {**PAUSED, "status": {"replicas": 2}}),
     "ProgressDeadlineExceeded": of_condition("Progressing", "ProgressDeadlineExceeded", "has timed out."),
     "ReplicaFailure": of_condition("ReplicaFailure", "ReplicaFailure", ""),
     "ImagePullBackOff": of_pods(pod(container(waiting("ErrImagePull", "not found")))),
@@ -334,3 +336,8 @@ def test_a_condition_ends_with_the_next_command(name: str) -> None:
 def test_an_event_ends_with_the_next_command(reason: str) -> None:
     assert [each.reason for each in EVENTS[reason]] == [reason]
     ends_with_a_command(EVENTS[reason][0].note)
+
+
+def test_a_paused_deployment_with_new_pods_only_is_no_paused_rollout() -> None:
+    assert told(kinds.DEPLOYMENT, {**PAUSED, "status": {"replicas": 2, "updatedReplicas": 2}}).reason == "RollingOut"
+    assert told(kinds.DEPLOYMENT, {**PAUSED, "status": {"replicas": 2, "updatedReplicas": 1}}).reason == "RolloutPaused"

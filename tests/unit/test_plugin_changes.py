@@ -6,6 +6,7 @@ import pytest
 
 from coxswain.webapp.kinds import DEPLOYMENT, SERVICE_ACCOUNT, WEBAPP
 from kubectl_coxswain.gitops import owner_of
+from kubectl_coxswain.kubectl import Kubectl
 from kubectl_coxswain.revisions import restored
 from unit.model_bench import SPEC
 from unit.plugin_bench import PluginBench
@@ -81,6 +82,32 @@ def test_undo_fails_if_somebody_else_changes_the_webapp(bench: PluginBench) -> N
     assert bench.raw["spec"]["replicas"] == 9
     assert bench.raw["spec"]["image"] == SPEC["image"]
     assert "error: WebApp web was changed by somebody else meanwhile, so nothing was undone" in bench.err
+
+
+def test_a_new_status_during_the_question_does_not_hinder_an_undo(bench: PluginBench) -> None:
+    bench.answers = ["y"]
+    bench.asked = lambda: bench.status(revision=3)
+    assert bench.run("undo", "web") == 0, bench.err
+    assert bench.raw["spec"]["image"] == OLD["image"]
+    assert bench.raw["status"]["revision"] == 3
+
+
+def test_undo_gives_up_if_the_status_never_rests(bench: PluginBench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each request meets a new status."""
+    requests = 0
+    send = Kubectl.patch
+
+    def late(kubectl: Kubectl, *arguments: Any, **options: Any) -> Any:
+        nonlocal requests
+        requests += 1
+        bench.status(revision=requests)
+        return send(kubectl, *arguments, **options)
+
+    monkeypatch.setattr(Kubectl, "patch", late)
+    assert bench.run("undo", "web", "--yes") == 1
+    assert requests == 5
+    assert "so nothing was undone" in bench.err
+    assert bench.raw["spec"]["image"] == SPEC["image"]
 
 
 def test_undo_after_a_rollback_returns_to_the_running_revision(bench: PluginBench) -> None:

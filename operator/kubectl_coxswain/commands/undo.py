@@ -1,7 +1,7 @@
 """`undo`: return the spec of a WebApp to an earlier revision."""
 
 from kubectl_coxswain.arguments import PROGRAM
-from kubectl_coxswain.changing import RESOURCE, replaced_spec, warning_of
+from kubectl_coxswain.changing import replace_spec, warning_of
 from kubectl_coxswain.fields import leaves
 from kubectl_coxswain.find import webapp_of
 from kubectl_coxswain.gitops import owner_of
@@ -26,8 +26,8 @@ def run(session: Session, arguments: Arguments) -> int:
     if is_present(target, webapp):
         raise _is_present_already(webapp, target)
     _refuse_gitops(webapp, target, forced=arguments.force or arguments.dry_run)
-    patch = replaced_spec(webapp, spec, f"{PROGRAM} undo {metadata['name']} --to {target.number}")
-    tried = _tried(session, webapp, spec, patch)
+    cause = f"{PROGRAM} undo {metadata['name']} --to {target.number}"
+    tried = _tried(session, webapp, spec, cause)
     if tried["spec"] == webapp["spec"]:
         raise _is_present_already(webapp, target)
     report = plan_of(session.kubectl, tried, webapp, session.now())
@@ -45,7 +45,7 @@ def run(session: Session, arguments: Arguments) -> int:
     question = f"Return WebApp {metadata['name']} in namespace {metadata['namespace']} to revision {target.number}?"
     if not session.agreed(question, yes=arguments.yes):
         raise Problem("nothing was changed", "")
-    _change(session, webapp, patch)
+    _change(session, webapp, spec, cause)
     done = Done(metadata["namespace"], metadata["name"], f"returned to revision {target.number}", report.notes)
     session.show("Done", done, lambda: session.screen.line(f"{done.name} {done.done}. {_follow(webapp)}"))
     return 0
@@ -116,28 +116,22 @@ def _refuse_gitops(webapp: Json, target: Revision, *, forced: bool) -> None:
     )
 
 
-def _tried(session: Session, webapp: Json, spec: Json, patch: list[Json]) -> Json:
+def _tried(session: Session, webapp: Json, spec: Json, cause: str) -> Json:
     """Return the WebApp after the undo."""
-    name, namespace = webapp["metadata"]["name"], webapp["metadata"]["namespace"]
     try:
-        return session.kubectl.patch(RESOURCE, name, namespace, patch, kind="json", dry_run=True)
+        return _change(session, webapp, spec, cause, dry_run=True)
     except Forbidden:
         # The plan is shown all the same; the change itself will report the missing right.
         return {**webapp, "spec": spec}
-    except Conflict as error:
-        raise _changed_meanwhile(webapp["metadata"]) from error
 
 
-def _change(session: Session, webapp: Json, patch: list[Json]) -> None:
+def _change(session: Session, webapp: Json, spec: Json, cause: str, *, dry_run: bool = False) -> Json:
+    """Return the WebApp after the change."""
     metadata = webapp["metadata"]
     try:
-        session.kubectl.patch(RESOURCE, metadata["name"], metadata["namespace"], patch, kind="json")
+        return replace_spec(session.kubectl, webapp, spec, cause, dry_run=dry_run)
     except Conflict as error:
-        raise _changed_meanwhile(metadata) from error
-
-
-def _changed_meanwhile(metadata: Json) -> Conflict:
-    return Conflict(
-        f"WebApp {metadata['name']} was changed by somebody else meanwhile, so nothing was undone",
-        f"look at the change, then run {PROGRAM} undo {metadata['name']} -n {metadata['namespace']} again",
-    )
+        raise Conflict(
+            f"WebApp {metadata['name']} was changed by somebody else meanwhile, so nothing was undone",
+            f"look at the change, then run {PROGRAM} undo {metadata['name']} -n {metadata['namespace']} again",
+        ) from error

@@ -21,7 +21,7 @@ from coxswain.webapp.children.deployment_adoption import (
     replaced_container,
     selector_of,
 )
-from coxswain.webapp.children.deployment_health import deployment_health, is_of_one_template, refusal
+from coxswain.webapp.children.deployment_health import deployment_health, is_held, is_of_one_template, refusal
 from coxswain.webapp.children.disruption_budget import blocked_by_another
 from coxswain.webapp.children.pod import template
 from coxswain.webapp.diagnosis.cause import Rank
@@ -136,6 +136,8 @@ def _explain(webapp: WebApp, live: Projection, health: Health, world: World, now
         found = restarts.explained(webapp, health, world)
         blocked = None if found.health.message else blocked_by_another(webapp, world)
         return found if blocked is None else replace(found, health=blocked)
+    if is_held(live.content):
+        return Explanation(_rollout_paused(live))
     replica_sets = [
         replica_set.content
         for replica_set in world.related(REPLICA_SET)
@@ -152,6 +154,12 @@ def _explain(webapp: WebApp, live: Projection, health: Health, world: World, now
         health = replace(health, message=f"{health.message} See: {describe_pods(pods_of(webapp))}")
     result, subject = _by_events(webapp, live, result, pods, world)
     return Explanation(explained(health, live.content, result), result.again, subject)
+
+
+def _rollout_paused(live: Projection) -> Health:
+    resume = f"kubectl rollout resume deployment {live.name} -n {live.namespace}"
+    message = f"somebody paused the Deployment, so its new pods do not start. Resume it: {resume}"
+    return Health(Level.DEGRADED, "RolloutPaused", message, stalled=True)
 
 
 def _by_events(

@@ -51,6 +51,11 @@ def is_of_one_template(deployment: Mapping[str, Any]) -> bool:
     return bool(observed and status.get("updatedReplicas", 0) == status.get("replicas", 0))
 
 
+def is_held(deployment: Mapping[str, Any]) -> bool:
+    """Tell whether somebody paused the rollout of a Deployment. Kubernetes then counts no deadline."""
+    return bool(deployment.get("spec", {}).get("paused")) and not is_of_one_template(deployment)
+
+
 def refusal(live: Mapping[str, Any]) -> Mapping[str, str] | None:
     """Return the condition of a Deployment or ReplicaSet with pods that cannot be created.
 
