@@ -1,5 +1,7 @@
 """What counts as the outcome of a revision, and which one a rollback runs, with how many pods."""
 
+import pytest
+
 from coxswain.webapp.kinds import DEPLOYMENT
 from unit.release_bench import ReleaseBench
 from unit.test_rollback import BAD, ONE, ROLLBACK, TWO, failed, released
@@ -111,3 +113,32 @@ def test_a_kept_count_does_not_share_a_claim() -> None:
     bench.settle()
     bench.settle()
     assert bench.deployment["spec"]["replicas"] == 1
+
+
+def test_a_pause_during_a_rollback_is_reported() -> None:
+    bench = released()
+    failed(bench, image=BAD)
+    bench.change(paused=True)
+    bench.settle()
+    assert (bench.running, bench.status["runningRevision"]) == (ONE, 1)
+    assert (bench.condition("Progressing") or "")[:2] == ("False", "Paused")
+    assert (bench.condition("RolledBack") or "")[:2] == ("True", "RolloutFailed")
+
+
+def test_a_pause_between_failure_and_rollback_leaves_the_failed_revision(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = released()
+    bench.change(image=BAD)
+    bench.settle()
+    with monkeypatch.context() as patched:
+        patched.setattr(bench, "settle", bench.reconcile_once)
+        bench.time_out()
+    assert bench.note(2, "failed")
+    bench.change(paused=True)
+    bench.settle()
+    assert (bench.running, bench.status.get("runningRevision")) == (BAD, None)
+    assert bench.condition("RolledBack") is None
+    assert (bench.condition("Progressing") or "")[:2] == ("False", "Paused")
+    assert (bench.condition("Ready") or "")[:2] == ("False", "Differs")
+    bench.change(paused=False)
+    bench.settle()
+    assert (bench.running, bench.status["runningRevision"]) == (ONE, 1)

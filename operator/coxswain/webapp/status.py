@@ -1,6 +1,7 @@
 """Status of a WebApp: conditions, children, pod counts and URL."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from coxswain.kernel.conflicts.managed_fields import UNKNOWN
@@ -24,7 +25,7 @@ from coxswain.kernel.status.conditions import (
     standard_findings,
     worst,
 )
-from coxswain.kernel.status.health import HEALTHY, Level
+from coxswain.kernel.status.health import DIFFERS, HEALTHY, Level
 from coxswain.kernel.status.urgency import Pace, StatusRules
 from coxswain.kernel.workload import Observations
 from coxswain.webapp.children.deployment_health import is_complete
@@ -64,6 +65,8 @@ def status(webapp: WebApp, observations: Observations, previous: Status, now: st
     deployment = observations.live(DEPLOYMENT)
     live: Mapping[str, Any] = {} if deployment is None else deployment.content
     children, counts = [report.child for report in observations.children], live.get("status", {})
+    if webapp.paused and any(each.kind == DEPLOYMENT.kind and each.health.reason == DIFFERS for each in children):
+        webapp = replace(webapp, rollback=None)  # The pause came before the rollback: the failed revision runs.
     unknown = webapp.policies.unknown()
     findings = standard_findings(
         children,

@@ -69,11 +69,12 @@ def rollback_findings(
     described = _described(webapp, rollback, text)
     told = quoted(described, quotation)
     ready, progressing = findings[READY], findings[PROGRESSING]
+    rolled_back = ConditionState("False", ROLLED_BACK, told)
     worse = f"{described}. Revision {rollback.running} is not healthy: {ready.message}"
     return {
         **findings,
         READY: ConditionState("False", ROLLED_BACK, told if ready.status == "True" else worse),
-        PROGRESSING: progressing if progressing.status == "True" else ConditionState("False", ROLLED_BACK, told),
+        PROGRESSING: progressing if progressing.status == "True" or webapp.paused else rolled_back,
         STALLED: ConditionState("True", ROLLED_BACK, told),
         ROLLED_BACK: ConditionState("True", "RolloutFailed", told),
     }
