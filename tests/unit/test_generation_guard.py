@@ -10,7 +10,7 @@ from coxswain.kernel.cache.store import Key
 from coxswain.kernel.conflicts.managed_fields import BEFORE_FIRST_APPLY
 from coxswain.kernel.objects.field_paths import ManagedFieldsEntry
 from coxswain.kernel.objects.projection import Projection
-from coxswain.webapp.kinds import CONFIG_MAP, DEPLOYMENT, SERVICE, WEBAPP
+from coxswain.webapp.kinds import CONFIG_MAP, DEPLOYMENT, SERVICE, SERVICE_ACCOUNT, WEBAPP
 from rendered import CHILDREN, observe
 from unit.bench import SPEC, WEB, Bench
 from unit.objects import observed_autoscaler, observed_child, raw_webapp
@@ -255,3 +255,29 @@ def test_a_foreign_autoscaler_proves_no_earlier_work() -> None:
     bench.webapp()
     bench.run()
     assert bench.writer.sent[0] == "create ServiceAccount"
+
+
+@pytest.mark.parametrize("what", ["paused", "deleted", "recreated"])
+def test_a_change_during_a_reconcile_ends_its_writes(what: str) -> None:
+    """The store learns of the change while the first write waits for its answer."""
+    bench = Bench()
+    bench.converge()
+    bench.webapp(version=bench.writer.version + 1, generation=2, **LATER, labels={"team": "x"})
+    bench.writer.answer("look WebApp", bench.webapp_now())
+
+    def meanwhile() -> Projection:
+        later = bench.writer.version + 1
+        if what == "paused":
+            bench.webapp(version=later, generation=3, **LATER, paused=True)
+        else:
+            bench.store.forget(WEBAPP, WEB, later)
+        if what == "recreated":
+            bench.webapp(version=later + 1, generation=2, uid="uid-2", **LATER)
+        account = bench.store.get(SERVICE_ACCOUNT, WEB)
+        assert account is not None
+        return account
+
+    bench.writer.answers["update ServiceAccount"] = meanwhile
+    with pytest.raises(OutOfDate, match="WebApp shop/web has changed since generation 2"):
+        bench.run()
+    assert [sent for sent in bench.writer.sent if not sent.startswith("look")] == ["update ServiceAccount"]

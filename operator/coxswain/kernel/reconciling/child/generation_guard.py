@@ -11,6 +11,7 @@ from coxswain.kernel.api.errors import OutOfDate, Refused
 from coxswain.kernel.api.writer import Writer
 from coxswain.kernel.cache.store import Key, Store
 from coxswain.kernel.objects.kinds import Kinds
+from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.reconciling.memory.memory import Memory
 from coxswain.kernel.workload import Parent
 
@@ -26,11 +27,14 @@ class GenerationGuard:
     async def before_a_write(self, parent: Parent, memory: Memory) -> None:
         """Read a parent before the first write for it, unless nobody has worked on it yet.
 
+        Requests and refusals for load take time. So each write asks the store whether the parent has changed meanwhile.
+
         Raises:
             OutOfDate: it has changed or is gone; a changed one is in the store now.
             RequestFailed: it could not be read.
         """
         key = Key(parent.namespace, parent.name)
+        self._require_present(parent, self._store.parent(key))
         if memory.verified and not self._is_doubted(key, memory):
             return
         if memory.verified or self._was_worked_on(key):
@@ -54,8 +58,12 @@ class GenerationGuard:
         self._store.observe(found)
         if found.uid == parent.uid:
             memory.verified, memory.doubted_since = True, None
-        if (found.uid, found.content["metadata"]["generation"]) != (parent.uid, parent.generation):
-            raise OutOfDate(f"{self._kinds.parent} {key} has changed since generation {parent.generation}")
+        self._require_present(parent, found)
+
+    def _require_present(self, parent: Parent, found: Projection | None) -> None:
+        if found is None or (found.uid, found.generation) != (parent.uid, parent.generation):
+            name = f"{self._kinds.parent} {parent.namespace}/{parent.name}"
+            raise OutOfDate(f"{name} has changed since generation {parent.generation}")
 
     def _is_doubted(self, key: Key, memory: Memory) -> bool:
         observed = self._store.parent(key)
