@@ -79,9 +79,9 @@ def tries_again_what_is_refused() -> None:
     report = Reconciler._report
 
     async def again(self: Reconciler[WebApp], *arguments: Any, **named: Any) -> Outcome:
-        explained = arguments[2]
+        results = arguments[2]
         outcome = await report(self, *arguments, **named)
-        refused = any(each.result.child.health.reason in ("Rejected", "AdmissionDenied") for each in explained)
+        refused = any(each.child.health.reason in ("Rejected", "AdmissionDenied") for each in results)
         return replace(outcome, again=outcome.again or refused)
 
     put(decide, obstacle_of=lambda *_: None)

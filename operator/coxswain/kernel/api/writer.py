@@ -54,14 +54,7 @@ class Writer:
         Raises:
             Refused: with status 409 if the object has changed since.
         """
-        metadata = {
-            "name": observed.name,
-            "namespace": observed.namespace,
-            "uid": observed.uid,
-            "resourceVersion": str(observed.version),
-        }
-        identity = {"apiVersion": observed.kind.api_version, "kind": observed.kind.kind, "metadata": metadata}
-        manifest = with_value(identity, path, value)
+        manifest = with_value(_exactly(observed), path, value)
         keeper = self._projector.keeper
         response = await self._client.apply(observed.kind, manifest, field_manager=keeper, force=False)
         return self._projector.observe(observed.kind, response)
@@ -118,17 +111,7 @@ class Writer:
         Raises:
             Refused: with status 409 if the parent has changed since the status was computed.
         """
-        manifest = {
-            "apiVersion": parent.kind.api_version,
-            "kind": parent.kind.kind,
-            "metadata": {
-                "name": parent.name,
-                "namespace": parent.namespace,
-                "resourceVersion": str(parent.version),
-                "uid": parent.uid,
-            },
-            "status": status,
-        }
+        manifest = {**_exactly(parent), "status": status}
         response = await self._client.apply(
             parent.kind, manifest, field_manager=self._projector.manager, force=True, subresource="status"
         )
@@ -154,3 +137,14 @@ class Writer:
         return self._projector.observe(
             kind, await self._client.apply(kind, sent, field_manager=self._projector.manager, force=force)
         )
+
+
+def _exactly(observed: Projection) -> Manifest:
+    """Return a manifest of an object without fields, with preconditions on its observed uid and resourceVersion."""
+    metadata = {
+        "name": observed.name,
+        "namespace": observed.namespace,
+        "uid": observed.uid,
+        "resourceVersion": str(observed.version),
+    }
+    return {"apiVersion": observed.kind.api_version, "kind": observed.kind.kind, "metadata": metadata}

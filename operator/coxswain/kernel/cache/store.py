@@ -130,12 +130,11 @@ class Store:
         self._seen(observed.kind, observed.version)
         place = Key(observed.namespace, observed.name)
         known = self.get(observed.kind, place)
-        tombstone = self._tombstones.get(observed.kind, {}).get(place)
         if known is not None and observed.version <= known.version:
             return set()
         # Equal versions are valid: if an object stops matching the label selector of the watch, DELETED carries the
         # version of the live object (docs/decisions/0004). A true deletion has a revision of its own.
-        if tombstone is not None and observed.version < tombstone.version:
+        if observed.version < self.removed_at(observed.kind, place):
             return set()
         self._tombstones.get(observed.kind, {}).pop(place, None)
         return self._replace(observed.kind, place, known, observed)
@@ -199,8 +198,7 @@ class Store:
         """
         place = Key(observed.namespace, observed.name)
         known = self.get(observed.kind, place)
-        removed = self._tombstones.get(observed.kind, {}).get(place)
-        floor = max(known.version if known else 0, removed.version if removed else 0)
+        floor = max(known.version if known else 0, self.removed_at(observed.kind, place))
         if observed.version < floor <= version:
             raise HistoryReset(f"{observed.kind} {place}: {floor} was seen, and then {observed.version} at {version}")
         if known is not None and observed.version == known.version and observed != known:

@@ -13,7 +13,7 @@ from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.reconciling.child.child import Children
 from coxswain.kernel.reconciling.child.result import Result, sooner
 from coxswain.kernel.reconciling.child.world import CacheView
-from coxswain.kernel.reconciling.parent.explaining import Explained, Explainer
+from coxswain.kernel.reconciling.parent.explaining import Explainer
 from coxswain.kernel.reconciling.parent.removal import Remover
 from coxswain.kernel.reconciling.parent.untouched import unread, untouched
 from coxswain.kernel.status.health import Child, Level, held_back, not_listed, not_served
@@ -49,17 +49,17 @@ class ChildSet(Generic[P]):
         self._remover = remover
         self._unavailable = unavailable
 
-    async def compare(self, parent: P, world: CacheView, unlisted: Mapping[str, str]) -> list[Explained]:
+    async def compare(self, parent: P, world: CacheView, unlisted: Mapping[str, str]) -> list[Result]:
         """Compare all children without a write, since some kinds cannot be listed: an invisible child may exist."""
         return await self._explained(untouched(await self._compared(parent, world), unlisted), parent, world)
 
     async def compare_unread(
         self, parent: P, world: CacheView, record: Projection, error: RequestFailed
-    ) -> list[Explained]:
+    ) -> list[Result]:
         """Compare all children without a write, since the recorded state to run cannot be read."""
         return await self._explained(unread(await self._compared(parent, world), record, error), parent, world)
 
-    async def reconcile(self, parent: P, world: CacheView, *, patient: bool) -> list[Explained]:
+    async def reconcile(self, parent: P, world: CacheView, *, patient: bool) -> list[Result]:
         """Bring all children to their desired state, and delete unwanted ones.
 
         A failed request concerns one child. If `patient`, transient failures are not reported yet.
@@ -73,7 +73,7 @@ class ChildSet(Generic[P]):
         others = [child_type for child_type in self._workload.children if child_type.history is None]
         found = await self._reconcile_types(others, parent, world, patient=patient)
         explained = await self._explained(found.results + found.absent, parent, world)
-        world = replace(world, children=[each.result.child for each in explained])
+        world = replace(world, children=[each.child for each in explained])
         types = [child_type for child_type in self._workload.children if child_type.history is not None]
         records = await self._reconcile_types(types, parent, world, patient=patient)
         explained += await self._explained(records.results + records.absent, parent, world)
@@ -89,7 +89,7 @@ class ChildSet(Generic[P]):
         }
         wanted |= _places(found.absent + records.absent)
         removed = await self._remover.remove_unwanted(parent, wanted, world, in_use=in_use, patient=patient)
-        return explained + [Explained(result) for result in removed]
+        return explained + removed
 
     async def _compared(self, parent: P, world: CacheView) -> list[Result]:
         return [
@@ -122,7 +122,7 @@ class ChildSet(Generic[P]):
                     found.unusable[child_type.kind] = f"{result.child.kind} {result.child.name}"
         return found
 
-    async def _explained(self, results: Sequence[Result], parent: P, world: CacheView) -> list[Explained]:
+    async def _explained(self, results: Sequence[Result], parent: P, world: CacheView) -> list[Result]:
         return [await self._explainer.explain(parent, result, world) for result in results]
 
 

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Generic
 
@@ -15,15 +15,6 @@ from coxswain.kernel.reconciling.memory.memory import Memory, Warnings
 from coxswain.kernel.workload import P, Workload
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Explained:
-    """The result for one child, with the cause of its health."""
-
-    result: Result
-    after: float | None = None
-    """Seconds until the next evaluation without an event."""
 
 
 class Explainer(Generic[P]):
@@ -48,20 +39,20 @@ class Explainer(Generic[P]):
         self._interval = interval
         self._clock = clock
 
-    async def explain(self, parent: P, result: Result, world: CacheView) -> Explained:
-        """Return a child with the cause of its health."""
+    async def explain(self, parent: P, result: Result, world: CacheView) -> Result:
+        """Return a result with the cause of the child's health, and with the time at which the cause may change."""
         now = self._now()
         child_type = next(each for each in self._workload.children if each.kind.kind == result.child.kind)
         health = result.child.health
         if result.live is None or child_type.explain is None or not health.explainable:
-            return Explained(result)
+            return result
         found, awaited = child_type.explain(parent, result.live, health, world, now), None
         if found.subject is not None:
             awaited = await self._read(found.subject, world.memory)
             found = child_type.explain(parent, result.live, health, world, now)
         due = None if found.until is None else (found.until - now).total_seconds()
         child = replace(result.child, health=found.health)
-        return Explained(replace(result, child=child), sooner(awaited, due))
+        return replace(result, child=child, after=sooner(result.after, awaited, due))
 
     async def _read(self, subject: Projection, memory: Memory) -> float | None:
         """Read the Events about an object, unless some were read lately.

@@ -29,7 +29,7 @@ from coxswain.kernel.reconciling.memory.memory import Memories, Memory
 from coxswain.kernel.reconciling.parent.changes_by_others import conflicts, repairs
 from coxswain.kernel.reconciling.parent.child_set import ChildSet
 from coxswain.kernel.reconciling.parent.event_reasons import event_records, records_of_writes
-from coxswain.kernel.reconciling.parent.explaining import Explained, Explainer
+from coxswain.kernel.reconciling.parent.explaining import Explainer
 from coxswain.kernel.reconciling.parent.overwritten import is_suspended, status_confirmed, status_written
 from coxswain.kernel.reconciling.parent.recalling import Recaller
 from coxswain.kernel.reconciling.parent.removal import Remover
@@ -179,16 +179,16 @@ class Reconciler(Generic[P]):
             record = next((each for each in recalled if each is not None), None)
             if record is None or concerns_all(error) or failures < PATIENCE:
                 raise
-            explained = await self._children.compare_unread(parent, world, record, error)
-            return await self._report(observed, parent, explained, world, begun=begun)
+            results = await self._children.compare_unread(parent, world, record, error)
+            return await self._report(observed, parent, results, world, begun=begun)
         unlisted = self._unlisted(key.namespace)
         if unlisted:
             # An invisible child would be created again.
-            explained = await self._children.compare(parent, world, unlisted)
-            return await self._report(observed, parent, explained, world, begun=begun)
+            results = await self._children.compare(parent, world, unlisted)
+            return await self._report(observed, parent, results, world, begun=begun)
         deleted = set(memory.removal.deleted)
         try:
-            explained = await self._children.reconcile(parent, world, patient=failures < PATIENCE)
+            results = await self._children.reconcile(parent, world, patient=failures < PATIENCE)
         except RequestFailed as error:
             await self._report_writes(observed, parent, memory)
             if isinstance(error, Refused) and error.namespace_terminating:
@@ -196,7 +196,7 @@ class Reconciler(Generic[P]):
                 memory.namespace_terminating_until = self._clock() + _NAMESPACE_SECONDS
                 return Outcome(after=_NAMESPACE_SECONDS, answered=True)
             raise
-        outcome = await self._report(observed, parent, explained, world, begun=begun)
+        outcome = await self._report(observed, parent, results, world, begun=begun)
         # A record of this reconcile may let another state run, and causes no event.
         again = outcome.again or self._recaller.chosen(parent, world) != recalled
         return replace(outcome, again=again, answered=outcome.answered or not memory.removal.deleted <= deleted)
@@ -213,11 +213,10 @@ class Reconciler(Generic[P]):
             await self._recorder.record(observed, event, memory.events)
 
     async def _report(
-        self, observed: Projection, parent: P, explained: Sequence[Explained], world: CacheView, *, begun: float
+        self, observed: Projection, parent: P, results: Sequence[Result], world: CacheView, *, begun: float
     ) -> Outcome:
         """Write the status and the Events; return what follows."""
         now, memory, rules = self._now(), world.memory, self._workload.status_rules
-        results = [each.result for each in explained]
         previous = observed.content.get("status", {})
         memory.drift.add(repairs(results))
         memory.reported()
@@ -254,7 +253,6 @@ class Reconciler(Generic[P]):
             after=sooner(
                 report.after,
                 memory.suspension_ends(begun, self._clock()),
-                *(each.after for each in explained),
                 *(result.after for result in results),
                 *backoffs,
             ),
