@@ -21,6 +21,9 @@ class ErrorClass(Enum):
 class RequestFailed(Exception):
     """A request failed."""
 
+    retry_after: float | None = None
+    """Seconds to wait as requested by the API server; None without a Retry-After."""
+
     @property
     def error_class(self) -> ErrorClass:
         """The class of the error."""
@@ -78,9 +81,6 @@ class Cause:
 
 class Refused(RequestFailed):
     """The API server responded with an error status."""
-
-    retry_after: float | None
-    """Seconds to wait as requested by the API server; None without a Retry-After."""
 
     def __init__(self, status: int, body: Mapping[str, Any], *, retry_after: str | None = None) -> None:
         """Parse an error response.

@@ -180,7 +180,8 @@ class Resync:
                     expired += 1
                     log.debug("the continue token for %s expired; relisting from the first page", describe(scope))
                     continue
-                pause = max(delay * random.uniform(0.75, 1), _retry_after(error))  # noqa: S311
+                requested = error.retry_after if isinstance(error, RequestFailed) else None
+                pause = max(delay * random.uniform(0.75, 1), requested or 0.0)  # noqa: S311
                 self._failed(scope, error)
                 text = "%s can't be listed: %s; retrying in %.0f s"
                 defect = not isinstance(error, RequestFailed)
@@ -274,10 +275,6 @@ def _contents(page: Mapping[str, Any]) -> tuple[int, Sequence[Any]]:
 
 def _token_expired(error: Exception) -> bool:
     return isinstance(error, Refused) and error.status == 410
-
-
-def _retry_after(error: Exception) -> float:
-    return (error.retry_after if isinstance(error, Refused) else None) or 0.0
 
 
 async def _set_within(event: asyncio.Event, seconds: float) -> bool:

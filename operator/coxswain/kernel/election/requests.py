@@ -5,7 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from coxswain.kernel.api.errors import ErrorClass, Refused, RequestFailed, Unreachable
+from coxswain.kernel.api.errors import ErrorClass, RequestFailed, Unreachable
 
 log = logging.getLogger(__name__)
 
@@ -72,5 +72,4 @@ def _delay(error: RequestFailed, chance: float) -> float:
     """Return the seconds until the next attempt."""
     if error.error_class is ErrorClass.CONFLICT:
         return SPREAD * chance
-    requested = error.retry_after if isinstance(error, Refused) else None
-    return (requested or 0.0) + _SHORTEST + (_LONGEST - _SHORTEST) * chance
+    return (error.retry_after or 0.0) + _SHORTEST + (_LONGEST - _SHORTEST) * chance

@@ -28,9 +28,8 @@ class FailedWrites:
 
     def and_another(self, error: RequestFailed, attempt: Attempt, now: float) -> "FailedWrites":
         """Count one more failure."""
-        refused = error if isinstance(error, Refused) else None
-        retry_after = (refused.retry_after if refused else None) or 0.0
-        return FailedWrites(self.count + 1, now, retry_after, attempt if refused and refused.by_admission else None)
+        denied = isinstance(error, Refused) and error.by_admission
+        return FailedWrites(self.count + 1, now, error.retry_after or 0.0, attempt if denied else None)
 
     def delay(self, attempt: Attempt, settings: StatusSettings, now: float) -> float:
         """Return the remaining backoff of a write in seconds. A Retry-After concerns all writes."""

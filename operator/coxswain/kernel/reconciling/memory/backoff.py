@@ -40,10 +40,9 @@ class Backoff:
         """Count one more failure, of a write of `manifest`; report `health` during the backoff."""
         count = 1 if before is None else before.count + 1
         conflict = error.error_class is ErrorClass.CONFLICT
-        retry_after = (error.retry_after if isinstance(error, Refused) else None) or 0.0
         forbidden = isinstance(error, Refused) and error.status == 403 and not error.by_admission
         written = None if conflict or manifest is None else digest(manifest)
-        return cls(count, now, health, written, retry_after, forbidden)
+        return cls(count, now, health, written, error.retry_after or 0.0, forbidden)
 
     def ends(self, settings: StatusSettings) -> float:
         """Return the end of the backoff, in monotonic seconds.

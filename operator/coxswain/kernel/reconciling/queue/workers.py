@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable
 from typing import Generic
 
-from coxswain.kernel.api.errors import ErrorClass, NotSent, OutOfDate, Refused, RequestFailed
+from coxswain.kernel.api.errors import ErrorClass, NotSent, OutOfDate, RequestFailed
 from coxswain.kernel.cache.coverage import Coverage
 from coxswain.kernel.cache.store import HistoryReset, Key
 from coxswain.kernel.cache.waiting import Waiting
@@ -224,8 +224,7 @@ class Workers(Generic[P]):
         log.log(level, "%s; requeued in %.1f s", error, delay)
 
     def _requeue(self, key: Key, error: RequestFailed) -> float:
-        at_least = (error.retry_after if isinstance(error, Refused) else None) or 0.0
-        return self._queue.add_rate_limited(key, at_least=at_least)
+        return self._queue.add_rate_limited(key, at_least=error.retry_after or 0.0)
 
     def _follow_up(self, key: Key, outcome: Outcome) -> None:
         if outcome.failed is not None or outcome.waiting:
