@@ -7,7 +7,7 @@ up to 30 s with an unresponsive DNS server. asyncio.run would wait for it.
 import asyncio
 import contextlib
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -21,6 +21,14 @@ def run(body: Coroutine[Any, Any, None]) -> None:
     """Run a coroutine like asyncio.run, but do not join the executor's threads at the end."""
     with asyncio.Runner(loop_factory=_new_loop) as runner:
         runner.run(body)
+
+
+async def cancel(tasks: Iterable[asyncio.Task[Any]]) -> None:
+    """Cancel tasks and wait for their ends. Their errors are dropped."""
+    pending = list(tasks)
+    for task in pending:
+        task.cancel()
+    await asyncio.gather(*pending, return_exceptions=True)
 
 
 async def run_in_thread(

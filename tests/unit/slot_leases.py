@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from coxswain.kernel.election.changes import Acquired, Change, Dropped, Surplus
 from coxswain.kernel.election.elector import LeadershipLost
 from coxswain.kernel.election.leadership import Leadership, SlotLeadership
 from coxswain.kernel.election.lease import Lease, parse
@@ -158,7 +159,7 @@ class Replica:
                 f"{self.name}_{next(self._numbers)}",
                 SETTINGS,
                 count=self.count,
-                listener=self,
+                report=self.report,
                 clock=loop.time,
                 chance=self._chance,
             )
@@ -170,6 +171,9 @@ class Replica:
                 self.lost.append(str(error))
                 self.slots.clear()
                 await asyncio.sleep(1)
+
+    def report(self, change: Change) -> None:
+        {Acquired: self.acquired, Surplus: self.surplus, Dropped: self.dropped}[type(change)](change.slot)
 
     def acquired(self, slot: Slot) -> None:
         self.slots.add(slot)

@@ -47,7 +47,7 @@ def decided(thing: dict[str, Any] | None, *, since: float, now: float, leading: 
         pytest.param(raw("other_1", duration=None), 15, id="held without a duration"),
         pytest.param(raw(""), 15, id="cleared by hand: its holder may still write"),
         pytest.param(raw(None, duration=None), 15, id="empty"),
-        pytest.param(unheld(namespace="ns", name="n", duration=15), 15, id="created: another may have been deleted"),
+        pytest.param(unheld(name="ns/n", duration=15), 15, id="created: another may have been deleted"),
         pytest.param(raw("", duration=1), 0, id="released"),
         pytest.param(raw("me_1"), 0, id="ours, after an answer was lost"),
     ],
@@ -85,7 +85,7 @@ def test_the_time_of_a_change_is_that_of_this_process() -> None:
 
 
 def test_a_new_lease_has_no_preconditions() -> None:
-    assert held(None, "me_1", namespace="ns", name="n", now=NOW, duration=15) == {
+    assert held(None, "me_1", name="ns/n", now=NOW, duration=15) == {
         "apiVersion": "coordination.k8s.io/v1",
         "kind": "Lease",
         "metadata": {"namespace": "ns", "name": "n"},
@@ -102,7 +102,7 @@ def test_a_new_lease_has_no_preconditions() -> None:
 def test_an_update_has_preconditions_and_keeps_the_rest() -> None:
     before = raw("a_1", leaseTransitions=4, acquireTime="then", strategy="x")
     before["metadata"] |= {"labels": {"team": "x"}, "managedFields": [{}]}
-    written = held(parse(before), "me_1", namespace="ns", name="coxswain", now=NOW, duration=15)
+    written = held(parse(before), "me_1", name="ns/coxswain", now=NOW, duration=15)
     assert written["metadata"] == {
         "name": "coxswain",
         "namespace": "ns",
@@ -117,18 +117,18 @@ def test_an_update_has_preconditions_and_keeps_the_rest() -> None:
 
 def test_a_renewal_changes_the_renew_time_alone() -> None:
     before = raw("me_1", leaseTransitions=4, acquireTime="then", renewTime="then")
-    written = held(parse(before), "me_1", namespace="ns", name="coxswain", now=NOW, duration=15)
+    written = held(parse(before), "me_1", name="ns/coxswain", now=NOW, duration=15)
     assert written["spec"] == {**before["spec"], "renewTime": "2026-05-01T12:00:00.123456Z"}
 
 
 def test_times_are_in_utc() -> None:
     local = NOW.astimezone(timezone(timedelta(hours=5, minutes=30)))
-    written = held(None, "me_1", namespace="ns", name="n", now=local, duration=15)
+    written = held(None, "me_1", name="ns/n", now=local, duration=15)
     assert written["spec"]["renewTime"] == "2026-05-01T12:00:00.123456Z"
 
 
 def test_a_released_lease_is_free_at_once_also_for_client_go() -> None:
-    given_up = released(parse(raw("me_1", leaseTransitions=4)), namespace="ns", name="coxswain", now=NOW)
+    given_up = released(parse(raw("me_1", leaseTransitions=4)), name="ns/coxswain", now=NOW)
     assert given_up["metadata"]["resourceVersion"] == "7"
     assert (given_up["spec"]["holderIdentity"], given_up["spec"]["leaseDurationSeconds"]) == ("", 1)
     assert given_up["spec"]["leaseTransitions"] == 4
@@ -137,11 +137,11 @@ def test_a_released_lease_is_free_at_once_also_for_client_go() -> None:
 
 def test_each_renewal_differs_even_if_the_wall_clock_stands_still() -> None:
     """The API server keeps the resourceVersion at a write without changes, so nobody would see the renewal."""
-    first = held(None, "me", namespace="ns", name="coxswain", now=NOW, duration=15)
+    first = held(None, "me", name="ns/coxswain", now=NOW, duration=15)
     times = [first["spec"]["renewTime"]]
     for number in range(3):
         metadata = {**first["metadata"], "uid": "uid", "resourceVersion": str(number)}
-        renewed = held(parse({**first, "metadata": metadata}), "me", namespace="ns", name="c", now=NOW, duration=15)
+        renewed = held(parse({**first, "metadata": metadata}), "me", name="ns/c", now=NOW, duration=15)
         times.append(renewed["spec"]["renewTime"])
         first = renewed
     assert all(before != after for before, after in pairwise(times))
@@ -151,5 +151,5 @@ def test_each_renewal_differs_even_if_the_wall_clock_stands_still() -> None:
 def test_the_number_of_transitions_stays_an_int32() -> None:
     """The API server refuses a greater one, so nobody could acquire the Lease any more."""
     before = raw("", duration=1, leaseTransitions=2**31 - 1)
-    written = held(parse(before), "me_1", namespace="ns", name="coxswain", now=NOW, duration=15)
+    written = held(parse(before), "me_1", name="ns/coxswain", now=NOW, duration=15)
     assert written["spec"]["leaseTransitions"] == 2**31 - 1

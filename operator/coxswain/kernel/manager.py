@@ -4,8 +4,9 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
-from typing import Any, Generic
+from typing import Generic
 
+from coxswain import event_loop
 from coxswain.gauges import Readings
 from coxswain.kernel.api.client import Client
 from coxswain.kernel.api.event_reader import EventReader
@@ -212,7 +213,7 @@ class Manager(Generic[P]):
                 task.result()
         finally:
             self._supervisor.stop()
-            await _cancelled([*workers, *services, stopped])
+            await event_loop.cancel([*workers, *services, stopped])
             await self._drain(supervision)
 
     async def _drain(self, supervision: asyncio.Task[None]) -> None:
@@ -221,7 +222,7 @@ class Manager(Generic[P]):
         begun, timeout = clock(), self._settings.drain_timeout if self._election.led_slots else 0.0
         await self._workers.drain(timeout, self._client.end)
         await asyncio.wait([supervision], timeout=max(0.0, begun + 0.95 * timeout - clock()))
-        await _cancelled([supervision, *self._workers.processing])
+        await event_loop.cancel([supervision, *self._workers.processing])
 
     def _any_doubtful(self, namespace: str) -> bool:
         return any(self.is_doubtful(kind, namespace) for kind in self._decisive)
@@ -305,10 +306,3 @@ class Manager(Generic[P]):
             if kind in (self._parent_kind, *self._decisive, *self._named):
                 self._resync.relist_soon(kind, namespace)
             self._enqueue_released()
-
-
-async def _cancelled(tasks: Iterable[asyncio.Task[Any]]) -> None:
-    pending = list(tasks)
-    for task in pending:
-        task.cancel()
-    await asyncio.gather(*pending, return_exceptions=True)

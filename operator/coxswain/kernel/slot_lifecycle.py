@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable
 from typing import Generic
 
+from coxswain import event_loop
 from coxswain.kernel.cache.store import Key, Store
 from coxswain.kernel.election.changes import Acquired, Change, Surplus
 from coxswain.kernel.election.election import Election
@@ -56,10 +57,7 @@ class SlotLifecycle(Generic[P]):
         finally:
             # Others must not wait for the drain of this process to get a slot that nobody serves.
             self._election.ending()
-            tasks = (changing, *self._drains.values())
-            for each in tasks:
-                each.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await event_loop.cancel([changing, *self._drains.values()])
 
     def _await_change(self) -> asyncio.Task[Change]:
         return asyncio.create_task(self._election.next_change(), name="next change of the election")

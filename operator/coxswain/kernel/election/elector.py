@@ -181,7 +181,8 @@ class Elector:
         if lease is None or lease.holder != self._identity:
             return
         # The answer to the last renewal may be lost, so that the known version is outdated.
-        conflict = await self._conflict(self._store.update(self._released(lease)))
+        manifest = leases.released(lease, name=self._store.name, now=self._now())
+        conflict = await self._conflict(self._store.update(manifest))
         if conflict is not None:
             raise conflict
         log.info("released the Lease %s", self._store.name)
@@ -218,25 +219,12 @@ class Elector:
         )
 
     def _creation(self) -> Awaitable[Lease]:
-        namespace, _, name = self._store.name.partition("/")
-        return self._store.create(leases.unheld(namespace=namespace, name=name, duration=self._settings.lease_duration))
+        return self._store.create(leases.unheld(name=self._store.name, duration=self._settings.lease_duration))
 
     def _renewal(self) -> Awaitable[Lease]:
-        lease = self._observed.lease
-        namespace, _, name = self._store.name.partition("/")
-        manifest = leases.held(
-            lease,
-            self._identity,
-            namespace=namespace,
-            name=name,
-            now=self._now(),
-            duration=self._settings.lease_duration,
-        )
+        lease, name, duration = self._observed.lease, self._store.name, self._settings.lease_duration
+        manifest = leases.held(lease, self._identity, name=name, now=self._now(), duration=duration)
         return self._store.update(manifest) if lease else self._store.create(manifest)
-
-    def _released(self, lease: Lease) -> dict[str, Any]:
-        namespace, _, name = self._store.name.partition("/")
-        return leases.released(lease, namespace=namespace, name=name, now=self._now())
 
     async def _conflict(self, writing: Awaitable[Lease]) -> Refused | None:
         """Send a write. If the known version is outdated, read the Lease and return the conflict.

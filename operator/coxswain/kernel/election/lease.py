@@ -126,9 +126,7 @@ def decide(observed: Observation, identity: str, *, leading: bool, now: float, s
     return Write() if now >= expiry else Wait(expiry)
 
 
-def held(
-    lease: Lease | None, identity: str, *, namespace: str, name: str, now: datetime, duration: float
-) -> dict[str, Any]:
+def held(lease: Lease | None, identity: str, *, name: str, now: datetime, duration: float) -> dict[str, Any]:
     """Return the manifest that acquires or renews the Lease.
 
     It differs from the Lease even if the wall clock stands still: the API server does not store a write without
@@ -137,8 +135,7 @@ def held(
     Args:
         lease: the Lease to update, with its uid and resourceVersion as preconditions; None to create it.
         identity: the new holder.
-        namespace: the namespace of the Lease.
-        name: the name of the Lease.
+        name: the Lease as namespace/name.
         now: the time for people; no process computes with it.
         duration: seconds without a renewal after which others may acquire it.
     """
@@ -149,30 +146,31 @@ def held(
     if spec.get("renewTime") == micro_time(now):
         now += timedelta(microseconds=1)
     spec |= {"holderIdentity": identity, "leaseDurationSeconds": round(duration), "renewTime": micro_time(now)}
-    return _manifest(lease, spec, namespace, name)
+    return _manifest(lease, spec, name)
 
 
-def unheld(*, namespace: str, name: str, duration: float) -> dict[str, Any]:
+def unheld(*, name: str, duration: float) -> dict[str, Any]:
     """Return the manifest that creates the Lease without a holder."""
-    return _manifest(None, {"holderIdentity": "", "leaseDurationSeconds": round(duration)}, namespace, name)
+    return _manifest(None, {"holderIdentity": "", "leaseDurationSeconds": round(duration)}, name)
 
 
-def released(lease: Lease, *, namespace: str, name: str, now: datetime) -> dict[str, Any]:
+def released(lease: Lease, *, name: str, now: datetime) -> dict[str, Any]:
     """Return the manifest that gives the Lease up, with its uid and resourceVersion as preconditions."""
     times = {"acquireTime": micro_time(now), "renewTime": micro_time(now)}
     spec = _spec(lease) | {"holderIdentity": "", "leaseDurationSeconds": _RELEASED_SECONDS} | times
-    return _manifest(lease, spec, namespace, name)
+    return _manifest(lease, spec, name)
 
 
 def _spec(lease: Lease | None) -> dict[str, Any]:
     return dict(lease.raw.get("spec") or {}) if lease else {}
 
 
-def _manifest(lease: Lease | None, spec: Mapping[str, Any], namespace: str, name: str) -> dict[str, Any]:
+def _manifest(lease: Lease | None, spec: Mapping[str, Any], name: str) -> dict[str, Any]:
     # An update replaces the whole object, so labels and annotations of others are sent back.
     kept = dict(lease.raw["metadata"]) if lease else {}
     kept.pop("managedFields", None)
-    metadata = {**kept, "namespace": namespace, "name": name}
+    namespace, _, plain = name.partition("/")
+    metadata = {**kept, "namespace": namespace, "name": plain}
     return {"apiVersion": LEASE.api_version, "kind": LEASE.kind, "metadata": metadata, "spec": spec}
 
 

@@ -101,10 +101,8 @@ class ObservedSlots:
     async def _missing(self, slot: Slot) -> Lease | None:
         """Create a Lease. If it exists without our label, return it."""
         store = self.store(slot)
-        namespace, _, name = store.name.partition("/")
-        manifest = leases.unheld(namespace=namespace, name=name, duration=self._settings.lease_duration)
         try:
-            return await store.create(manifest)
+            return await store.create(leases.unheld(name=store.name, duration=self._settings.lease_duration))
         except Refused as error:
             if error.error_class is not ErrorClass.CONFLICT:
                 raise

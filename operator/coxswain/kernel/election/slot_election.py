@@ -8,7 +8,7 @@ from typing import Self
 
 from coxswain import event_loop, metrics
 from coxswain.kernel.api.transport import Transport
-from coxswain.kernel.election.changes import Acquired, Change, Dropped, Surplus
+from coxswain.kernel.election.changes import Acquired, Change, Surplus
 from coxswain.kernel.election.election_thread import ElectionThread, RunInThread, new_identity, until_stopped
 from coxswain.kernel.election.elector import NO_ANSWER
 from coxswain.kernel.election.leadership import SlotLeadership, monotonic
@@ -168,7 +168,7 @@ class SlotElection:
             self._identity,
             self._settings,
             count=len(self._slots),
-            listener=_Reports(self._report),
+            report=self._report,
             clock=self._clock,
         )
         elector.synced, elector.ending = self._synced, self._ending
@@ -199,19 +199,3 @@ class SlotElection:
             (self._led.add if led else self._led.discard)(slot)
             metrics.leading(slot.lease_name(self._name), is_leader=led)
         self._changes.put_nowait(change)
-
-
-class _Reports:
-    """Passes what the elector says on as changes."""
-
-    def __init__(self, report: Callable[[Change], None]) -> None:
-        self._report = report
-
-    def acquired(self, slot: Slot) -> None:
-        self._report(Acquired(slot))
-
-    def surplus(self, slot: Slot) -> None:
-        self._report(Surplus(slot))
-
-    def dropped(self, slot: Slot) -> None:
-        self._report(Dropped(slot))

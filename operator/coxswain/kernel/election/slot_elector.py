@@ -8,10 +8,11 @@ import logging
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
+from coxswain import event_loop
 from coxswain.kernel.api.errors import RequestFailed
 from coxswain.kernel.election.balance import balance
+from coxswain.kernel.election.changes import Acquired, Change, Dropped, Surplus
 from coxswain.kernel.election.elector import NO_ANSWER, Elector, LeadershipLost, LeaseStore, Right, pause
 from coxswain.kernel.election.leadership import SlotLeadership
 from coxswain.kernel.election.members import Members, SharedLease
@@ -26,19 +27,6 @@ SYNC_SECONDS = 30.0
 """Seconds until a replica without a complete cache takes part nevertheless. Its parents then report the reason."""
 _SLOT = Right(gained="this process leads its namespaces", lost="leaving its namespaces to others")
 _SHARED = Right(gained="this process takes part", shared=True)
-
-
-class Listener(Protocol):
-    """Hears of the changes of one replica, in the thread of the elector."""
-
-    def acquired(self, slot: Slot) -> None:
-        """Hear that this replica leads a slot."""
-
-    def surplus(self, slot: Slot) -> None:
-        """Hear that a slot is to be given back: wait for the writes in progress, and call `drained`."""
-
-    def dropped(self, slot: Slot) -> None:
-        """Hear that this replica does not lead a slot any more, without a drain."""
 
 
 @dataclass
@@ -71,7 +59,7 @@ class SlotElector:
         settings: ElectionSettings,
         *,
         count: int,
-        listener: Listener,
+        report: Callable[[Change], None],
         clock: Callable[[], float],
         chance: Callable[[], float] = random.random,
     ) -> None:
@@ -84,7 +72,7 @@ class SlotElector:
             identity: the holder to write into the Leases, unique for this process.
             settings: the durations.
             count: the number of slots, the same in all replicas.
-            listener: hears of the changes.
+            report: called with each change, in the thread of the elector.
             clock: returns monotonic seconds, the same as the clock of `leadership`.
             chance: returns random numbers from 0 to 1 for the jitter.
         """
@@ -92,7 +80,7 @@ class SlotElector:
         self._identity = identity
         self._settings = settings
         self._slots = slots(count)
-        self._listener = listener
+        self._report = report
         self._clock = clock
         self._chance = chance
         name = shared.name.rpartition("/")[2]
@@ -171,7 +159,7 @@ class SlotElector:
                 self._pulse()
                 await asyncio.wait([joining], timeout=pause(self._settings, self._chance))
         finally:
-            await _cancelled(joining, *(term.task for term in self._terms.values()), *self._releases)
+            await event_loop.cancel([joining, *(term.task for term in self._terms.values()), *self._releases])
 
     def drained(self, slot: Slot) -> None:
         """Release a slot after the last write to its namespaces. Nothing happens if it was lost meanwhile."""
@@ -230,7 +218,7 @@ class SlotElector:
         for slot in plan.give:
             if self._terms[slot].leading:
                 self._terms[slot].giving = True
-                self._listener.surplus(slot)
+                self._report(Surplus(slot))
             else:
                 self._terms[slot].task.cancel()
 
@@ -239,7 +227,7 @@ class SlotElector:
 
         def acquired() -> None:
             term.leading = self._has_led = True
-            self._listener.acquired(slot)
+            self._report(Acquired(slot))
 
         leadership = self._leadership.begin(slot)
         elector = Elector(
@@ -259,7 +247,7 @@ class SlotElector:
 
     async def _release(self, term: _Term) -> None:
         """Release the Lease of a slot without writes in progress."""
-        await _cancelled(term.task)
+        await event_loop.cancel([term.task])
         await term.elector.release()
         self._remove(term)
 
@@ -273,7 +261,7 @@ class SlotElector:
                 raise error
             if term.leading:
                 log.warning("%s", error)
-                self._listener.dropped(term.slot)
+                self._report(Dropped(term.slot))
 
     def _remove(self, term: _Term) -> None:
         self._terms = {slot: each for slot, each in self._terms.items() if each is not term}
@@ -327,9 +315,3 @@ class SlotElector:
 def shared_holder(count: int) -> str:
     """Return the holder of the shared Lease for replicas with `count` slots."""
     return f"slots-{count}"
-
-
-async def _cancelled(*tasks: asyncio.Task[None]) -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
