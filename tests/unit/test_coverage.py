@@ -4,6 +4,7 @@ import pytest
 
 from coxswain.kernel.api.errors import Refused, Unreachable
 from coxswain.kernel.cache.coverage import LASTING_SECONDS, Coverage, _Failure, _message
+from coxswain.kernel.cache.resync import WatchNotOpened
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.webapp.kinds import DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER, HTTP_ROUTE, POD, SECRET, SERVICE, WEBAPP
 from rendered import CHILDREN, KINDS
@@ -26,7 +27,7 @@ class Bench:
                 self.coverage.watch_started((kind, namespace))
                 self.coverage.listed((kind, namespace))
 
-    def fail(self, kind: Kind, namespace: str, error: Exception | None = FORBIDDEN, *, seconds: float = 0) -> None:
+    def fail(self, kind: Kind, namespace: str, error: Exception = FORBIDDEN, *, seconds: float = 0) -> None:
         """Report that a kind has failed for this number of seconds."""
         self.coverage.failed((kind, namespace), error)
         self.now += seconds
@@ -134,7 +135,7 @@ def test_autoscalers_are_unknown_until_a_relist_after_a_gap(bench: Bench) -> Non
 
 
 def test_a_refused_watch_beside_an_answered_list(bench: Bench) -> None:
-    bench.fail(POD, "b", None)
+    bench.fail(POD, "b", WatchNotOpened("the watch does not open"))
     assert "the watch does not open" in bench.coverage.missing()[POD, "b"]
 
 

@@ -181,17 +181,13 @@ class Coverage:
         state.in_doubt = gaps not in (None, state.gaps)
         metric(scope[0].collection, scope[1], False)
 
-    def failed(self, scope: Scope, error: Exception | None) -> None:
-        """Record the error of a LIST. None means that the LIST succeeds, but the watch does not open."""
+    def failed(self, scope: Scope, error: Exception) -> None:
+        """Record why a scope cannot be listed or watched."""
         state = self._states[scope]
         if not state.served:
             return
         sort = error.status if isinstance(error, Refused) else type(error)
-        text = (
-            (str(error) or repr(error))
-            if error is not None
-            else "the API server answers the LIST, but the watch does not open"
-        )
+        text = str(error) or repr(error)
         now, before = self._clock(), state.failure
         since = before.since if before is not None and before.sort == sort else now
         state.failure = _Failure(sort, text, since, before.first if before is not None else now)

@@ -30,6 +30,10 @@ _EXPIRED_AT_ONCE = 3
 """Consecutive relists without a delay after an expired continue token."""
 
 
+class WatchNotOpened(Exception):
+    """The API server answers the LIST of a scope, but its watch does not open."""
+
+
 @dataclass
 class _Request:
     """Pending requests for one scope."""
@@ -162,7 +166,7 @@ class Resync:
         except Exception as error:  # noqa: BLE001 - as in _relist_until_done
             self._failed(scope, error)
         else:
-            self._failed(scope, None)
+            self._failed(scope, WatchNotOpened("the API server answers the LIST, but the watch does not open"))
 
     async def _relist_until_done(self, scope: Scope) -> None:
         delay = _RETRY_SECONDS
@@ -210,7 +214,7 @@ class Resync:
         else:
             self._relisted(scope, history_resets, gaps, clock() - begun)
 
-    def _failed(self, scope: Scope, error: Exception | None) -> None:
+    def _failed(self, scope: Scope, error: Exception) -> None:
         self.coverage.failed(scope, error)
         self._covered()
 
