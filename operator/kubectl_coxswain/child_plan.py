@@ -9,7 +9,7 @@ from typing import Any
 
 from coxswain.kernel.conflicts.diff import Difference, managers
 from coxswain.kernel.conflicts.immutable import Obstacle, Remedy
-from coxswain.kernel.conflicts.write_plan import HeldField, Plan, differs, plan
+from coxswain.kernel.conflicts.write_plan import HeldField, Plan, plan
 from coxswain.kernel.objects.commands import Commands
 from coxswain.kernel.objects.field_paths import owns
 from coxswain.kernel.objects.manifests import Manifest
@@ -166,7 +166,7 @@ def _blocked(found: ChildPlan, health: Health) -> ChildPlan:
 
 def _changes_value(difference: Difference, child_type: ChildType[WebApp], webapp: WebApp, live: Projection) -> bool:
     """Tell whether an apply changes the value, rather than the owner of a field alone."""
-    if not differs(difference) and not difference.order:
+    if not difference.changes_value and not difference.order:
         return False
     if difference.wanted is not None or difference.rivals:
         return True

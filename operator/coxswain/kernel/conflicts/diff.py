@@ -51,6 +51,11 @@ class Difference:
         """The path in readable form: spec.containers[name=app].image."""
         return text(self.path)
 
+    @property
+    def changes_value(self) -> bool:
+        """Whether the value differs from the desired one, rather than only its owner."""
+        return bool(self.wanted != self.found or self.rivals)
+
 
 def differences(
     desired: Manifest, live: Mapping[str, Any], owned: Fields | None, others: Sequence[ManagedFieldsEntry] = ()

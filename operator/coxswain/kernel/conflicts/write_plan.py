@@ -29,7 +29,7 @@ class HeldField:
     @property
     def differs(self) -> bool:
         """Whether the value differs from the desired one, rather than only its owner."""
-        return differs(self.difference)
+        return self.difference.changes_value
 
 
 @dataclass(frozen=True)
@@ -102,9 +102,7 @@ def plan(
         any(_overlap(difference.path, path) for path in contested_identity) for difference in unresolved
     ):
         unresolved = []
-    halted = [
-        field for field in held if field.policy is Policy.HALT and not field.contested and differs(field.difference)
-    ]
+    halted = [field for field in held if field.policy is Policy.HALT and not field.contested and field.differs]
     rivals = [
         rival for difference in unresolved for rival in difference.rivals if not _is_owned_only_by_us(rival, observed)
     ]
@@ -152,7 +150,7 @@ def _needs_force(difference: Difference, observed: Projection, policy_of: Callab
     If managedFields were cleared, the API server first assigns all live fields to `before-first-apply`. A manager that
     may own a field under another name is overwritten only if the policy of the field is Enforce.
     """
-    if not differs(difference) or (difference.wanted is None and not difference.rivals):
+    if not difference.changes_value or (difference.wanted is None and not difference.rivals):
         return False
     if (observed.owned is None and not observed.others) or managers(difference, observed.others):
         return True
@@ -169,11 +167,6 @@ def _managers_in_other_versions(difference: Difference, observed: Projection) ->
     if difference.found is None or difference.order or part == "f:metadata":
         return []
     return [entry.manager for entry in observed.others if entry.api_version not in known and part in entry.fields]
-
-
-def differs(difference: Difference) -> bool:
-    """Report whether the value differs from the desired one, rather than only its owner."""
-    return bool(difference.wanted != difference.found or difference.rivals)
 
 
 def foreign_manager(difference: Difference, observed: Projection, ours: Collection[str]) -> str | None:
@@ -217,7 +210,7 @@ def _held_fields(
 
 
 def _is_contested(difference: Difference, contested: Sequence[str]) -> bool:
-    if difference.order or not differs(difference):
+    if difference.order or not difference.changes_value:
         return False
     return overlaps(difference.text, contested)
 

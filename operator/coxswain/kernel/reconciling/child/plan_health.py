@@ -6,7 +6,7 @@ from coxswain.kernel.conflicts.diff import Difference
 from coxswain.kernel.conflicts.immutable import Obstacle, command
 from coxswain.kernel.conflicts.managed_fields import ANOTHER_OPERATOR, UNKNOWN
 from coxswain.kernel.conflicts.policy import Policy
-from coxswain.kernel.conflicts.write_plan import HeldField, Plan, differs
+from coxswain.kernel.conflicts.write_plan import HeldField, Plan
 from coxswain.kernel.objects.commands import Commands
 from coxswain.kernel.objects.field_paths import owns
 from coxswain.kernel.objects.manifests import Manifest
@@ -52,7 +52,7 @@ def unlike(planned: Plan) -> list[str]:
 def overridden(planned: Plan, live: Projection) -> list[str]:
     """Return the fields changed by admission although our entry in managedFields owns them."""
     owned = live.owned or {}
-    return [each.text for each in planned.differences if differs(each) and owns(owned, each.path)]
+    return [each.text for each in planned.differences if each.changes_value and owns(owned, each.path)]
 
 
 def absence(manifest: Manifest) -> HeldField:
