@@ -8,8 +8,10 @@ import pytest
 from coxswain.kernel.conflicts.diff import Difference
 from coxswain.kernel.conflicts.policy import Policy
 from coxswain.kernel.objects.event_record import EventRecord
-from coxswain.kernel.reconciling.child.result import Correction, Result
+from coxswain.kernel.reconciling.child.result import Result
+from coxswain.kernel.reconciling.memory.attempts import digest
 from coxswain.kernel.reconciling.memory.last_applied import LastApplied
+from coxswain.kernel.reconciling.memory.writes import Correction, Writes
 from coxswain.kernel.reconciling.parent.event_reasons import event_records
 from coxswain.kernel.status.conflict_report import Conflict
 from coxswain.kernel.status.health import HEALTHY, Child, contested, halted, name_taken, not_removed
@@ -39,7 +41,9 @@ def told(*fields: Conflict, previous: Status | None = None) -> Status:
 
 
 def _records(results: Sequence[Result], previous: Status, present: Status, **more: Any) -> list[EventRecord]:
-    reports = [ChildReport(r.child, r.live, corrected=tuple(c.difference for c in r.corrections)) for r in results]
+    reports = [
+        ChildReport(r.child, r.live, corrected=tuple(c.difference for c in r.writes.corrections)) for r in results
+    ]
     of_kernel = event_records(APP, WORKLOAD, results, previous, present, **more)
     return [*of_kernel, *WORKLOAD.events(APP, Observations(reports), previous, present)]
 
@@ -99,7 +103,7 @@ def test_a_paused_webapp_gets_no_event() -> None:
 
 def corrected(difference: Difference, manager: str | None = "flux", **more: Any) -> str | None:
     correction = Correction(difference, manager, **more)
-    result = Result(Child("Deployment", "web", HEALTHY), corrections=(correction,))
+    result = Result(Child("Deployment", "web", HEALTHY), writes=Writes(corrections=(correction,)))
     found = heard(told(), told(), result).get("DriftCorrected")
     assert (found is not None) is correction.is_foreign
     return None if found is None else found.note
@@ -134,15 +138,13 @@ def test_the_event_names_the_corrected_field(
 
 def test_last_applied_has_the_fields_of_the_last_matching_manifest() -> None:
     _, manifest = desired(APP)[-2:]
-    last = LastApplied.of(manifest, ["spec.left"])
-    had = last.had(manifest)
-    assert had("spec.a")
-    assert not had("spec.left.inside"), "the field was given up, not removed"
-    assert not had("spec")
-    assert not last.had(deployment(APP, Scaling(None, AUTOSCALED)))("spec.replicas"), (
-        "an autoscaler became the owner of the field"
-    )
-    assert not last.had(deployment(webapp(image="registry.example/web:2")))("spec.a")
+    last = LastApplied(digest(manifest), ("spec.left",), ())
+    assert last.is_of(manifest)
+    assert last.matched("spec.a")
+    assert not last.matched("spec.left.inside"), "the field was given up, not removed"
+    assert not last.matched("spec")
+    assert not last.is_of(deployment(APP, Scaling(None, AUTOSCALED))), "an autoscaler became the owner of the replicas"
+    assert not last.is_of(deployment(webapp(image="registry.example/web:2")))
 
 
 def test_a_failed_child_beyond_the_end_of_a_cut_list_gets_an_event_only_if_it_decides_ready() -> None:

@@ -21,7 +21,8 @@ from coxswain.kernel.objects.projection import Controller, Projection
 from coxswain.kernel.objects.quote import MARK
 from coxswain.kernel.reconciling.child.adoption import foreign
 from coxswain.kernel.reconciling.child.failures import failure, next_step
-from coxswain.kernel.reconciling.child.result import Correction, Result
+from coxswain.kernel.reconciling.child.result import Result
+from coxswain.kernel.reconciling.memory.writes import Correction, Writes
 from coxswain.kernel.reconciling.parent.event_reasons import event_records
 from coxswain.kernel.status.conditions import ConditionState, standard_findings
 from coxswain.kernel.status.conflict_report import Conflict
@@ -272,7 +273,7 @@ CONDITIONS = {
 def events_of(*fields: Conflict, undeclared: Sequence[str] = (), corrected: bool = False) -> list[EventRecord]:
     """Return the Events about fields held by other managers, missing status fields, or a corrected field."""
     corrections = (Correction(Difference(("f:spec", "f:paused"), False, True), "flux"),) if corrected else ()
-    results = [Result(Child("Deployment", "web", HEALTHY), corrections=corrections)]
+    results = [Result(Child("Deployment", "web", HEALTHY), writes=Writes(corrections=corrections))]
     before, now = (status(webapp(), observations([], held=held), {}, TIME) for held in ((), fields))
     return event_records(webapp(), WORKLOAD, results, before, now, undeclared=undeclared)
 

@@ -107,9 +107,9 @@ def test_an_adoption_is_reported_although_the_release_fails() -> None:
     fail_once(bench, "release")
     (result,) = [each for each in bench.reconcile() if each.child.kind == "ServiceAccount"]
     assert result.failed is not None
-    assert result.adopted
+    assert result.writes.adopted
     bench.now += 60
-    assert not any(each.adopted for each in bench.reconcile()), "it is reported once"
+    assert not any(each.writes.adopted for each in bench.reconcile()), "it is reported once"
 
 
 def test_a_field_reassigned_before_a_conflict_is_not_of_another_coxswain() -> None:
@@ -122,16 +122,16 @@ def test_a_field_reassigned_before_a_conflict_is_not_of_another_coxswain() -> No
     fail_once(bench, "update")
     assert any(each.failed for each in bench.reconcile())
     bench.now += 60
-    authors = [each.changed_by for result in bench.reconcile() for each in result.corrections]
+    authors = [each.changed_by for result in bench.reconcile() for each in result.writes.corrections]
     assert authors == ["flux"]
 
 
 def test_an_adoption_is_reported_although_its_answer_is_lost() -> None:
     bench = adopting()
     fail_once(bench, "update", answer_lost=True)
-    assert not any(each.adopted for each in bench.reconcile())
+    assert not any(each.writes.adopted for each in bench.reconcile())
     bench.now += 60
-    assert [each.child.kind for each in bench.reconcile() if each.adopted] == ["ServiceAccount"]
+    assert [each.child.kind for each in bench.reconcile() if each.writes.adopted] == ["ServiceAccount"]
 
 
 def adopting() -> ModelBench:

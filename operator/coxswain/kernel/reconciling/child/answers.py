@@ -7,7 +7,6 @@ from coxswain.kernel.conflicts.write_plan import Plan
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.reconciling.child.adoption import is_watched
 from coxswain.kernel.reconciling.child.decide import Target, plan_for
-from coxswain.kernel.reconciling.child.plan_health import overridden, unlike
 from coxswain.kernel.reconciling.memory.attempts import Attempt
 from coxswain.kernel.reconciling.memory.last_applied import LastApplied
 from coxswain.kernel.reconciling.memory.memory import NameHolder
@@ -38,7 +37,7 @@ class Answers:
         if after.differences or (before is not None and answer.version == before.version):
             # Something between the request and the stored object changed it: an admission policy, which would again.
             target.memory.attempt = Attempt.of(after.manifest, answer, None)
-        target.memory.last_applied = LastApplied.of(target.manifest, unlike(after), overridden(after, answer))
+        target.memory.last_applied = LastApplied.of(target.manifest, after, answer)
         return after
 
     def removed_at(self, target: Target[P]) -> int:

@@ -24,13 +24,13 @@ from coxswain.kernel.reconciling.child.adoption import foreign, is_watched
 from coxswain.kernel.reconciling.child.decide import Target, decide, obstacle_of, plan_for
 from coxswain.kernel.reconciling.child.execute import Executor
 from coxswain.kernel.reconciling.child.failures import PATIENCE, concerns_all, failure
-from coxswain.kernel.reconciling.child.plan_health import listed, overridden, planned_health, stuck, unlike
-from coxswain.kernel.reconciling.child.result import Correction, Result, sooner, with_writes
+from coxswain.kernel.reconciling.child.plan_health import listed, planned_health, stuck
+from coxswain.kernel.reconciling.child.result import Result, sooner
 from coxswain.kernel.reconciling.child.world import CacheView
 from coxswain.kernel.reconciling.memory.backoff import Backoff
 from coxswain.kernel.reconciling.memory.last_applied import LastApplied
 from coxswain.kernel.reconciling.memory.memory import ChildMemory
-from coxswain.kernel.reconciling.memory.writes import Progress
+from coxswain.kernel.reconciling.memory.writes import NOTHING_WRITTEN
 from coxswain.kernel.status.health import MISSING, Child, Health, adopted_later, differs, retried
 from coxswain.kernel.workload import ChildType, Desired, P, Workload
 from coxswain.settings import StatusSettings
@@ -85,9 +85,9 @@ class Children(Generic[P]):
         if backoff is not None and backoff.delays(target.manifest, self._settings, target.now):
             after, left = _next_read(child, target.now), backoff.ends(self._settings) - target.now
             return target.desired, Result(_child(target, backoff.health), _ours(target), after=after, backoff=left)
-        progress = child.progress = Progress[Correction]()
+        child.writes = NOTHING_WRITTEN
         try:
-            result = await self._act(target, world, progress)
+            result = await self._act(target, world)
         except RequestFailed as error:
             if concerns_all(error):
                 if error.error_class is ErrorClass.CONFLICT:  # a storm of writers keeps the parent out of date as well
@@ -97,7 +97,7 @@ class Children(Generic[P]):
             result = self._failed(self._again(target, world), error, patient=patient)
         else:
             child.failures, child.backoff = 0, None
-        return target.desired, with_writes(result, progress)
+        return target.desired, replace(result, writes=child.writes)
 
     async def compare(self, child_type: ChildType[P], desired: Desired, parent: P, world: CacheView) -> Result:
         """Compare a child with its desired state without a write: it is paused, or not everything can be listed.
@@ -124,19 +124,19 @@ class Children(Generic[P]):
         health = differs(fields, target.commands) if fields else planned_health(state, planned, (), target.commands)
         return Result(_child(target, health), live, left=planned.left, after=after)
 
-    async def _act(self, target: Target[P], world: CacheView, progress: Progress[Correction]) -> Result:
+    async def _act(self, target: Target[P], world: CacheView) -> Result:
         prepared = frozenset[type[Action]]()
         for _ in range(_ACTIONS):
-            self._executor.confirm(target, progress)
+            self._executor.confirm(target)
             action = decide(target)
-            if isinstance(action, Create) and progress.created:
+            if isinstance(action, Create) and target.memory.writes.created:
                 # Someone has deleted it meanwhile, and its DELETED event has requeued the parent.
                 action = Wait(MISSING, Ends.CHILD_EVENT)
             if isinstance(action, Nothing | Wait):
                 return self._settled(target, action)
             if isinstance(action, Release | Keep | TakeOwnership | Apply):
                 target.memory.deletion = None  # a DELETE without an answer is no longer needed
-            await self._executor.execute(action, target, world.memory, progress)
+            await self._executor.execute(action, target, world.memory)
             # After an apply another manager may have written again, so the next one needs its own preparations.
             prepared = frozenset() if isinstance(action, Apply) else prepared | {type(action)}
             target = replace(self._again(target, world), prepared=prepared)
@@ -150,7 +150,7 @@ class Children(Generic[P]):
             return replace(result, child=child, left=action.left, after=sooner(result.after, end))
         planned, memory = action.plan, target.memory
         memory.deletion = memory.planned = None
-        memory.last_applied = LastApplied.of(target.manifest, unlike(planned), overridden(planned, action.live))
+        memory.last_applied = LastApplied.of(target.manifest, planned, action.live)
         state = target.child_type.health(action.live.content)
         health = planned_health(state, planned, planned.differences, target.commands)
         if action.obstacle is not None and not health.stalled:

@@ -26,7 +26,7 @@ from coxswain.kernel.reconciling.child.actions import (
 from coxswain.kernel.reconciling.child.adoption import foreign, to_release
 from coxswain.kernel.reconciling.child.ownership import ownership
 from coxswain.kernel.reconciling.child.plan_health import absence, shown, stuck
-from coxswain.kernel.reconciling.memory.last_applied import Had
+from coxswain.kernel.reconciling.memory.last_applied import LastApplied
 from coxswain.kernel.reconciling.memory.memory import ChildMemory
 from coxswain.kernel.status.health import TERMINATING, adopted_later, halted, left_absent, replaced
 from coxswain.kernel.workload import ChildType, Desired, P, Workload
@@ -72,10 +72,10 @@ class Target(Generic[P]):
         return Commands.of(self.parent, projector.kinds.parent, projector.manager)
 
     @property
-    def had(self) -> Had:
-        """The fields with their desired value before."""
+    def last_applied(self) -> LastApplied | None:
+        """The last applied state; None if that was another manifest."""
         last = self.memory.last_applied
-        return Had(None) if last is None else last.had(self.manifest)
+        return last if last is not None and last.is_of(self.manifest) else None
 
 
 def decide(target: Target[P]) -> Action:

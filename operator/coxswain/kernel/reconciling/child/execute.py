@@ -19,12 +19,12 @@ from coxswain.kernel.reconciling.child.decide import Target, plan_for
 from coxswain.kernel.reconciling.child.generation_guard import GenerationGuard
 from coxswain.kernel.reconciling.child.ownership import is_note
 from coxswain.kernel.reconciling.child.plan_health import listed
-from coxswain.kernel.reconciling.child.result import Correction, contested_places, corrected, effective, with_authors
+from coxswain.kernel.reconciling.child.result import contested_places, corrected, effective, with_authors
 from coxswain.kernel.reconciling.memory.attempts import Attempt
 from coxswain.kernel.reconciling.memory.memory import Memory
 from coxswain.kernel.reconciling.memory.replacement import Deletion
 from coxswain.kernel.reconciling.memory.write_wars import WHOLE
-from coxswain.kernel.reconciling.memory.writes import PlannedApply, Progress
+from coxswain.kernel.reconciling.memory.writes import Correction, PlannedApply
 from coxswain.kernel.status.health import rejected
 from coxswain.kernel.workload import P
 
@@ -49,7 +49,6 @@ class Executor:
         action: Read | Create | Release | Keep | TakeOwnership | Apply | Replace,
         target: Target[P],
         memory: Memory,
-        progress: Progress[Correction],
     ) -> None:
         """Execute an action.
 
@@ -61,17 +60,17 @@ class Executor:
             await self._read(target)
             return
         if isinstance(action, Create):
-            await self._create(action, target, memory, progress)
+            await self._create(action, target, memory)
             return
         await self._guard.before_a_write(target.parent, memory)
         try:
             if isinstance(action, Replace):
-                await self._replace(action, target, progress)
+                await self._replace(action, target)
             elif isinstance(action, Release):
                 answer = await self._writer.release(action.live, is_released(target.parent, action.live))
                 self._answers.written(target, answer, action.live)
             else:
-                await self._apply(action, target, progress)
+                await self._apply(action, target)
         except Refused as error:
             if error.error_class is ErrorClass.TERMINAL and not isinstance(action, Replace):
                 health = rejected(error.message, target.commands)
@@ -118,7 +117,7 @@ class Executor:
         self._answers.read(target, found, removed_at)
         return found
 
-    async def _create(self, action: Create, target: Target[P], memory: Memory, progress: Progress[Correction]) -> None:
+    async def _create(self, action: Create, target: Target[P], memory: Memory) -> None:
         if action.vanished:
             # The garbage collector may be faster than the watch of the parents.
             await self._guard.check(target.parent, memory)
@@ -142,12 +141,10 @@ class Executor:
             await self._read_name(target)
             return
         self._answers.written(target, created, None)
-        self._count_creation(target, progress)
+        self._count_creation(target)
         self._answers.learn(target, created, None)
 
-    async def _apply(
-        self, action: Keep | TakeOwnership | Apply, target: Target[P], progress: Progress[Correction]
-    ) -> None:
+    async def _apply(self, action: Keep | TakeOwnership | Apply, target: Target[P]) -> None:
         live, memory = action.live, target.memory
         planned = memory.planned = _planned(target, action)
         if isinstance(action, Keep):
@@ -168,51 +165,53 @@ class Executor:
         log.info("%s %s %s: %s", done, *kind_and_name(target.manifest), differences)
         after = self._answers.learn(target, answer, live)
         memory.planned = None
-        self._count(target, effective(planned.corrections, after.differences), progress)
-        progress.adopted = progress.adopted or planned.adopting
+        self._count(target, effective(planned.corrections, after.differences))
+        memory.writes = replace(memory.writes, adopted=memory.writes.adopted or planned.adopting)
 
-    def confirm(self, target: Target[P], progress: Progress[Correction]) -> None:
+    def confirm(self, target: Target[P]) -> None:
         """Count the writes whose answer was lost, if the live object shows them."""
         memory, live = target.memory, target.live
         if memory.deletion is not None and memory.deletion.is_seen(live):
-            self._count_deletion(target, memory.deletion, progress)
+            self._count_deletion(target, memory.deletion)
         if memory.create_unanswered and live is not None:
             memory.create_unanswered = False
             # A created object has our label.
             if target.is_ours and live.owned is not None and is_watched(live):
-                self._count_creation(target, progress)
+                self._count_creation(target)
         planned = memory.planned
         if planned is None or live is None or not planned.is_decided(live):
             return
         after = plan_for(target, live)
         held = (each.difference for each in (*after.left, *after.halted))
         open_places = {each.path for each in (*after.differences, *held)}
-        self._count(target, [each for each in planned.corrections if each.difference.path not in open_places], progress)
-        progress.adopted = progress.adopted or (planned.adopting and target.is_ours)
+        self._count(target, [each for each in planned.corrections if each.difference.path not in open_places])
+        adopted = memory.writes.adopted or (planned.adopting and target.is_ours)
+        memory.writes = replace(memory.writes, adopted=adopted)
         still_open = tuple(each for each in planned.corrections if each.difference.path in open_places)
         memory.planned = replace(planned, corrections=still_open, sent_for=None)
 
-    def _count(self, target: Target[P], corrections: Sequence[Correction], progress: Progress[Correction]) -> None:
+    def _count(self, target: Target[P], corrections: Sequence[Correction]) -> None:
         target.memory.wars.enforced(target.manifest, contested_places(corrections), self._clock())
-        progress.corrections += tuple(corrections)
+        writes = target.memory.writes
+        target.memory.writes = replace(writes, corrections=(*writes.corrections, *corrections))
 
-    def _count_creation(self, target: Target[P], progress: Progress[Correction]) -> None:
+    def _count_creation(self, target: Target[P]) -> None:
         memory = target.memory
         if memory.deletion is not None and not memory.deletion.answered:
-            self._count_deletion(target, memory.deletion, progress)
+            self._count_deletion(target, memory.deletion)
         log.info("created %s %s", *kind_and_name(target.manifest))
-        progress.created, progress.replaced = True, memory.deletion is not None
+        memory.writes = replace(memory.writes, created=True, replaced=memory.deletion is not None)
         if memory.deleted_by_others:
             memory.wars.enforced(target.manifest, [WHOLE], self._clock())
         memory.deletion, memory.create_unanswered = None, False
 
-    def _count_deletion(self, target: Target[P], deletion: Deletion, progress: Progress[Correction]) -> None:
+    def _count_deletion(self, target: Target[P], deletion: Deletion) -> None:
         target.memory.deletion = replace(deletion, answered=True)
         log.info("deleted %s %s, to create it again: %s is immutable", *kind_and_name(target.manifest), deletion.field)
         target.memory.wars.enforced(deletion.manifest, deletion.places, self._clock())
-        progress.deleted_for = deletion.field
+        target.memory.writes = replace(target.memory.writes, deleted_for=deletion.field)
 
-    async def _replace(self, action: Replace, target: Target[P], progress: Progress[Correction]) -> None:
+    async def _replace(self, action: Replace, target: Target[P]) -> None:
         """Delete an object exactly as it was observed.
 
         The deletion is remembered before the request, since the answer may be lost although the object is deleted. An
@@ -233,7 +232,7 @@ class Executor:
                 raise
         if not target.is_ours:
             self._answers.hold(target, replace(live, terminating=True))
-        self._count_deletion(target, deletion, progress)
+        self._count_deletion(target, deletion)
 
     async def _learn_from_conflict(self, target: Target[P], live: Projection, error: Refused) -> None:
         """Read a child after a conflict.
@@ -260,7 +259,7 @@ def _had_no_effect(error: RequestFailed) -> bool:
     return isinstance(error, NotSent) or (isinstance(error, Refused) and error.status < 500)
 
 
-def _planned(target: Target[P], action: Keep | TakeOwnership | Apply) -> PlannedApply[Correction]:
+def _planned(target: Target[P], action: Keep | TakeOwnership | Apply) -> PlannedApply:
     """Return the apply in preparation. Its preparations change neither its corrections nor their authors."""
     live, before = action.live, target.memory.planned
     if before is not None and before.uid != live.uid:
@@ -278,7 +277,7 @@ def _corrections(target: Target[P], action: Keep | TakeOwnership | Apply) -> tup
     return corrected(
         action.plan.differences,
         action.live,
-        target.had,
+        target.last_applied,
         ours=(projector.manager, projector.keeper),
         is_note=partial(is_note, target.child_type.notes),
     )

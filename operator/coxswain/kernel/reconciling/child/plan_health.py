@@ -8,9 +8,7 @@ from coxswain.kernel.conflicts.managed_fields import ANOTHER_OPERATOR, UNKNOWN
 from coxswain.kernel.conflicts.policy import Policy
 from coxswain.kernel.conflicts.write_plan import HeldField, Plan
 from coxswain.kernel.objects.commands import Commands
-from coxswain.kernel.objects.field_paths import owns
 from coxswain.kernel.objects.manifests import Manifest
-from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.status.health import Health, contested, held, immutable
 
 _NAMED_DIFFERENCES = 5
@@ -42,17 +40,6 @@ def listed(differences: Sequence[Difference]) -> str:
     more = len(differences) - _NAMED_DIFFERENCES
     names = ", ".join(difference.text for difference in differences[:_NAMED_DIFFERENCES])
     return names + (f" and {more} more" if more > 0 else "")
-
-
-def unlike(planned: Plan) -> list[str]:
-    """Return the fields left to other managers and the fields changed by admission."""
-    return [difference.text for difference in (*(each.difference for each in planned.left), *planned.differences)]
-
-
-def overridden(planned: Plan, live: Projection) -> list[str]:
-    """Return the fields changed by admission although our entry in managedFields owns them."""
-    owned = live.owned or {}
-    return [each.text for each in planned.differences if each.changes_value and owns(owned, each.path)]
 
 
 def absence(manifest: Manifest) -> HeldField:

@@ -1,11 +1,13 @@
 """The last applied state of a child: distinguishes removed fields from fields never set."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
 
 from coxswain.kernel.conflicts.policy import overlaps
+from coxswain.kernel.conflicts.write_plan import Plan
+from coxswain.kernel.objects.field_paths import owns
 from coxswain.kernel.objects.manifests import Manifest
+from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.reconciling.memory.attempts import digest
 
 
@@ -21,28 +23,20 @@ class LastApplied:
     """The subset of `left` in our managedFields entry: applied, and then changed by admission."""
 
     @classmethod
-    def of(cls, manifest: Manifest, left: Iterable[str] = (), overridden: Iterable[str] = ()) -> Self:
-        """Remember a child that matches its manifest, except for fields left to others or changed by admission."""
-        return cls(digest(manifest), tuple(left), tuple(overridden))
+    def of(cls, manifest: Manifest, planned: Plan, live: Projection) -> Self:
+        """Remember a child that matches its manifest, except for the fields in its write plan after that."""
+        left = (*(held.difference for held in planned.left), *planned.differences)
+        owned = live.owned or {}
+        overridden = [each.text for each in planned.differences if each.changes_value and owns(owned, each.path)]
+        return cls(digest(manifest), tuple(each.text for each in left), tuple(overridden))
 
-    def had(self, manifest: Manifest) -> "Had":
-        """Return the fields of a manifest with their desired value: a missing one was changed or removed by someone."""
-        same = self.manifest == digest(manifest)
-        return Had(self.left if same else None, self.overridden if same else ())
+    def is_of(self, manifest: Manifest) -> bool:
+        """Tell whether it is the state of this manifest."""
+        return self.manifest == digest(manifest)
 
-
-@dataclass(frozen=True)
-class Had:
-    """Fields with their desired value at the last reconcile."""
-
-    left: tuple[str, ...] | None
-    """All except these; None if the manifest was another one."""
-    overridden: tuple[str, ...] = ()
-    """Fields that our entry owned although admission had changed their values."""
-
-    def __call__(self, field: str) -> bool:
+    def matched(self, field: str) -> bool:
         """Tell whether the child had the desired value of a field."""
-        return self.left is not None and not overlaps(field, self.left)
+        return not overlaps(field, self.left)
 
     def owned_overridden(self, field: str) -> bool:
         """Tell whether our entry owned a field, or a part of it, although admission had changed its value."""

@@ -5,7 +5,6 @@ A restart needs none of it: the cluster is the source of truth.
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from coxswain.kernel.api.events import RecentEvents
 from coxswain.kernel.cache.store import Key
@@ -17,7 +16,7 @@ from coxswain.kernel.reconciling.memory.drift_ledger import DriftLedger
 from coxswain.kernel.reconciling.memory.last_applied import LastApplied
 from coxswain.kernel.reconciling.memory.replacement import Deletion
 from coxswain.kernel.reconciling.memory.write_wars import WriteWars
-from coxswain.kernel.reconciling.memory.writes import PlannedApply, Progress
+from coxswain.kernel.reconciling.memory.writes import NOTHING_WRITTEN, PlannedApply, Writes
 from coxswain.kernel.status.status_writer import StatusMemory
 from coxswain.settings import WriteWarSettings
 
@@ -52,9 +51,9 @@ class ChildMemory:
     """A replacement in progress."""
     create_unanswered: bool = False
     """Whether a CREATE was sent without an answer."""
-    planned: PlannedApply[Any] | None = None
+    planned: PlannedApply | None = None
     """An apply without an answer yet."""
-    progress: Progress[Any] | None = None
+    writes: Writes = NOTHING_WRITTEN
     """Writes without a report."""
     name_holder: NameHolder | None = None
 
@@ -129,14 +128,14 @@ class Memory:
         """Return the memory of a child, given as kind/name."""
         return self._children.setdefault(child, ChildMemory(WriteWars(self._settings)))
 
-    def unreported(self) -> dict[str, Progress[Any]]:
+    def unreported(self) -> dict[str, Writes]:
         """Return the writes without a report, by kind/name."""
-        return {child: memory.progress for child, memory in self._children.items() if memory.progress is not None}
+        return {child: memory.writes for child, memory in self._children.items() if memory.writes != NOTHING_WRITTEN}
 
     def reported(self) -> None:
         """Forget the writes after their report."""
         for memory in self._children.values():
-            memory.progress = None
+            memory.writes = NOTHING_WRITTEN
 
     def retain(self, children: Collection[str]) -> None:
         """Forget all children but these, each given as kind/name."""

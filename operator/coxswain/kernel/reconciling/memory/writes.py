@@ -1,18 +1,59 @@
-"""Writes of one child: those without a report, and the apply without an answer.
-
-Their corrections are of a type of the layer above: `child.result.Correction`.
-"""
+"""Writes of one child: those without a report, and the apply without an answer."""
 
 from dataclasses import dataclass
-from typing import Generic, TypeVar
 
+from coxswain.kernel.conflicts.diff import Difference
+from coxswain.kernel.conflicts.managed_fields import ANOTHER_OPERATOR
 from coxswain.kernel.objects.projection import Projection
 
-C = TypeVar("C")
+
+@dataclass(frozen=True)
+class Correction:
+    """A corrected difference, with its author as far as managedFields show it."""
+
+    difference: Difference
+    manager: str | None
+    ours: bool = False
+    """Whether our entry owns the live value: either the desired value is new, or another operator has changed it."""
+    was_there: bool = True
+    """Whether the child had the desired value before: otherwise a missing field was never set."""
+    is_note: bool = False
+    """Whether nothing but a note of ours differs."""
+    was_overridden: bool = False
+    """Whether our entry owned the field before although admission had changed its value."""
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether another writer caused it, rather than a new desired value or a note of ours."""
+        difference = self.difference
+        changed = difference.wanted not in (None, difference.found) and not self.ours
+        removed = difference.found is None and self.was_there and not self.is_note
+        by_another_manager = (changed or bool(difference.rivals)) and (self.manager is not None or removed)
+        return by_another_manager or self.by_another_operator
+
+    @property
+    def is_contested(self) -> bool:
+        """Whether the correction is a round of a write war.
+
+        Another writer may also remove a field whose value is admission's. Then the value stays, so nothing is
+        corrected, and only the lost ownership shows the writer.
+        """
+        return self.is_foreign or (self.was_overridden and not self.ours)
+
+    @property
+    def by_another_operator(self) -> bool:
+        """Whether another process wrote under our name after this process had applied the desired value."""
+        difference = self.difference
+        return self.ours and self.was_there and not difference.order and difference.wanted != difference.found
+
+    @property
+    def changed_by(self) -> str | None:
+        """The author of the difference, if known."""
+        return self.manager or (ANOTHER_OPERATOR if self.by_another_operator else None)
 
 
-@dataclass
-class Progress(Generic[C]):
+@dataclass(frozen=True)
+class Writes:
     """Successful writes for one child in one reconcile."""
 
     created: bool = False
@@ -21,11 +62,14 @@ class Progress(Generic[C]):
     """The immutable field, if the child was deleted in order to create it again."""
     replaced: bool = False
     """Whether it was created after such a deletion."""
-    corrections: tuple[C, ...] = ()
+    corrections: tuple[Correction, ...] = ()
+
+
+NOTHING_WRITTEN = Writes()
 
 
 @dataclass(frozen=True)
-class PlannedApply(Generic[C]):
+class PlannedApply:
     """An apply in preparation, or sent without an answer.
 
     Its corrections are recorded first: the preparations hide the owners of the fields, and the answer may be lost
@@ -34,7 +78,7 @@ class PlannedApply(Generic[C]):
 
     uid: str
     """The uid of the object."""
-    corrections: tuple[C, ...]
+    corrections: tuple[Correction, ...]
     adopting: bool
     sent_for: int | None = None
     """The resourceVersion of the object that the apply was sent for; None if it was not sent or was refused."""

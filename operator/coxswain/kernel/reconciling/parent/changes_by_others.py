@@ -18,7 +18,7 @@ def repairs(results: Sequence[Result]) -> list[Repair]:
             correction.difference.found,
         )
         for result in results
-        for correction in result.corrections
+        for correction in result.writes.corrections
         if correction.is_foreign
     ]
 

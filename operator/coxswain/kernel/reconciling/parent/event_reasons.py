@@ -7,7 +7,8 @@ from coxswain.kernel.conflicts.policy import Policy
 from coxswain.kernel.objects.commands import APPLY_CRDS, Commands
 from coxswain.kernel.objects.event_record import EventRecord
 from coxswain.kernel.objects.status_fields import Status
-from coxswain.kernel.reconciling.child.result import Correction, Result
+from coxswain.kernel.reconciling.child.result import Result
+from coxswain.kernel.reconciling.memory.writes import Correction
 from coxswain.kernel.status.conditions import CONTESTED, READY, worst
 from coxswain.kernel.status.conflict_report import shown
 from coxswain.kernel.status.health import HALTED_ADVICE, YIELDED_ADVICE, Level, replaced
@@ -78,22 +79,22 @@ def _failures(results: Sequence[Result], previous: Status, present: Status) -> l
 
 
 def _created(results: Sequence[Result], previous: Status) -> EventRecord | None:
-    created = [result.child.kind for result in results if result.created]
+    created = [result.child.kind for result in results if result.writes.created]
     if not created or previous.get("observedGeneration"):
         return None
     return EventRecord("Created", "Create", f"created {', '.join(created)}")
 
 
 def _adopted(results: Sequence[Result]) -> EventRecord | None:
-    adopted = [f"{result.child.kind} {result.child.name}" for result in results if result.adopted]
+    adopted = [f"{result.child.kind} {result.child.name}" for result in results if result.writes.adopted]
     return EventRecord("Adopted", "Adopt", f"adopted {', '.join(adopted)}") if adopted else None
 
 
 def _replaced(results: Sequence[Result]) -> EventRecord | None:
     sentences = [
-        f"{result.child.kind} {result.child.name} {replaced(result.deleted_for).message}"
+        f"{result.child.kind} {result.child.name} {replaced(result.writes.deleted_for).message}"
         for result in results
-        if result.deleted_for is not None
+        if result.writes.deleted_for is not None
     ]
     return EventRecord("Replaced", "Replace", "; ".join(sentences)) if sentences else None
 
@@ -107,9 +108,9 @@ def _drift(parent: P, workload: Workload[P], results: Sequence[Result], previous
     advices = {child_type.kind.kind: child_type.advice for child_type in workload.children}
     for result in results:
         child = result.child
-        if result.created and not result.replaced and (child.kind, child.name) in before:
+        if result.writes.created and not result.writes.replaced and (child.kind, child.name) in before:
             sentences.append(f"recreated {child.kind} {child.name} after its deletion")
-        foreign = [each for each in result.corrections if each.is_foreign]
+        foreign = [each for each in result.writes.corrections if each.is_foreign]
         if foreign:
             more = f" and {len(foreign) - _NAMED_CORRECTIONS} more" if len(foreign) > _NAMED_CORRECTIONS else ""
             fields = ", ".join(_described(each) for each in foreign[:_NAMED_CORRECTIONS])

@@ -23,9 +23,10 @@ from coxswain.kernel.reconciling.child.child import Children
 from coxswain.kernel.reconciling.child.execute import Executor
 from coxswain.kernel.reconciling.child.failures import PATIENCE, concerns_all
 from coxswain.kernel.reconciling.child.generation_guard import GenerationGuard
-from coxswain.kernel.reconciling.child.result import Result, sooner, with_writes
+from coxswain.kernel.reconciling.child.result import Result, sooner
 from coxswain.kernel.reconciling.child.world import CacheView
 from coxswain.kernel.reconciling.memory.memory import Memories, Memory
+from coxswain.kernel.reconciling.memory.writes import NOTHING_WRITTEN
 from coxswain.kernel.reconciling.parent.changes_by_others import conflicts, repairs
 from coxswain.kernel.reconciling.parent.child_set import ChildSet
 from coxswain.kernel.reconciling.parent.event_reasons import event_records, records_of_writes
@@ -204,9 +205,9 @@ class Reconciler(Generic[P]):
     async def _report_writes(self, observed: Projection, parent: P, memory: Memory) -> None:
         """Report the writes of a reconcile that has ended early: the next one finds nothing to correct."""
         results = []
-        for place, progress in memory.unreported().items():
+        for place, writes in memory.unreported().items():
             kind, _, name = place.partition("/")
-            results.append(with_writes(Result(Child(kind, name, HEALTHY)), progress))
+            results.append(Result(Child(kind, name, HEALTHY), writes=writes))
         memory.drift.add(repairs(results))
         memory.reported()
         for event in records_of_writes(parent, self._workload, results, observed.content.get("status", {})):
@@ -243,7 +244,7 @@ class Reconciler(Generic[P]):
             for event in events:
                 await self._recorder.record(observed, event, memory.events)
         # An adopted object may cause no event, so children with that precondition are requeued here.
-        adopted = any(result.adopted for result in results)
+        adopted = any(result.writes.adopted for result in results)
         failed = next((result.failed for result in results if result.retry), None)
         # A retry is due anyway. Two children out of phase would wake each other, and defeat the backoff of the parent.
         backoffs = [result.backoff for result in results] if failed is None else []
@@ -257,13 +258,11 @@ class Reconciler(Generic[P]):
                 *backoffs,
             ),
             waiting=report.waiting or any(result.waiting for result in results),
-            answered=report.written or report.refused is not None or any(_is_written(result) for result in results),
+            answered=report.written
+            or report.refused is not None
+            or any(each.writes != NOTHING_WRITTEN for each in results),
             refused=report.refused,
         )
-
-
-def _is_written(result: Result) -> bool:
-    return bool(result.created or result.adopted or result.deleted_for or result.replaced or result.corrections)
 
 
 def _observations(results: Sequence[Result], waiting: Sequence[Repair], records: Sequence[Projection]) -> Observations:
@@ -271,8 +270,8 @@ def _observations(results: Sequence[Result], waiting: Sequence[Repair], records:
         ChildReport(
             result.child,
             result.live,
-            created=result.created,
-            corrected=tuple(correction.difference for correction in result.corrections),
+            created=result.writes.created,
+            corrected=tuple(correction.difference for correction in result.writes.corrections),
         )
         for result in results
     ]
