@@ -52,10 +52,10 @@ def test_an_equal_event_is_posted_once_in_five_minutes() -> None:
 def test_the_oldest_are_forgotten_first_and_all_in_time() -> None:
     recent = RecentEvents()
     for number in range(RECENT_LIMIT + 10):
-        assert recent.is_new(EventRecord(f"R{number}", "Apply", "a"), 0.0)
+        assert recent.remember(EventRecord(f"R{number}", "Apply", "a"), 0.0)
     assert len(recent) == RECENT_LIMIT
-    assert not recent.is_new(EventRecord("R20", "Apply", "a"), 1.0)
-    assert recent.is_new(EventRecord("R0", "Apply", "a"), 1.0), "the Event may be posted again"
+    assert not recent.remember(EventRecord("R20", "Apply", "a"), 1.0)
+    assert recent.remember(EventRecord("R0", "Apply", "a"), 1.0), "the Event may be posted again"
     recent.forget_old(QUIET_SECONDS + 1.0)
     assert len(recent) == 0
 

@@ -44,13 +44,13 @@ def test_a_watch_without_activity_is_silent_while_another_is_active(
         liveness.record(SERVICES, activity)
     assert list(liveness.silent()) == [PODS]
     assert liveness.dead() == {}
-    assert list(liveness.to_restart()) == [PODS]
+    assert list(liveness.mark_restarts()) == [PODS]
 
 
 def test_a_watch_that_stays_silent_after_a_restart_of_kopf_is_dead(liveness: WatchLiveness, clock: Clock) -> None:
     clock.now += 181
-    assert len(liveness.to_restart()) == 2
-    assert liveness.to_restart() == liveness.dead() == {}
+    assert len(liveness.mark_restarts()) == 2
+    assert liveness.mark_restarts() == liveness.dead() == {}
     liveness.begin()
     liveness.record(PODS, Activity.LISTED)  # the LIST is answered, but the watch hangs
     liveness.record(SERVICES, Activity.OPENED)
@@ -59,16 +59,16 @@ def test_a_watch_that_stays_silent_after_a_restart_of_kopf_is_dead(liveness: Wat
     assert liveness.dead() == {}
     clock.now += 2
     assert list(liveness.dead()) == [PODS]
-    assert liveness.to_restart() == {}
+    assert liveness.mark_restarts() == {}
     liveness.record(PODS, Activity.OPENED)
     assert liveness.silent() == liveness.dead() == {}
     clock.now += 181
-    assert PODS in liveness.to_restart(), "Kopf may be restarted for this watch again"
+    assert PODS in liveness.mark_restarts(), "Kopf may be restarted for this watch again"
 
 
 def test_a_kopf_that_does_not_end_fails_liveness(liveness: WatchLiveness, clock: Clock) -> None:
     clock.now += 181
-    liveness.to_restart()
+    liveness.mark_restarts()
     clock.now += 181
     assert len(liveness.dead()) == 2
 

@@ -167,13 +167,13 @@ def test_a_decisive_kind_that_is_not_served_is_not_doubtful() -> None:
 def test_every_webapp_is_enqueued_when_a_kind_appears_or_disappears(covered: Covered) -> None:
     webapps = [Key("a", "one"), Key("a", "two")]
     waiting = Waiting(covered.coverage, ["a"])
-    assert waiting.released(lambda: webapps) == set()
+    assert waiting.release(lambda: webapps) == set()
     covered.coverage.begin_watches(KINDS.watched)
-    assert waiting.released(lambda: webapps) == set(webapps)
+    assert waiting.release(lambda: webapps) == set(webapps)
     covered.cover(KINDS.watched)
-    waiting.released(lambda: webapps)
+    waiting.release(lambda: webapps)
     covered.coverage.begin_watches(OTHERS)
-    assert waiting.released(lambda: webapps) == set(webapps)
+    assert waiting.release(lambda: webapps) == set(webapps)
 
 
 def test_a_watch_that_does_not_run_is_not_silent() -> None:
@@ -185,7 +185,7 @@ def test_a_watch_that_does_not_run_is_not_silent() -> None:
     assert list(liveness.silent()) == [(SERVICE, None)]
     liveness.begin()
     now = 400.0
-    assert list(liveness.to_restart()) == [(SERVICE, None)]
+    assert list(liveness.mark_restarts()) == [(SERVICE, None)]
     liveness.begin([SERVICE, HTTP_ROUTE])
     now = 600.0
     assert list(liveness.silent()) == scopes

@@ -150,7 +150,7 @@ def test_a_release_before_the_drain_is_found(monkeypatch: pytest.MonkeyPatch) ->
     async def hasty(*_: Any) -> None:
         pass
 
-    monkeypatch.setattr(Workers, "drained", hasty)
+    monkeypatch.setattr(Workers, "drain_namespaces", hasty)
     # Two such writes are shorter than the drain timeout, so no drain would have cancelled them.
     broken(play(script(STOPPED, slow_writes(4.0))), "a drain before the release")
 

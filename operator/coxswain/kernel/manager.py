@@ -228,7 +228,7 @@ class Manager(Generic[P]):
         return any(self.is_doubtful(kind, namespace) for kind in self._decisive)
 
     def _enqueue_released(self) -> None:
-        self._enqueue(self._waiting.released(self._store.parents), Lane.BACKLOG)
+        self._enqueue(self._waiting.release(self._store.parents), Lane.BACKLOG)
         if self.ready:
             self._election.synced()
 

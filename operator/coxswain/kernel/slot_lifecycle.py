@@ -78,7 +78,7 @@ class SlotLifecycle(Generic[P]):
     async def _give_back(self, slot: Slot) -> None:
         """Drain a slot and release it."""
         log.info("giving slot %d back: draining its in-flight reconciles", slot.number)
-        await self._workers.drained(slot.covers)
+        await self._workers.drain_namespaces(slot.covers)
         self._forget(slot)
         self._election.drained(slot)
 

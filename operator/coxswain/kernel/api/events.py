@@ -34,7 +34,7 @@ class RecentEvents:
     def __len__(self) -> int:
         return len(self._posted)
 
-    def is_new(self, event: EventRecord, now: float) -> bool:
+    def remember(self, event: EventRecord, now: float) -> bool:
         """Remember an Event; tell whether it was not posted lately. `now` is in monotonic seconds."""
         self.forget_old(now)
         key = (event.reason, without_numbers(event.note))
@@ -66,7 +66,7 @@ class Recorder:
         A failed post is only logged: Events are best-effort, the status holds the state. One that was not sent, because
         this process ends or does not lead, is not even logged.
         """
-        if not recent.is_new(event, self._clock()):
+        if not recent.remember(event, self._clock()):
             return
         try:
             await self._client.create(EVENT, parent.namespace, _event(parent, event, self._controller))

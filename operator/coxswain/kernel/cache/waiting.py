@@ -25,9 +25,10 @@ class Waiting:
     def clear(self) -> None:
         """Remove all keys after a history reset: the relist enqueues every existing parent."""
         self._keys.clear()
-        self.released(lambda: ())
+        # Take over the present views: the next change counts from now.
+        self.release(lambda: ())
 
-    def released(self, parents: Callable[[], Iterable[Key]]) -> set[Key]:
+    def release(self, parents: Callable[[], Iterable[Key]]) -> set[Key]:
         """Remove and return the keys of namespaces with changed coverage.
 
         If a kind can no longer be listed in a namespace, or an optional kind comes or goes, also return all of its

@@ -101,7 +101,7 @@ class StatusWriter:
         if not memory.unanswered:
             return None
         fingerprint = self._rules.fingerprint(parent.content.get("status", {}))
-        repairs = memory.unanswered.carried_out(parent.version, fingerprint)
+        repairs = memory.unanswered.settle(parent.version, fingerprint)
         if repairs:
             memory.drift_written = self._clock()
         return repairs
@@ -137,7 +137,7 @@ class StatusWriter:
         backoff = memory.failed.delay(attempt, self._settings, self._clock())
         wait = max(
             self._wait(memory, need, previous, status, pace),
-            self._wait_for_watch(memory, parent),
+            self._await_newer_parent(memory, parent),
             backoff,
         )
         if wait > 0:
@@ -189,7 +189,7 @@ class StatusWriter:
             return {("surge", 0): self._settings.surge_interval}
         return {("counts", 0): self._settings.counts_interval} if changed else {}
 
-    def _wait_for_watch(self, memory: StatusMemory, parent: Projection) -> float:
+    def _await_newer_parent(self, memory: StatusMemory, parent: Projection) -> float:
         """Return the seconds to wait for the watch event of the change that caused a conflict."""
         stale = memory.stale
         if stale is None or (stale.version, stale.resyncs) != (parent.version, self._resyncs):

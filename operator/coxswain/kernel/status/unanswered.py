@@ -15,7 +15,7 @@ _LIMIT = 10
 class UnansweredWrites:
     """The status writes for one resourceVersion of a parent that were sent and not answered with success.
 
-    Call `carried_out` with each observed parent before `sent`.
+    Call `settle` with each observed parent before `sent`.
     """
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class UnansweredWrites:
         """Forget all writes after a success: a former one can no longer take effect."""
         self._repairs = {}
 
-    def carried_out(self, version: int, fingerprint: str) -> tuple[Repair, ...] | None:
+    def settle(self, version: int, fingerprint: str) -> tuple[Repair, ...] | None:
         """Return the repairs in the write that took effect, given the observed parent; None without such a write.
 
         A newer parent decides all writes, so they are forgotten.

@@ -106,7 +106,7 @@ class WatchLiveness:
             if self.is_silent(scope)
         }
 
-    def to_restart(self) -> dict[Scope, float]:
+    def mark_restarts(self) -> dict[Scope, float]:
         """Return the silent watches without a restart since their last activity, and mark them as restarted."""
         due = {scope: seconds for scope, seconds in self.silent().items() if not self._watches[scope].restarted}
         for scope in due:

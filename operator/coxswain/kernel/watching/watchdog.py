@@ -42,7 +42,7 @@ class Watchdog:
                 self._liveness.begin()
             if self._supervisor.obstacle is not None:
                 continue
-            silent = self._described(self._liveness.to_restart())
+            silent = self._described(self._liveness.mark_restarts())
             if silent:
                 log.warning("%s; restarting all watches", ", ".join(sorted(silent.values())))
                 self._lost(silent.keys())

@@ -93,7 +93,7 @@ class Workers(Generic[P]):
         self._queue.clear()
         self._recovery_probe.clear()
 
-    async def drained(self, covers: Callable[[str], bool]) -> None:
+    async def drain_namespaces(self, covers: Callable[[str], bool]) -> None:
         """Wait for the in-flight reconciles in some namespaces, and cancel them when the drain timeout has passed.
 
         A reconcile may send many requests, each with a timeout of its own, and nothing else is reconciled meanwhile.
