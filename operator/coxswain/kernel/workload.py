@@ -173,7 +173,7 @@ class ChildType(Generic[P]):
     """The immutable field with another desired value; takes the comparable manifest, the live content, and whether the
     object is being adopted."""
     in_place: Callable[[Manifest, Mapping[str, Any]], Manifest] = lambda manifest, _: manifest
-    """A manifest without a field that cannot be changed in place while all others can."""
+    """Returns the manifest without the immutable field that must not block the others: `Obstacle.others_mutable`."""
     identity: tuple[str, ...] = ()
     """Defining fields of the child, besides labels and owner reference: enforced under every policy."""
     notes: tuple[str, ...] = ()
@@ -194,7 +194,8 @@ class ChildType(Generic[P]):
     adoptable_when: Callable[[P, Projection, World], str | None] = lambda *_: None
     """Why an object must not be adopted yet; None if it may be adopted now."""
     advice: Callable[[P, Sequence[str], Collection[str]], str] = lambda *_: ""
-    """The end of an Event about corrected drift: how a user reaches the change. Takes the fields and the managers."""
+    """The last sentence of an Event about corrected drift: how the user makes the change in the spec instead. Takes the
+    changed fields and their managers."""
     former: Callable[[Manifest, Mapping[str, Any], Sequence[Fields]], Sequence[Path]] = lambda *_: ()
     """Items to remove from an adopted object; takes the manifest, the live content and the entries of managedFields."""
     optional: str | None = None

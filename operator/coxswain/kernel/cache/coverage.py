@@ -38,11 +38,11 @@ class View(NamedTuple):
     settled: bool
     """Whether a worker may process its parents: reconcile them or report the failure in their status."""
     unlisted: tuple[str, ...]
-    """Kinds that cannot be listed. parents are not reconciled without them; their status reports it."""
+    """Kinds that cannot be listed. Parents are not reconciled without them; their status reports it."""
     doubtful: tuple[Kind, ...]
     """Decisive kinds for which the store may be incomplete."""
     unavailable: tuple[Kind, ...]
-    """Optional kinds that are not served or cannot be listed. parents are reconciled without them."""
+    """Optional kinds that are not served or cannot be listed. Parents are reconciled without them."""
 
 
 class Visibility(NamedTuple):

@@ -51,10 +51,10 @@ class Election(Protocol):
         """Release a slot after `Surplus`: no reconcile in its namespaces is in flight."""
 
     def synced(self) -> None:
-        """Hear that the cache is complete."""
+        """Called when the cache is complete."""
 
     def ending(self) -> None:
-        """Hear that this process ends: it must acquire nothing more, because its workers have stopped."""
+        """Called when this process ends: it must acquire nothing more, because its workers have stopped."""
 
 
 class WholeElection(ABC):

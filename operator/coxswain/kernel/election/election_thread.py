@@ -57,7 +57,7 @@ class ElectionThread:
             await asyncio.shield(self._task)
 
     def ending(self) -> None:
-        """Hear that the process ends: the seconds of `end` count from now."""
+        """Called when the process ends: the seconds of `end` count from now."""
         self._ending = self._clock()
 
     async def end(self, seconds: float) -> None:
@@ -73,7 +73,10 @@ class ElectionThread:
                 self._task.exception()
 
     def dead(self, heartbeat: float | None) -> list[str]:
-        """Return that the thread is hung, as one line; empty while it is alive. None is no heartbeat yet."""
+        """Return that the thread is hung, as one line; empty while it is alive.
+
+        `heartbeat` is None before the first one.
+        """
         silence = self._clock() - (self._begun if heartbeat is None else heartbeat)
         return [f"leader election: hung for {silence:.0f} s"] if silence > _HUNG_SECONDS else []
 

@@ -64,7 +64,7 @@ class Projection:
     others: tuple[ManagedFieldsEntry, ...] = ()
     """The entries of other managers, except those for the status subresource."""
     adopter: str | None = None
-    """The name of the parent in its adopt annotation. That parent may adopt it, or could have earlier."""
+    """The parent named by the adopt annotation. It may adopt the object, or has adopted it."""
     parents: frozenset[str] = frozenset()
     """Names of the related parents in its namespace, by label, controller reference or target."""
     namesakes: tuple[str, ...] = ()

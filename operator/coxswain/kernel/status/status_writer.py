@@ -89,7 +89,6 @@ class StatusWriter:
         self._relist_parents = relist_parents
         self._undeclared: set[str] = set()
         self._resyncs = 0
-        """Number of resyncs."""
 
     def resynced(self) -> None:
         """Retry writes with a conflict. Include the omitted fields again: the CRD may have been upgraded."""
@@ -131,7 +130,7 @@ class StatusWriter:
         need = self._rules.urgency(previous, status, pace.replicas)
         attempt = None if need is Urgency.NONE else self._attempt(parent, status)
         if attempt is None or attempt == memory.without_effect:
-            # A Retry-After outlasts a change that was reverted.
+            # Nothing is left to write: reset the backoff, but keep the server's Retry-After.
             memory.waiting, memory.failed = {}, replace(memory.failed, count=0)
             return Report()
         backoff = memory.failed.delay(attempt, self._settings, self._clock())

@@ -33,8 +33,8 @@ class Pace:
     replicas: int = 0
     """Number of desired pods."""
     unobserved: int | None = None
-    """None if the Deployment controller has observed the current generation. Otherwise the observed generation if its
-    rollout was complete, else 0."""
+    """The generation that the Deployment controller last observed, while it lags behind; 0 if its rollout was
+    incomplete. None if it does not lag."""
     uncounted: bool = False
     """Whether the only news is that the Deployment controller has not counted a pod of the current generation yet."""
     retried: bool = False

@@ -20,9 +20,12 @@ class Answers:
     """Answers of the API server about children."""
 
     def __init__(self, store: Store, *, name_interval: float, clock: Callable[[], float]) -> None:
-        """Let an object without our label but with a child's name be read every `name_interval` seconds.
+        """Learn into a cache.
 
-        `clock` gives monotonic seconds.
+        Args:
+            store: the cache.
+            name_interval: seconds between two reads of an unlabelled object with a child's name.
+            clock: returns monotonic seconds.
         """
         self._store = store
         self._name_interval = name_interval

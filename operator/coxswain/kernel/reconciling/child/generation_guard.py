@@ -1,4 +1,4 @@
-"""The generation guard: no write for a parent of the past.
+"""The generation guard: no write that was computed from a stale parent.
 
 Watches catch up in any order. After a start, the watches of the children may be ahead of the watch of the parents.
 Then the store holds an old parent, and a write for it would undo what the present one asked for. So the first write for

@@ -45,9 +45,10 @@ def corrected(
 
 
 def with_authors(found: Iterable[Correction], earlier: Iterable[Correction]) -> tuple[Correction, ...]:
-    """Return the corrections `found` now, with the authors that the preparations of an `earlier` apply may have hidden.
+    """Return the corrections of an apply that is planned again after its preparations.
 
-    Another coxswain did not change the fields that a preparation has reassigned to our entry.
+    They may have hidden an author, so the author found before counts. A field that a preparation moved into our entry
+    was not changed by another operator.
     """
     before = {each.difference.path: each for each in earlier}
     reassigned = {path for each in before.values() for path in each.difference.rivals}
@@ -64,7 +65,7 @@ def with_authors(found: Iterable[Correction], earlier: Iterable[Correction]) -> 
 def effective(corrections: Iterable[Correction], after: Iterable[Difference]) -> tuple[Correction, ...]:
     """Return the effective corrections, given the differences after the apply.
 
-    A value under our own name that stays is the cluster's admission's, not another operator's.
+    If a value that our entry owns still differs after the apply, admission has set it. Then nothing was corrected.
     """
     same = [difference.path for difference in after]
     return tuple(each for each in corrections if not each.by_another_operator or each.difference.path not in same)

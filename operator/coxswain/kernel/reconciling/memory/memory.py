@@ -142,7 +142,7 @@ class Memory:
         self._children = {child: memory for child, memory in self._children.items() if child in children}
 
     def resynced(self, now: float) -> None:
-        """Let a resync try refused writes and deletions, and read taken names, again; forget quiet write wars."""
+        """Make the next reconcile repeat refused writes, deletions and reads of taken names; forget quiet wars."""
         self.namespace_terminating_until = 0.0
         self.status.without_effect = None
         self.removal.deleted.clear()

@@ -35,8 +35,8 @@ class Correction:
     def is_contested(self) -> bool:
         """Whether the correction is a round of a write war.
 
-        Another writer may also remove a field whose value is admission's. Then the value stays, so nothing is
-        corrected, and only the lost ownership shows the writer.
+        Another writer may also take the ownership of a field whose value admission sets. The value stays, so only the
+        lost ownership shows the writer.
         """
         return self.is_foreign or (self.was_overridden and not self.ours)
 

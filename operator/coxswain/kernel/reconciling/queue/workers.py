@@ -65,7 +65,6 @@ class Workers(Generic[P]):
         self._drain_timeout = drain_timeout
         self._recovery_probe = RecoveryProbe()
         self._history_resets = 0
-        """Number of history resets."""
         self.processing: dict[asyncio.Task[None], Key] = {}
         """The in-flight reconciles and their keys. They outlive the workers."""
 
