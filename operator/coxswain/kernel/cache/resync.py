@@ -135,29 +135,33 @@ class Resync:
             self._resynced()
 
     async def _keep_listed(self, scope: Scope) -> None:
+        """Relist a scope on request and at each interval.
+
+        While it is unlisted, find the reason why its watch does not open.
+        """
         request, clock = self._requests[scope], asyncio.get_running_loop().time
-        due, overdue, diagnosed = inf, inf, -inf
+        next_relist, next_diagnosis, last_diagnosis = inf, inf, -inf
         while True:
-            timely = not await _set_within(request.event, min(due, overdue) - clock())
+            timer_fired = not await _set_within(request.event, min(next_relist, next_diagnosis) - clock())
             request.event.clear()
             # A request during a relist causes one more relist: it may concern a change after the LIST.
             relist, diagnose, request.relist, request.diagnose = request.relist, request.diagnose, False, False
             if not relist and not self.coverage.is_listed(scope):
                 # The watch must start before the first relist, also after a history reset.
-                due = inf
+                next_relist = inf
                 # A watch may hang without an error, and nothing may wait long for an optional kind.
-                overdue = clock() + LASTING_SECONDS if scope[0] in self._projector.kinds.optional else inf
-                diagnose = (diagnose or timely) and self.coverage.is_served(scope)
-                if diagnose and clock() - diagnosed >= _RETRY_LIMIT_SECONDS:
-                    diagnosed = clock()
+                next_diagnosis = clock() + LASTING_SECONDS if scope[0] in self._projector.kinds.optional else inf
+                diagnose = (diagnose or timer_fired) and self.coverage.is_served(scope)
+                if diagnose and clock() - last_diagnosis >= _RETRY_LIMIT_SECONDS:
+                    last_diagnosis = clock()
                     await self._diagnose(scope)
-            elif relist or timely:
+            elif relist or timer_fired:
                 # A requested relist does not postpone the periodic one.
-                overdue = inf
-                due = due if clock() < due < inf else clock() + self._jittered(self._interval)
+                next_diagnosis = inf
+                next_relist = next_relist if clock() < next_relist < inf else clock() + self._jittered(self._interval)
                 await self._relist_until_done(scope)
-            elif diagnose and self.coverage.is_unwatched(scope) and clock() - diagnosed >= UNWATCHED_SECONDS:
-                diagnosed = clock()
+            elif diagnose and self.coverage.is_unwatched(scope) and clock() - last_diagnosis >= UNWATCHED_SECONDS:
+                last_diagnosis = clock()
                 await self._relist_unwatched(scope)
 
     async def _diagnose(self, scope: Scope) -> None:
