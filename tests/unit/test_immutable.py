@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from coxswain.kernel.conflicts.immutable import Obstacle, Remedy, command
+from coxswain.kernel.conflicts.immutable import Obstacle, Remedy
+from coxswain.kernel.objects.commands import delete_command
 from coxswain.kernel.objects.manifests import Manifest
 from coxswain.webapp.children.service_urls import service_urls
 from rendered import desired, in_place, obstacle
@@ -150,8 +151,8 @@ def test_a_service_of_the_right_sort_is_applied_as_a_whole() -> None:
 
 
 def test_the_commands_keep_the_pods() -> None:
-    assert command("Deployment", "shop", "ns") == "kubectl delete deployment shop --cascade=orphan -n ns"
-    assert command("Service", "shop", "ns") == "kubectl delete service shop -n ns"
+    assert delete_command("Deployment", "shop", "ns") == "kubectl delete deployment shop --cascade=orphan -n ns"
+    assert delete_command("Service", "shop", "ns") == "kubectl delete service shop -n ns"
 
 
 def test_a_field_that_is_left_alone_is_no_obstacle() -> None:

@@ -12,9 +12,9 @@ import pytest
 
 from coxswain.kernel.cache.coverage import _Failure, _message
 from coxswain.kernel.conflicts.diff import Difference
-from coxswain.kernel.conflicts.immutable import command
 from coxswain.kernel.conflicts.managed_fields import ANOTHER_OPERATOR, UNKNOWN
 from coxswain.kernel.conflicts.policy import Policy
+from coxswain.kernel.objects.commands import delete_command
 from coxswain.kernel.objects.event_record import EventRecord, ReportedEvent
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Controller, Projection
@@ -30,10 +30,10 @@ from coxswain.kernel.status.health import (
     HEALTHY,
     Child,
     Health,
+    changed_by_admission,
     contested,
     differs,
     halted,
-    held,
     immutable,
     left_absent,
     not_listed,
@@ -185,7 +185,7 @@ HEALTHS = {
     "Contested": contested("spec.replicas (kubectl)", COMMANDS, two_operators=False),
     "Differs": differs("spec.replicas", COMMANDS),
     "Halted": halted("spec.replicas (kubectl)", COMMANDS),
-    "Immutable": immutable("spec.clusterIP", command("Service", "web", "shop")),
+    "Immutable": immutable("spec.clusterIP", delete_command("Service", "web", "shop")),
     "AutoscalerConflict": conflict(webapp(), [observed_autoscaler()]),
     "Rejected": failure(refusal(422, "spec.x: Invalid"), COMMANDS, there=True, patient=True),
     "AdmissionDenied": failure(refusal(403, DENIED), COMMANDS, there=True, patient=True),
@@ -230,7 +230,7 @@ OTHERS = {
     "Denied by a policy": not_removed(BY_POLICY, next_step(refusal(422, BY_POLICY), "shop")),
     "Deletion denied by a webhook": not_removed(DENIED, next_step(refusal(400, DENIED), "shop")),
     "Deleted again and again": left_absent(COMMANDS.events_about("Service", "web")),
-    "Changed by admission": held(HEALTHY, "spec.replicas", COMMANDS),
+    "Changed by admission": changed_by_admission(HEALTHY, "spec.replicas", COMMANDS),
     "Contested by a second operator": contested("spec.replicas (another)", COMMANDS, two_operators=True),
     "Halted by an unknown policy": halted("spec.replicas (kubectl)", COMMANDS, UNKNOWN_POLICIES),
     "Name of a controlled object": CONTROLLED,

@@ -11,11 +11,11 @@ from coxswain.kernel.status.health import (
     TERMINATING,
     Child,
     Health,
+    changed_by_admission,
     contested,
     denied,
     differs,
     halted,
-    held,
     held_back,
     name_taken,
     not_written,
@@ -56,7 +56,7 @@ def of_pods(reason: str, rank: Rank, *conditions: Mapping[str, Any]) -> Health:
 
 HEALTHS: Mapping[str, Health] = {
     "healthy": HEALTHY,
-    "held by an admission policy": held(HEALTHY, "spec.replicas", COMMANDS),
+    "held by an admission policy": changed_by_admission(HEALTHY, "spec.replicas", COMMANDS),
     "complete": health(deployment(ready=2)),
     "missing": MISSING,
     "terminating": TERMINATING,

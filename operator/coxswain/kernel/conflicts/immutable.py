@@ -39,9 +39,3 @@ class Obstacle:
     def is_left_alone(self, fields: Sequence[str]) -> bool:
         """Report whether it is one of the fields not enforced for now."""
         return any(within(field, self.field) for field in fields)
-
-
-def command(kind: str, name: str, namespace: str) -> str:
-    """Return the kubectl command to delete a child; a Deployment keeps its pods."""
-    pods_stay = " --cascade=orphan" if kind == "Deployment" else ""
-    return f"kubectl delete {kind.lower()} {name}{pods_stay} -n {namespace}"

@@ -40,3 +40,9 @@ class Commands:
         """Return the command that lists the Events about an object, which may be deleted already."""
         selector = f"involvedObject.kind={kind},involvedObject.name={name}"
         return f"kubectl get events -n {self.namespace} --field-selector {selector}"
+
+
+def delete_command(kind: str, name: str, namespace: str) -> str:
+    """Return the kubectl command to delete a child; a Deployment keeps its pods."""
+    pods_stay = " --cascade=orphan" if kind == "Deployment" else ""
+    return f"kubectl delete {kind.lower()} {name}{pods_stay} -n {namespace}"

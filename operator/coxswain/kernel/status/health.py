@@ -96,7 +96,7 @@ def differs(fields: str, commands: Commands) -> Health:
     return Health(Level.DEGRADED, DIFFERS, message)
 
 
-def held(state: Health, fields: str, commands: Commands) -> Health:
+def changed_by_admission(state: Health, fields: str, commands: Commands) -> Health:
     """Return the health of a child after an apply; an admission policy or webhook changed `fields`."""
     if not fields or state.level is not Level.HEALTHY:
         return state

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 from coxswain.kernel.conflicts.diff import Difference
-from coxswain.kernel.conflicts.immutable import Obstacle, command
+from coxswain.kernel.conflicts.immutable import Obstacle
 from coxswain.kernel.conflicts.managed_fields import ANOTHER_OPERATOR, UNKNOWN
 from coxswain.kernel.conflicts.policy import Policy
 from coxswain.kernel.conflicts.write_plan import HeldField, Plan
-from coxswain.kernel.objects.commands import Commands
+from coxswain.kernel.objects.commands import Commands, delete_command
 from coxswain.kernel.objects.manifests import Manifest
-from coxswain.kernel.status.health import Health, contested, held, immutable
+from coxswain.kernel.status.health import Health, changed_by_admission, contested, immutable
 
 _NAMED_DIFFERENCES = 5
 
@@ -27,7 +27,7 @@ def planned_health(health: Health, planned: Plan, differing: Sequence[Difference
     if contested_fields:
         two_operators = any(each.manager == ANOTHER_OPERATOR for each in contested_fields)
         return contested(shown(contested_fields), commands, two_operators=two_operators)
-    return held(health, listed(differing), commands)
+    return changed_by_admission(health, listed(differing), commands)
 
 
 def shown(fields: Sequence[HeldField]) -> str:
@@ -50,5 +50,5 @@ def absence(manifest: Manifest) -> HeldField:
 def stuck(manifest: Manifest, obstacle: Obstacle) -> Health:
     """Return the health of a child that only a user can recreate, with the command."""
     metadata = manifest["metadata"]
-    delete = command(manifest["kind"], metadata["name"], metadata["namespace"])
+    delete = delete_command(manifest["kind"], metadata["name"], metadata["namespace"])
     return immutable(obstacle.field, delete, obstacle.advice)
