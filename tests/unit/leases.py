@@ -166,7 +166,7 @@ class RecordedLeadership(Leadership):
 
     def extend(self, until: float) -> None:
         super().extend(until)
-        if self.holds(""):
+        if self.held:
             if self.periods and self.periods[-1][1] >= self.now():
                 self.periods[-1][1] = self.until
             else:
@@ -199,7 +199,7 @@ class Candidate:
 
     @property
     def leads(self) -> bool:
-        return bool(self.leaderships) and self.leaderships[-1].holds("")
+        return bool(self.leaderships) and self.leaderships[-1].held
 
     def start(self) -> None:
         self._group = next(_groups)

@@ -69,7 +69,7 @@ def test_the_renewals_of_others_extend_a_shared_right() -> None:
         server = LeaseServer()
         refused, other = await contended(server, shared=True)
         await asyncio.sleep(60)
-        assert refused.right.holds("")
+        assert refused.right.held
         assert refused.elector.failure is None, "others renew the Lease, so nothing is wrong"
         other.task.cancel()
         assert server.stored is not None

@@ -123,7 +123,7 @@ def test_a_write_of_a_standby_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Manager, "_enqueue", writes)
     monkeypatch.setattr(LeaseElection, "leads", lambda *_: True)
     monkeypatch.setattr(LeaseElection, "serves", lambda *_: True)
-    monkeypatch.setattr(Subject, "leads", lambda self, _="": self._election._leadership.holds(""))
+    monkeypatch.setattr(Subject, "leads", lambda self, _="": self._election._leadership.held)
     broken(play(script()), "writes of the leader")
 
 

@@ -114,7 +114,7 @@ def broken(outcome: Outcome, invariant: str) -> None:
 
 
 def test_two_writers_of_a_slot_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SlotLeadership, "holds", lambda self, _: self.shared.holds(""))
+    monkeypatch.setattr(SlotLeadership, "holds", lambda self, _: self.shared.held)
     broken(play(script()), "one writer")
 
 

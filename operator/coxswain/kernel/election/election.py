@@ -174,9 +174,9 @@ class LeaseElection(WholeElection):
         """Whether this process has begun to lead, and has not lost the Lease."""
         return self._acquired.is_set() and self._thread.running
 
-    def leads(self, namespace: str) -> bool:
+    def leads(self, namespace: str) -> bool:  # noqa: ARG002 - one Lease covers all namespaces
         """Return whether this process may write to a namespace now. Any thread may ask."""
-        return self._leadership.holds(namespace)
+        return self._leadership.held
 
     async def acquired(self) -> None:
         """Wait until this process leads."""

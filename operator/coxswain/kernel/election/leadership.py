@@ -24,8 +24,9 @@ class Leadership:
         self._until = float("-inf")
         self._ended = False
 
-    def holds(self, namespace: str) -> bool:  # noqa: ARG002 - one Lease covers all namespaces
-        """Return whether this process may write to a namespace now."""
+    @property
+    def held(self) -> bool:
+        """Whether this process has the right now."""
         return not self._ended and self._clock() < self._until
 
     @property
@@ -60,7 +61,7 @@ class SlotLeadership:
     def holds(self, namespace: str) -> bool:
         """Return whether this process may write to a namespace now."""
         slot = self._slots[slot_number(namespace, self._count)]
-        return slot.holds(namespace) and self.shared.holds(namespace)
+        return slot.held and self.shared.held
 
     def begin(self, slot: Slot) -> Leadership:
         """Return a new right to a slot, which has to be extended. The previous one ends."""

@@ -192,7 +192,7 @@ class SlotElector:
         """Take and give back slots."""
         synced = self.synced or self._clock() >= self._begun + SYNC_SECONDS
         self._members.announced = not self.ending and (self._members.announced or synced)
-        shared = self._leadership.shared.holds("")
+        shared = self._leadership.shared.held
         # Another replica was faster.
         lost = {
             slot
