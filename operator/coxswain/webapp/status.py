@@ -11,7 +11,7 @@ from coxswain.kernel.objects.field_paths import Path, owns, text
 from coxswain.kernel.objects.manifests import condition
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.objects.quote import without_numbers
-from coxswain.kernel.objects.status_fields import Status
+from coxswain.kernel.objects.status_fields import Status, condition_of
 from coxswain.kernel.status.conditions import (
     CONFLICTED,
     CONTESTED,
@@ -141,7 +141,7 @@ def violations_of(deployment: Projection) -> list[Violation]:
 
 def security_events(previous: Status, present: Status) -> list[EventRecord]:
     """Return an Event if the Pod Security violations are new or have changed."""
-    before, now = (_condition(each, POD_SECURITY_VIOLATED) for each in (previous, present))
+    before, now = (condition_of(each, POD_SECURITY_VIOLATED) for each in (previous, present))
     if not now or now["message"] == before.get("message"):
         return []
     return [EventRecord(POD_SECURITY_VIOLATED, "Check", now["message"], "Warning")]
@@ -188,7 +188,3 @@ def _insecure(webapp: WebApp, insecure: list[Violation]) -> ConditionState:
         f" fields. Remove them: kubectl edit deployment {name} -n {webapp.namespace}"
     )
     return ConditionState("True", "NotRestricted", message)
-
-
-def _condition(status: Status, name: str) -> Mapping[str, Any]:
-    return next((each for each in status.get("conditions", []) if each["type"] == name), {})

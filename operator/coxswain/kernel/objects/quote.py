@@ -8,6 +8,7 @@ compared without them, so that a new address alone does not cause a status updat
 """
 
 import re
+from collections.abc import Sequence
 
 MARK = "; message: "
 LOG_LIMIT = 300
@@ -28,6 +29,12 @@ _WITH_A_DIGIT = re.compile(r"\w*\d\w*")
 def quoted(text: str, quotation: str) -> str:
     """Append a quotation to a message; an empty quotation is left out."""
     return f"{text}{MARK}{quotation}" if quotation else text
+
+
+def enumerated(texts: Sequence[str], limit: int, separator: str = ", ") -> str:
+    """Join the first `limit` texts, and append the number of the others."""
+    more = f" and {len(texts) - limit} more" if len(texts) > limit else ""
+    return separator.join(texts[:limit]) + more
 
 
 def last_lines(log: str) -> str:

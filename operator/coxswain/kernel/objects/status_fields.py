@@ -1,7 +1,7 @@
 """The common status fields of all workloads."""
 
-from collections.abc import Sequence
-from typing import Literal, NotRequired, TypedDict
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NotRequired, TypedDict
 
 
 class Condition(TypedDict):
@@ -52,3 +52,8 @@ class Status(TypedDict, total=False):
     children: Sequence[ChildStatus]
     conflicts: Sequence[ConflictStatus]
     drift: Sequence[DriftStatus]
+
+
+def condition_of(status: Status, type_: str) -> Mapping[str, Any]:
+    """Return the condition of a type; empty without one."""
+    return next((each for each in status.get("conditions", []) if each.get("type") == type_), {})

@@ -12,8 +12,8 @@ from typing import Literal
 from coxswain.kernel.conflicts.managed_fields import ANOTHER_OPERATOR, UNKNOWN
 from coxswain.kernel.conflicts.policy import Policy
 from coxswain.kernel.objects.commands import Commands
-from coxswain.kernel.objects.quote import MESSAGE_LIMIT, clean
-from coxswain.kernel.objects.status_fields import ChildStatus, Condition, ConflictStatus, Status
+from coxswain.kernel.objects.quote import MESSAGE_LIMIT, clean, enumerated
+from coxswain.kernel.objects.status_fields import ChildStatus, Condition, ConflictStatus, Status, condition_of
 from coxswain.kernel.status.conflict_report import Conflict, Repair, conflicts, drift
 from coxswain.kernel.status.health import (
     ABSENCE_ADVICE,
@@ -108,8 +108,7 @@ def worst(children: Sequence[Child]) -> Child | None:
 
 def listed(sentences: Sequence[str]) -> str:
     """Join the first five sentences and append the number of the others."""
-    more = f" and {len(sentences) - _NAMED} more" if len(sentences) > _NAMED else ""
-    return "; ".join(sentences[:_NAMED]) + more
+    return enumerated(sentences, _NAMED, "; ")
 
 
 def _unhealthy(children: Sequence[Child]) -> list[Child]:
@@ -195,13 +194,12 @@ def _sentence(child: Child) -> str:
 
 
 def _condition(name: str, state: ConditionState, generation: int, previous: Status, now: str) -> Condition:
-    before = next((each for each in previous.get("conditions", []) if each.get("type") == name), None)
-    unchanged = before is not None and before.get("status") == state.status
+    before = condition_of(previous, name)
     return {
         "type": name,
         "status": state.status,
         "observedGeneration": generation,
-        "lastTransitionTime": before.get("lastTransitionTime", now) if before is not None and unchanged else now,
+        "lastTransitionTime": before.get("lastTransitionTime", now) if before.get("status") == state.status else now,
         "reason": state.reason,
         "message": clean(state.message, MESSAGE_LIMIT),
     }

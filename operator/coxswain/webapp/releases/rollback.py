@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from coxswain.kernel.objects.event_record import EventRecord
 from coxswain.kernel.objects.quote import MARK, quoted
-from coxswain.kernel.objects.status_fields import Status
+from coxswain.kernel.objects.status_fields import Status, condition_of
 from coxswain.kernel.status.conditions import PROGRESSING, READY, STALLED, ConditionState
 from coxswain.kernel.workload import World
 from coxswain.webapp.releases.revisions import Revision, recorded, revision_name
@@ -90,11 +90,8 @@ def without_target(webapp: WebApp, found: Sequence[Revision], ready: ConditionSt
 
 def rollback_events(previous: Status, present: Status) -> list[EventRecord]:
     """Return an Event if a rollback is new."""
-    before, now = (
-        next((each for each in status.get("conditions", []) if each["type"] == ROLLED_BACK), None)
-        for status in (previous, present)
-    )
-    if now is None or (before is not None and before["message"] == now["message"]):
+    before, now = (condition_of(status, ROLLED_BACK) for status in (previous, present))
+    if not now or now["message"] == before.get("message"):
         return []
     return [EventRecord(ROLLED_BACK, "Rollback", now["message"], "Warning")]
 

@@ -9,6 +9,7 @@ from coxswain.kernel.conflicts.policy import Policy
 from coxswain.kernel.conflicts.write_plan import HeldField, Plan
 from coxswain.kernel.objects.commands import Commands, delete_command
 from coxswain.kernel.objects.manifests import Manifest
+from coxswain.kernel.objects.quote import enumerated
 from coxswain.kernel.status.health import Health, changed_by_admission, contested, immutable
 
 _NAMED_DIFFERENCES = 5
@@ -37,9 +38,7 @@ def shown(fields: Sequence[HeldField]) -> str:
 
 def listed(differences: Sequence[Difference]) -> str:
     """Return the field paths of differences, for a message."""
-    more = len(differences) - _NAMED_DIFFERENCES
-    names = ", ".join(difference.text for difference in differences[:_NAMED_DIFFERENCES])
-    return names + (f" and {more} more" if more > 0 else "")
+    return enumerated([difference.text for difference in differences], _NAMED_DIFFERENCES)
 
 
 def absence(manifest: Manifest) -> HeldField:

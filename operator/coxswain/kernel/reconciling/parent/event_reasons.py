@@ -1,12 +1,13 @@
 """Events of a reconcile for every workload, with their reasons."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Literal
 
 from coxswain.kernel.conflicts.policy import Policy
 from coxswain.kernel.objects.commands import APPLY_CRDS, Commands
 from coxswain.kernel.objects.event_record import EventRecord
-from coxswain.kernel.objects.status_fields import Status
+from coxswain.kernel.objects.quote import enumerated
+from coxswain.kernel.objects.status_fields import Status, condition_of
 from coxswain.kernel.reconciling.child.result import Result
 from coxswain.kernel.reconciling.memory.writes import Correction
 from coxswain.kernel.status.conditions import CONTESTED, READY, worst
@@ -67,7 +68,7 @@ def _failures(results: Sequence[Result], previous: Status, present: Status) -> l
     """
     listed = {(child["kind"], child["name"]) for child in present.get("children", [])}
     reported = {(child["kind"], child["name"], child["health"]) for child in previous.get("children", [])}
-    reason = next((each["reason"] for each in previous.get("conditions", []) if each["type"] == READY), None)
+    reason = condition_of(previous, READY).get("reason")
     decides = worst([result.child for result in results])
     return [
         EventRecord(child.health.reason, "Apply", f"{child.kind} {child.name}: {child.health.message}", "Warning")
@@ -112,13 +113,12 @@ def _drift(parent: P, workload: Workload[P], results: Sequence[Result], previous
             sentences.append(f"recreated {child.kind} {child.name} after its deletion")
         foreign = [each for each in result.writes.corrections if each.is_foreign]
         if foreign:
-            more = f" and {len(foreign) - _NAMED_CORRECTIONS} more" if len(foreign) > _NAMED_CORRECTIONS else ""
-            fields = ", ".join(_described(each) for each in foreign[:_NAMED_CORRECTIONS])
+            fields = enumerated([_described(each) for each in foreign], _NAMED_CORRECTIONS)
             fields_of_others = [each.difference.text for each in foreign]
             managers = {each.changed_by for each in foreign if each.changed_by}
             special = advices[child.kind](parent, fields_of_others, managers)
             advice = special or advice or f"{_DRIFT_ADVICE}: {_commands(parent, workload).edit}"
-            sentences.append(f"reverted {child.kind} {child.name}: {fields}{more}")
+            sentences.append(f"reverted {child.kind} {child.name}: {fields}")
     return EventRecord("DriftCorrected", "Apply", "; ".join(sentences) + advice) if sentences else None
 
 
@@ -128,15 +128,14 @@ def _conflicts(previous: Status, present: Status, commands: Commands) -> EventRe
     if not new:
         return None
     halted = any(entry["policy"] == Policy.HALT for entry in new)
-    fields = ", ".join(f"{entry['object']} {entry['field']} ({entry['manager']})" for entry in new[:_NAMED_CORRECTIONS])
-    more = f" and {len(new) - _NAMED_CORRECTIONS} more" if len(new) > _NAMED_CORRECTIONS else ""
+    owned = [f"{entry['object']} {entry['field']} ({entry['manager']})" for entry in new]
     advice = HALTED_ADVICE if halted else YIELDED_ADVICE
-    note = f"owned by another field manager: {fields}{more}. {advice}: {commands.edit}"
+    note = f"owned by another field manager: {enumerated(owned, _NAMED_CORRECTIONS)}. {advice}: {commands.edit}"
     return EventRecord("FieldConflict", "Apply", note, _type(halted))
 
 
 def _contested(previous: Status, present: Status) -> EventRecord | None:
-    before, now = (_condition(status, CONTESTED) for status in (previous, present))
+    before, now = (condition_of(status, CONTESTED) for status in (previous, present))
     if now.get("status") != "True" or now.get("message") == before.get("message"):
         return None
     return EventRecord("Contested", "Apply", now["message"], "Warning")
@@ -156,10 +155,6 @@ def _commands(parent: P, workload: Workload[P]) -> Commands:
 
 def _type(warning: bool) -> Literal["Normal", "Warning"]:
     return "Warning" if warning else "Normal"
-
-
-def _condition(status: Status, name: str) -> Mapping[str, Any]:
-    return next((condition for condition in status.get("conditions", []) if condition["type"] == name), {})
 
 
 def _described(correction: Correction) -> str:
