@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from coxswain.kernel.api.connection import Connection
-from coxswain.kernel.api.credentials import Access
+from coxswain.kernel.api.credentials import ClientConfig
 from coxswain.settings import ElectionSettings
 from model_cluster.virtual import run
 from unit.leases import virtual_loop
@@ -26,20 +26,20 @@ class Slow:
         """Whether each read is a renewal."""
         self.cancelled = 0
 
-    async def read(self, *, renew: bool = False) -> Access:
+    async def read(self, *, renew: bool = False) -> ClientConfig:
         self.begun.append(renew)
         try:
             await asyncio.sleep(self._seconds)
         except asyncio.CancelledError:
             self.cancelled += 1
             raise
-        return Access("http://127.0.0.1:1", f"Bearer t{len(self.begun)}")
+        return ClientConfig("http://127.0.0.1:1", f"Bearer t{len(self.begun)}")
 
 
 def playing(body: Callable[[Slow, Connection], Awaitable[None]], seconds: float = SECONDS) -> None:
     async def whole() -> None:
         source = Slow(seconds)
-        await body(source, Connection(source, Access("http://127.0.0.1:1", OLD), interval=INTERVAL))
+        await body(source, Connection(source, ClientConfig("http://127.0.0.1:1", OLD), interval=INTERVAL))
 
     run(virtual_loop(), whole())
 

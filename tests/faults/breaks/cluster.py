@@ -37,7 +37,7 @@ def fixed_header() -> None:
 
     def session(self: Connection, user_agent: str, middlewares: Any = ()) -> aiohttp.ClientSession:
         if user_agent.endswith("-watch"):
-            first.append(self._access.authorization)
+            first.append(self._config.authorization)
             self = copy.copy(self)
             setattr(self, "authorization", authorization)  # noqa: B010
         return make(self, user_agent, middlewares)

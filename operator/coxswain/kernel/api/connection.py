@@ -15,7 +15,16 @@ from aiohttp.connector import Connection as Wire
 from aiohttp.tracing import Trace
 from kubernetes.aio.config import ConfigException
 
-from coxswain.kernel.api.credentials import Access, Fixed, InCluster, Kubeconfig, NoConnection, Source, Tls, one_line
+from coxswain.kernel.api.credentials import (
+    ClientConfig,
+    Fixed,
+    InCluster,
+    Kubeconfig,
+    NoConnection,
+    Source,
+    Tls,
+    one_line,
+)
 from coxswain.kernel.api.sockets import tcp_socket
 from coxswain.pem import load_chain
 
@@ -46,8 +55,8 @@ async def connection(kubeconfig: Path | None, context: str | None, *, token_inte
     """
     where = f"the kubeconfig {kubeconfig}" if kubeconfig else "a pod's ServiceAccount or kubectl's kubeconfig"
     try:
-        source, access = await _find_source(kubeconfig, context)
-        established = Connection(source, access, interval=token_interval)
+        source, config = await _find_source(kubeconfig, context)
+        established = Connection(source, config, interval=token_interval)
         established.check()
     except NoConnection:
         raise
@@ -59,11 +68,11 @@ async def connection(kubeconfig: Path | None, context: str | None, *, token_inte
 
 def plain(host: str) -> "Connection":
     """Return a connection without credentials."""
-    access = Access(host)
-    return Connection(Fixed(access), access, interval=float("inf"))
+    config = ClientConfig(host)
+    return Connection(Fixed(config), config, interval=float("inf"))
 
 
-async def _find_source(kubeconfig: Path | None, context: str | None) -> tuple[Source, Access]:
+async def _find_source(kubeconfig: Path | None, context: str | None) -> tuple[Source, ClientConfig]:
     if kubeconfig is None and context is None:
         pod = InCluster()
         try:
@@ -78,10 +87,10 @@ async def _find_source(kubeconfig: Path | None, context: str | None) -> tuple[So
 class Connection:
     """A connection to the API server with automatic reload of rotated credentials."""
 
-    def __init__(self, source: Source, access: Access, *, interval: float) -> None:
-        """Start with `access`; read the source again every `interval` seconds."""
+    def __init__(self, source: Source, config: ClientConfig, *, interval: float) -> None:
+        """Start with `config`; read the source again every `interval` seconds."""
         self._source = source
-        self._access = access
+        self._config = config
         self._interval = interval
         self._next_read = _now() + interval
         self._last_renewal = float("-inf")
@@ -91,17 +100,17 @@ class Connection:
     @property
     def host(self) -> str:
         """The URL of the API server."""
-        return self._access.host
+        return self._config.host
 
     @property
     def namespace(self) -> str:
         """The namespace of the pod, or of the kubeconfig's context; `default` if it has none."""
-        return self._access.namespace
+        return self._config.namespace
 
     @property
     def tls(self) -> Tls:
         """The current CA bundle and client certificate."""
-        return self._access.tls
+        return self._config.tls
 
     def check(self) -> None:
         """Load the CA bundle and the client certificate.
@@ -109,7 +118,7 @@ class Connection:
         Raises:
             ValueError, OSError: one of them is not valid.
         """
-        _ssl_context(self._access.tls)
+        _ssl_context(self._config.tls)
 
     async def authorization(self) -> str | None:
         """Return the current Authorization header, reloaded if it is due."""
@@ -118,7 +127,7 @@ class Connection:
         if self._reading is not None:
             # A request that gives up does not cancel the task, so a later request gets its result.
             await asyncio.wait([self._reading], timeout=_RENEWAL_WAIT if self._renewal_requested else _PERIODIC_WAIT)
-        return self._access.authorization
+        return self._config.authorization
 
     def invalidate(self) -> None:
         """Renew the credentials before the next request, after a 401 or a failed TLS handshake."""
@@ -141,7 +150,7 @@ class Connection:
             authorization = await self.authorization()
             if authorization is not None:
                 request.headers["Authorization"] = authorization
-            request.server_hostname = self._access.tls.server_name
+            request.server_hostname = self._config.tls.server_name
             try:
                 return await send(request)
             except aiohttp.ClientSSLError:
@@ -152,7 +161,7 @@ class Connection:
             connector=_Connector(self),
             headers={"User-Agent": user_agent},
             middlewares=(*middlewares, credentials),
-            proxy=self._access.proxy,
+            proxy=self._config.proxy,
             trust_env=False,
             # One line of a watch contains a whole object.
             read_bufsize=2**21,
@@ -165,9 +174,9 @@ class Connection:
             self._last_renewal = _now()
         try:
             async with asyncio.timeout(_READ_SECONDS):
-                access = await self._source.read(renew=renew)
-            if access.tls != self._access.tls:
-                _ssl_context(access.tls)
+                config = await self._source.read(renew=renew)
+            if config.tls != self._config.tls:
+                _ssl_context(config.tls)
         # Plugins, files and identity providers raise arbitrary errors. None of them may end a request's task or the
         # process.
         except Exception as error:  # noqa: BLE001
@@ -176,11 +185,11 @@ class Connection:
         finally:
             self._reading, self._renewal_requested = None, False
             self._next_read = _now() + self._interval
-        before = self._access
-        self._access = replace(before, authorization=access.authorization, tls=access.tls)
-        if access.authorization != before.authorization:
+        before = self._config
+        self._config = replace(before, authorization=config.authorization, tls=config.tls)
+        if config.authorization != before.authorization:
             log.info("the token was rotated")
-        if access.tls != before.tls:
+        if config.tls != before.tls:
             log.info("the CA or the client certificate was rotated")
 
 

@@ -53,7 +53,7 @@ class Tls:
 
 
 @dataclass(frozen=True)
-class Access:
+class ClientConfig:
     """URL, credentials, TLS configuration and proxy of the API server."""
 
     host: str
@@ -68,7 +68,7 @@ class Access:
 class Source(Protocol):
     """A source of credentials."""
 
-    async def read(self, *, renew: bool = False) -> Access:
+    async def read(self, *, renew: bool = False) -> ClientConfig:
         """Read the credentials.
 
         Args:
@@ -82,25 +82,25 @@ class Source(Protocol):
 class Fixed:
     """Credentials without rotation."""
 
-    def __init__(self, access: Access) -> None:
-        """Return `access` from each read."""
-        self._access = access
+    def __init__(self, config: ClientConfig) -> None:
+        """Return `config` from each read."""
+        self._config = config
 
-    async def read(self, *, renew: bool = False) -> Access:  # noqa: ARG002
+    async def read(self, *, renew: bool = False) -> ClientConfig:  # noqa: ARG002
         """Return the credentials."""
-        return self._access
+        return self._config
 
 
 class InCluster:
     """The ServiceAccount of the pod."""
 
-    async def read(self, *, renew: bool = False) -> Access:  # noqa: ARG002
+    async def read(self, *, renew: bool = False) -> ClientConfig:  # noqa: ARG002
         """Read the token and the CA."""
         configuration = Configuration()
         load_incluster_config(client_configuration=configuration, try_refresh_token=False)
         authority = _read(configuration.ssl_ca_cert)
         namespace = _NAMESPACE_FILE.read_text(encoding="utf-8").strip() if _NAMESPACE_FILE.exists() else "default"
-        return Access(configuration.host, _header(configuration), Tls(authority=authority), namespace=namespace)
+        return ClientConfig(configuration.host, _header(configuration), Tls(authority=authority), namespace=namespace)
 
 
 class Kubeconfig:
@@ -113,7 +113,7 @@ class Kubeconfig:
         self._user: dict[str, Any] | None = None
         self._provider: _ExecPlugin | _LibraryCredentials | None = None
 
-    async def read(self, *, renew: bool = False) -> Access:
+    async def read(self, *, renew: bool = False) -> ClientConfig:
         """Read the kubeconfig, and run its exec plugin if the credential is about to expire.
 
         Raises:
@@ -136,7 +136,7 @@ class Kubeconfig:
             server_name=cluster.safe_get("tls-server-name"),
         )
         namespace = context.safe_get("namespace") or "default"
-        return Access(cluster["server"].rstrip("/"), authorization, tls, cluster.safe_get("proxy-url"), namespace)
+        return ClientConfig(cluster["server"].rstrip("/"), authorization, tls, cluster.safe_get("proxy-url"), namespace)
 
 
 class _LibraryCredentials:
