@@ -19,7 +19,7 @@ from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.reconciling.child.actions import Action
 from coxswain.kernel.reconciling.child.answers import Answers
-from coxswain.kernel.reconciling.child.child import Children
+from coxswain.kernel.reconciling.child.child import ChildReconciler
 from coxswain.kernel.reconciling.child.decide import Target, decide
 from coxswain.kernel.reconciling.child.execute import Executor
 from coxswain.kernel.reconciling.child.generation_guard import GenerationGuard
@@ -94,7 +94,7 @@ class ModelBench:
         guard = GenerationGuard(self.store, writer, WORKLOAD.projector.kinds)
         answers = Answers(self.store, name_interval=60, clock=lambda: self.now)
         executor = Executor(self.store, writer, guard, answers, clock=lambda: self.now)
-        self.children = Children(WORKLOAD, self.store, executor, Settings().status, clock=lambda: self.now)
+        self.children = ChildReconciler(WORKLOAD, self.store, executor, Settings().status, clock=lambda: self.now)
         self._memories = Memories(Settings().write_war)
         self._observed = 0
         self.observe_all()

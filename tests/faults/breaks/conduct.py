@@ -9,7 +9,7 @@ from coxswain.kernel.api.writer import Writer
 from coxswain.kernel.objects.manifests import Manifest, child_key
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.reconciling.child import decide
-from coxswain.kernel.reconciling.child.child import Children, _child
+from coxswain.kernel.reconciling.child.child import ChildReconciler, _child
 from coxswain.kernel.reconciling.child.result import Result
 from coxswain.kernel.reconciling.memory.attempts import Attempt
 from coxswain.kernel.reconciling.memory.memory import NameHolder
@@ -91,11 +91,11 @@ def tries_again_what_is_refused() -> None:
 
 @broken("compares a child only after a change of its manifest", passes=PEACE)
 def sees_no_drift() -> None:
-    reconcile = Children.reconcile
+    reconcile = ChildReconciler.reconcile
     written: dict[Any, Manifest] = {}
 
     async def once(
-        self: Children[WebApp], child_type: Any, desired: Desired, webapp: WebApp, world: Any, *, patient: bool
+        self: ChildReconciler[WebApp], child_type: Any, desired: Desired, webapp: WebApp, world: Any, *, patient: bool
     ) -> Any:
         target = self._target(child_type, desired, webapp, world)
         if written.get(child_key(target.manifest)) == target.manifest:
@@ -106,7 +106,7 @@ def sees_no_drift() -> None:
             written[child_key(found[0].manifest)] = found[0].manifest
         return found
 
-    put(Children, reconcile=once)
+    put(ChildReconciler, reconcile=once)
 
 
 @broken("an update applies all live labels and annotations, also those of other managers", passes=PEACE)

@@ -14,7 +14,7 @@ from coxswain.kernel.cache.store import Key, Store
 from coxswain.kernel.manager import Manager
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Projection
-from coxswain.kernel.reconciling.child.child import Children
+from coxswain.kernel.reconciling.child.child import ChildReconciler
 from coxswain.kernel.reconciling.child.generation_guard import GenerationGuard
 from coxswain.kernel.watching import session
 from coxswain.kernel.watching.event_bridge import EventBridge
@@ -178,11 +178,11 @@ def trusts_stale_cache() -> None:
 
 @broken("applies every child after a start, without a diff and preconditions")
 def applies_unasked() -> None:
-    reconcile = Children.reconcile
+    reconcile = ChildReconciler.reconcile
     applied: set[tuple[Kind, str]] = set()
 
     async def apply_first(
-        self: Children[WebApp], child_type: Any, desired: Desired, webapp: Any, world: Any, **named: Any
+        self: ChildReconciler[WebApp], child_type: Any, desired: Desired, webapp: Any, world: Any, **named: Any
     ) -> Any:
         target = self._target(child_type, desired, webapp, world)
         live = target.live if target.is_ours else None
@@ -191,7 +191,7 @@ def applies_unasked() -> None:
             self._store.observe(await self._executor._writer._apply(target.manifest, {}, force=True))
         return await reconcile(self, child_type, desired, webapp, world, **named)
 
-    put(Children, reconcile=apply_first)
+    put(ChildReconciler, reconcile=apply_first)
 
 
 @broken("ignores ADDED for known names, and never reads a WebApp itself")

@@ -74,7 +74,7 @@ def deletes_what_the_collector_deletes() -> None:
     async def eager(self: Reconciler[WebApp], key: Key, **named: Any) -> Outcome:
         if self._store.parent(key) is None:
             for child in self._store.objects_of(key, *CHILDREN):
-                await self._children._remover._remove(child, RemovalMemory())
+                await self._child_set._remover._remove(child, RemovalMemory())
         return await reconcile(self, key, **named)
 
     put(Reconciler, reconcile=eager)

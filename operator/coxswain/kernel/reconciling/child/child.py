@@ -41,7 +41,7 @@ _ACTIONS = 10
 """Actions in one reconcile of a child at most; an adoption takes five."""
 
 
-class Children(Generic[P]):
+class ChildReconciler(Generic[P]):
     """Reconciles single children."""
 
     def __init__(
@@ -80,24 +80,24 @@ class Children(Generic[P]):
         if parent.paused:
             return desired, await self.compare(child_type, desired, parent, world)
         target = self._target(child_type, desired, parent, world)
-        child = target.memory
-        backoff = child.backoff
+        memory = target.memory
+        backoff = memory.backoff
         if backoff is not None and backoff.delays(target.manifest, self._settings, target.now):
-            after, left = _next_read(child, target.now), backoff.ends(self._settings) - target.now
+            after, left = _next_read(memory, target.now), backoff.ends(self._settings) - target.now
             return target.desired, Result(_child(target, backoff.health), _ours(target), after=after, backoff=left)
-        child.writes = NOTHING_WRITTEN
+        memory.writes = NOTHING_WRITTEN
         try:
             result = await self._act(target, world)
         except RequestFailed as error:
             if concerns_all(error):
                 if error.error_class is ErrorClass.CONFLICT:  # a storm of writers keeps the parent out of date as well
                     health = retried(there=target.live is not None)
-                    child.backoff = Backoff.after(child.backoff, error, health, self._clock())
+                    memory.backoff = Backoff.after(memory.backoff, error, health, self._clock())
                 raise
             result = self._failed(self._again(target, world), error, patient=patient)
         else:
-            child.failures, child.backoff = 0, None
-        return target.desired, replace(result, writes=child.writes)
+            memory.failures, memory.backoff = 0, None
+        return target.desired, replace(result, writes=memory.writes)
 
     async def compare(self, child_type: ChildType[P], desired: Desired, parent: P, world: CacheView) -> Result:
         """Compare a child with its desired state without a write: it is paused, or not everything can be listed.
@@ -159,15 +159,15 @@ class Children(Generic[P]):
 
     def _target(self, child_type: ChildType[P], desired: Desired, parent: P, world: CacheView) -> Target[P]:
         kind, name = child_type.kind, desired.manifest["metadata"]["name"]
-        child = world.memory.child(child_key(desired.manifest))
+        memory = world.memory.child(child_key(desired.manifest))
         found = self._store.get(kind, Key(parent.namespace, name))
         if found is not None and is_watched(found):
-            child.name_holder = None  # the watch reports it from now on
+            memory.name_holder = None  # the watch reports it from now on
         live = world.live(kind, name)
-        child.wars.forget_settled(desired.manifest)
+        memory.wars.forget_settled(desired.manifest)
         foreign_object = live is not None and not live.is_child_of(parent)
         waits_for = child_type.adoptable_when(parent, live, world) if live is not None and foreign_object else None
-        return Target(self._workload, child_type, parent, desired, live, child, waits_for, self._clock())
+        return Target(self._workload, child_type, parent, desired, live, memory, waits_for, self._clock())
 
     def _again(self, target: Target[P], world: CacheView) -> Target[P]:
         """Return the target after an action. Its name depends on the parent alone, so it stays."""
@@ -178,26 +178,26 @@ class Children(Generic[P]):
         return target
 
     def _failed(self, target: Target[P], error: RequestFailed, *, patient: bool) -> Result:
-        child, live = target.memory, _ours(target)
-        child.failures += 1
-        health = failure(error, target.commands, there=live is not None, patient=patient or child.failures <= PATIENCE)
+        memory, live = target.memory, _ours(target)
+        memory.failures += 1
+        health = failure(error, target.commands, there=live is not None, patient=patient or memory.failures <= PATIENCE)
         if error.error_class is not ErrorClass.TERMINAL:
-            child.backoff = Backoff.after(child.backoff, error, health, self._clock(), target.manifest)
+            memory.backoff = Backoff.after(memory.backoff, error, health, self._clock(), target.manifest)
         expected = health.retried and error.error_class is ErrorClass.CONFLICT
         level = logging.DEBUG if expected else logging.WARNING
         log.log(level, "%s %s cannot be written: %s", *kind_and_name(target.manifest), error)
-        return Result(_child(target, health), live, failed=error, after=_next_read(child, target.now))
+        return Result(_child(target, health), live, failed=error, after=_next_read(memory, target.now))
 
 
-def _next_read(child: ChildMemory, now: float) -> float | None:
+def _next_read(memory: ChildMemory, now: float) -> float | None:
     """Return the seconds until the child's name is read again; None without such a read.
 
     An overdue read does not count: either it failed, and is retried like any failed request, or this reconcile did not
     reach it, and a requeue would not either.
     """
-    if child.name_holder is None:
+    if memory.name_holder is None:
         return None
-    left = child.name_holder.until - now
+    left = memory.name_holder.until - now
     return left if left > 0 else None
 
 

@@ -122,18 +122,17 @@ class Executor:
             # The garbage collector may be faster than the watch of the parents.
             await self._guard.check(target.parent, memory)
         await self._guard.before_a_write(target.parent, memory)
-        child = target.memory
-        unanswered, child.create_unanswered = child.create_unanswered, True
+        unanswered, target.memory.create_unanswered = target.memory.create_unanswered, True
         try:
             created = await self._writer.create(action.manifest)
         except RequestFailed as error:
             if _had_no_effect(error):
-                child.create_unanswered = unanswered
+                target.memory.create_unanswered = unanswered
             if not isinstance(error, Refused):
                 raise
             if error.error_class is ErrorClass.TERMINAL:
                 health = rejected(error.message, target.commands)
-                child.attempt = Attempt.of(action.manifest, None, health)
+                target.memory.attempt = Attempt.of(action.manifest, None, health)
             if error.status != 409 or error.by_admission:
                 raise
             # The name is taken. The cache knows neither by whom nor whether its parent is the present one.

@@ -10,7 +10,7 @@ from coxswain.kernel.objects.commands import Commands
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.manifests import kind_and_name
 from coxswain.kernel.objects.projection import Projection
-from coxswain.kernel.reconciling.child.child import Children
+from coxswain.kernel.reconciling.child.child import ChildReconciler
 from coxswain.kernel.reconciling.child.result import Result, sooner
 from coxswain.kernel.reconciling.child.world import CacheView
 from coxswain.kernel.reconciling.parent.explaining import Explainer
@@ -37,14 +37,14 @@ class ChildSet(Generic[P]):
     def __init__(
         self,
         workload: Workload[P],
-        children: Children[P],
+        reconciler: ChildReconciler[P],
         explainer: Explainer[P],
         remover: Remover[P],
         unavailable: Callable[[str], Mapping[Kind, str | None]],
     ) -> None:
-        """Reconcile each child with `children`; `unavailable` returns the optional kinds that cannot be listed."""
+        """Reconcile each child with `reconciler`; `unavailable` returns the optional kinds that cannot be listed."""
         self._workload = workload
-        self._children = children
+        self._reconciler = reconciler
         self._explainer = explainer
         self._remover = remover
         self._unavailable = unavailable
@@ -93,7 +93,7 @@ class ChildSet(Generic[P]):
 
     async def _compared(self, parent: P, world: CacheView) -> list[Result]:
         return [
-            await self._children.compare(child_type, desired, parent, world)
+            await self._reconciler.compare(child_type, desired, parent, world)
             for child_type in self._workload.children
             for desired in child_type.all_desired(parent, world)
         ]
@@ -114,7 +114,7 @@ class ChildSet(Generic[P]):
                 if needed is not None and not parent.paused:
                     last, result = desired, _held_back(desired, live, needed)
                 else:
-                    last, result = await self._children.reconcile(child_type, desired, parent, world, patient=patient)
+                    last, result = await self._reconciler.reconcile(child_type, desired, parent, world, patient=patient)
                 found.results.append(replace(result, after=sooner(result.after, _seconds(desired.until, world.now))))
                 if result.child.health.level is not Level.HEALTHY:
                     found.unhealthy.add(child_type.kind)

@@ -19,7 +19,7 @@ from coxswain.kernel.cache.store import Key, Store
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.reconciling.child.answers import Answers
-from coxswain.kernel.reconciling.child.child import Children
+from coxswain.kernel.reconciling.child.child import ChildReconciler
 from coxswain.kernel.reconciling.child.execute import Executor
 from coxswain.kernel.reconciling.child.failures import PATIENCE, concerns_all
 from coxswain.kernel.reconciling.child.generation_guard import GenerationGuard
@@ -118,9 +118,9 @@ class Reconciler(Generic[P]):
         self._recaller = Recaller(workload, store, writer)
         answers = Answers(store, name_interval=settings.taken_name_interval, clock=clock)
         executor = Executor(store, writer, guard, answers, clock=clock)
-        self._children = ChildSet(
+        self._child_set = ChildSet(
             workload,
-            Children(workload, store, executor, settings.status, clock=clock),
+            ChildReconciler(workload, store, executor, settings.status, clock=clock),
             Explainer(workload, event_reader, interval=interval, clock=clock, now=now),
             Remover(workload, store, writer, guard, settings.status, clock=clock),
             unavailable,
@@ -180,16 +180,16 @@ class Reconciler(Generic[P]):
             record = next((each for each in recalled if each is not None), None)
             if record is None or concerns_all(error) or failures < PATIENCE:
                 raise
-            results = await self._children.compare_unread(parent, world, record, error)
+            results = await self._child_set.compare_unread(parent, world, record, error)
             return await self._report(observed, parent, results, world, begun=begun)
         unlisted = self._unlisted(key.namespace)
         if unlisted:
             # An invisible child would be created again.
-            results = await self._children.compare(parent, world, unlisted)
+            results = await self._child_set.compare(parent, world, unlisted)
             return await self._report(observed, parent, results, world, begun=begun)
         deleted = set(memory.removal.deleted)
         try:
-            results = await self._children.reconcile(parent, world, patient=failures < PATIENCE)
+            results = await self._child_set.reconcile(parent, world, patient=failures < PATIENCE)
         except RequestFailed as error:
             await self._report_writes(observed, parent, memory)
             if isinstance(error, Refused) and error.namespace_terminating:
