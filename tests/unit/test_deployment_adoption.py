@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coxswain.kernel.objects.field_paths import minus_place, text
+from coxswain.kernel.objects.field_paths import minus_path, text
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.manifests import Manifest
 from coxswain.kernel.objects.projection import Controller, Projection
@@ -101,7 +101,7 @@ def test_it_is_kept_after_the_adoption_and_derived_from_the_live_object(annotate
     again = desired(live)
     assert again["spec"]["selector"] == made["spec"]["selector"]
     assert again["spec"]["template"] == made["spec"]["template"]
-    stripped = dataclasses.replace(live, owned=minus_place(live.owned or {}, SELECTOR))
+    stripped = dataclasses.replace(live, owned=minus_path(live.owned or {}, SELECTOR))
     kept = desired(stripped)["spec"]["selector"]["matchLabels"]
     assert kept == (CHART if annotated else OURS), "a foreign selector of a child that was never adopted is an obstacle"
 

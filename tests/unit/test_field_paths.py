@@ -14,7 +14,7 @@ from coxswain.kernel.objects.field_paths import (
     is_key,
     matches,
     minus,
-    minus_place,
+    minus_path,
     owns,
     plus,
     text,
@@ -61,9 +61,9 @@ def test_fields_are_the_union_of_the_removed_and_the_rest(fields: Fields, taken:
 
 @given(FIELDS, PATHS)
 def test_a_removed_path_is_not_owned(fields: Fields, path: Path) -> None:
-    left = minus_place(fields, path)
+    left = minus_path(fields, path)
     assert at(left, path) is None
-    assert minus_place(left, path) == left
+    assert minus_path(left, path) == left
     assert all(leaf[: len(path)] == path or leaf in leaves(left) for leaf in leaves(fields))
 
 
@@ -79,8 +79,8 @@ def test_an_added_path_is_owned(fields: Fields, path: Path, held: Fields) -> Non
 
 @given(FIELDS, PATHS)
 def test_removing_an_added_path_restores_the_fields(fields: Fields, path: Path) -> None:
-    without = minus_place(fields, path)
-    again = leaves(minus_place(plus(without, path, {}), path))
+    without = minus_path(fields, path)
+    again = leaves(minus_path(plus(without, path, {}), path))
     assert all(leaf in again or leaf == path[: len(leaf)] for leaf in leaves(without))
     assert all(leaf in leaves(without) for leaf in again)
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coxswain.kernel.objects.field_paths import Path, minus_place, plus
+from coxswain.kernel.objects.field_paths import Path, minus_path, plus
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Projection
 from coxswain.webapp.diagnosis.cause import moment
@@ -131,11 +131,11 @@ def named(raw: dict[str, Any], name: str) -> dict[str, Any]:
     return {**raw, "metadata": metadata}
 
 
-async def _reassigned(observed: Projection, places: Sequence[Path]) -> Projection:
+async def _reassigned(observed: Projection, paths: Sequence[Path]) -> Projection:
     owned, others = dict(observed.owned or {}), list(observed.others)
-    for place in places:
-        owned = plus(owned, place, {})
-        others = [entry._replace(fields=minus_place(entry.fields, place)) for entry in others]
+    for path in paths:
+        owned = plus(owned, path, {})
+        others = [entry._replace(fields=minus_path(entry.fields, path)) for entry in others]
     return dataclasses.replace(observed, owned=owned, others=tuple(others))
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from coxswain.kernel.api.errors import OutOfDate
 from coxswain.kernel.objects.edit import value_at, with_value
-from coxswain.kernel.objects.field_paths import ManagedFieldsEntry, Path, minus_place, plus
+from coxswain.kernel.objects.field_paths import ManagedFieldsEntry, Path, minus_path, plus
 from coxswain.kernel.objects.projection import Projection
 from coxswain.webapp.kinds import DEPLOYMENT, SERVICE
 from unit.bench import WEB, Bench
@@ -48,7 +48,7 @@ def set_image(bench: Bench, image: str, *, others: tuple[ManagedFieldsEntry, ...
     live = bench.store.get(DEPLOYMENT, WEB)
     assert live is not None
     spec = with_value(live.content["spec"], IMAGE[1:], image)
-    owned = minus_place(live.owned or {}, IMAGE)
+    owned = minus_path(live.owned or {}, IMAGE)
     bench.writer.version += 1
     bench.store.observe(
         dataclasses.replace(
@@ -201,8 +201,8 @@ def test_a_port_that_returns_during_an_apply_is_reassigned_again(bench: Bench) -
     }
     moved = dataclasses.replace(ours, content=content, others=(helm,))
 
-    async def take_ownership(observed: Projection, places: Sequence[Path]) -> Projection:
-        assert places == (others_port,)
+    async def take_ownership(observed: Projection, paths: Sequence[Path]) -> Projection:
+        assert paths == (others_port,)
         bench.writer.sent.append("take ownership Service")
         bench.writer.version += 1
         owned = plus(observed.owned or {}, others_port, {})

@@ -8,7 +8,7 @@ import pytest
 
 from coxswain.kernel.api.errors import OutOfDate, ReadRejected, RequestFailed, Unreachable
 from coxswain.kernel.objects.edit import with_value
-from coxswain.kernel.objects.field_paths import ManagedFieldsEntry, Path, minus_place, plus
+from coxswain.kernel.objects.field_paths import ManagedFieldsEntry, Path, minus_path, plus
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Controller, Projection
 from coxswain.webapp.identity import ADOPT_ANNOTATION, FAILED_ANNOTATION
@@ -57,7 +57,7 @@ def drifted(bench: Bench, kind: Kind, path: Path, value: Any) -> None:
         live,
         version=bench.writer.version,
         content=with_value(live.content, path, value),
-        owned=minus_place(live.owned or {}, path),
+        owned=minus_path(live.owned or {}, path),
         others=(ManagedFieldsEntry("kubectl-edit", plus({}, path, {})),),
     )
     bench.store.observe(changed)

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from coxswain.kernel.objects.field_paths import minus_place
+from coxswain.kernel.objects.field_paths import minus_path
 from coxswain.webapp.kinds import DEPLOYMENT, SERVICE
 from unit.bench import WEB, Bench
 from unit.test_reconcile_replacement import OTHER, changed
@@ -21,7 +21,7 @@ def not_headless(bench: Bench) -> None:
     live = bench.store.get(SERVICE, WEB)
     assert live is not None
     other = changed(bench, SERVICE, spec={**live.content["spec"], "clusterIP": "10.0.0.1"})
-    owned = minus_place(other.owned or {}, ("f:spec", "f:clusterIP"))
+    owned = minus_path(other.owned or {}, ("f:spec", "f:clusterIP"))
     bench.store.observe(dataclasses.replace(other, version=other.version + 1, owned=owned))
     bench.writer.version += 1
 

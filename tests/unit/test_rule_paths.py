@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from coxswain.kernel.conflicts.diff import places
+from coxswain.kernel.conflicts.diff import all_fields
 from coxswain.kernel.objects.field_paths import text
 from rendered import comparable, desired, is_identity
 from unit.objects import fields_of, stored
@@ -37,7 +37,7 @@ def accepted(kind: str, path: str) -> bool:
 def test_each_field_that_is_written_can_be_named(name: str) -> None:
     for manifest in desired(read(GOLDEN / "in" / f"{name}.yaml")):
         kind, live = manifest["kind"], stored(manifest)
-        found = [place.text for place in places(comparable(manifest), live, fields_of(manifest))]
+        found = [place.text for place in all_fields(comparable(manifest), live, fields_of(manifest))]
         # Another manager cannot own an immutable field with another value.
         mutable = [path for path in found if not (kind == "ConfigMap" and path.startswith(("data.", "immutable")))]
         refused = [path for path in mutable if accepted(kind, path) == is_identity(kind, path)]
@@ -50,7 +50,7 @@ def test_so_can_all_that_it_is_in(name: str) -> None:
     for manifest in desired(read(GOLDEN / "in" / f"{name}.yaml")):
         kind = manifest["kind"]
         within: set[str] = set()
-        for place in places(comparable(manifest), stored(manifest), fields_of(manifest)):
+        for place in all_fields(comparable(manifest), stored(manifest), fields_of(manifest)):
             if not is_identity(kind, place.text) and not place.text.startswith(("data.", "immutable")):
                 within |= {text(place.path[:end]) for end in range(1, len(place.path))}
         assert [path for path in sorted(within) if not accepted(kind, path)] == []

@@ -59,7 +59,7 @@ class Writer:
         response = await self._client.apply(observed.kind, manifest, field_manager=keeper, force=False)
         return self._projector.observe(observed.kind, response)
 
-    async def take_ownership(self, observed: Projection, places: Sequence[Path]) -> Projection:
+    async def take_ownership(self, observed: Projection, paths: Sequence[Path]) -> Projection:
         """Make our manager the only owner of these paths, so that the next apply removes the omitted ones.
 
         Raises:
@@ -70,7 +70,7 @@ class Writer:
         entries = raw["metadata"].get("managedFields", [])
         return await self._patch_managed_fields(
             observed,
-            reassigned(entries, places, self._projector.manager, api_version=observed.kind.api_version, now=now),
+            reassigned(entries, paths, self._projector.manager, api_version=observed.kind.api_version, now=now),
         )
 
     async def release(self, observed: Projection, is_released: Callable[[str, str], bool]) -> Projection:

@@ -71,7 +71,7 @@ def differences(
     return _differences(desired, live, owned or _ABSENT, [owned or _ABSENT, *(entry.fields for entry in others)])
 
 
-def places(
+def all_fields(
     desired: Manifest, live: Mapping[str, Any], owned: Fields | None, others: Sequence[ManagedFieldsEntry] = ()
 ) -> list[Difference]:
     """Return each desired path with its live value, equal or not, as if our manager owned no field."""

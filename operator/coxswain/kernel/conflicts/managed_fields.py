@@ -8,7 +8,7 @@ server rejects the patch with 409. A failed `test` operation would return 422, w
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from coxswain.kernel.objects.field_paths import Fields, Path, at, minus, minus_place, plus
+from coxswain.kernel.objects.field_paths import Fields, Path, at, minus, minus_path, plus
 
 BEFORE_FIRST_APPLY = "before-first-apply"
 """The manager of all fields after the first apply to an object without managedFields, set by the API server."""
@@ -35,7 +35,7 @@ def reassigned(
             below = at(entry.get("fieldsV1", {}), path)
             combined = plus(combined, path, below if below is not None else {})
     others = [
-        _changed(entry, lambda fields: _minus_places(fields, paths))
+        _changed(entry, lambda fields: _minus_paths(fields, paths))
         for entry in entries
         if not _is_apply_entry_of(manager, entry)
     ]
@@ -81,9 +81,9 @@ def patch(entries: Sequence[_Entry], version: str) -> list[dict[str, Any]]:
     ]
 
 
-def _minus_places(fields: Fields, paths: Sequence[Path]) -> Fields:
+def _minus_paths(fields: Fields, paths: Sequence[Path]) -> Fields:
     for path in paths:
-        fields = minus_place(fields, path)
+        fields = minus_path(fields, path)
     return fields
 
 

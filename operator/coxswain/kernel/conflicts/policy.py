@@ -56,7 +56,7 @@ class Policies:
         for rule in self.rules:
             named[f"the rule for {rule.kind} {rule.path}"] = rule.policy
         unknown = [
-            f"{abridged(str(policy))} ({place})" for place, policy in named.items() if policy not in list(Policy)
+            f"{abridged(str(policy))} ({source})" for source, policy in named.items() if policy not in list(Policy)
         ]
         if not unknown:
             return ""
@@ -73,9 +73,9 @@ def policies(conflicts: Mapping[str, Any]) -> Policies:
     return Policies(conflicts.get("policy", Policy.ENFORCE), parsed)
 
 
-def within(place: str, path: str) -> bool:
-    """Report whether a place, in readable form, equals `path` or is below it."""
-    return place == path or (place.startswith(path) and place[len(path)] in ".[")
+def within(field: str, path: str) -> bool:
+    """Report whether a field, in readable form, equals `path` or is below it."""
+    return field == path or (field.startswith(path) and field[len(path)] in ".[")
 
 
 def overlaps(field: str, others: Iterable[str]) -> bool:

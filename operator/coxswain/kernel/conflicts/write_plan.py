@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from coxswain.kernel.conflicts.diff import Difference, differences, managers, places
+from coxswain.kernel.conflicts.diff import Difference, all_fields, differences, managers
 from coxswain.kernel.conflicts.managed_fields import ANOTHER_OPERATOR, BEFORE_FIRST_APPLY, UNKNOWN
 from coxswain.kernel.conflicts.policy import Policy, overlaps
 from coxswain.kernel.objects.edit import owned_part, with_value, without
@@ -138,10 +138,10 @@ def _overlap(one: Path, other: Path) -> bool:
     return one[: len(other)] == other or other[: len(one)] == one
 
 
-def _is_owned_only_by_us(place: Path, observed: Projection) -> bool:
+def _is_owned_only_by_us(path: Path, observed: Projection) -> bool:
     """Report whether our manager is the only owner of a path, so that the next apply removes it by omission."""
-    theirs = any(owns(entry.fields, place) for entry in observed.others)
-    return not theirs and owns(observed.owned or {}, place)
+    theirs = any(owns(entry.fields, path) for entry in observed.others)
+    return not theirs and owns(observed.owned or {}, path)
 
 
 def _needs_force(difference: Difference, observed: Projection, policy_of: Callable[[str], Policy] | None) -> bool:
@@ -195,7 +195,7 @@ def _held_fields(
         for difference in differences(ownership.comparable(manifest), observed.content, observed.owned, observed.others)
         if difference.wanted is None and not difference.rivals and _is_contested(difference, contested)
     ]
-    for difference in places(ownership.comparable(manifest), observed.content, observed.owned, observed.others):
+    for difference in all_fields(ownership.comparable(manifest), observed.content, observed.owned, observed.others):
         manager = foreign_manager(difference, observed, ours)
         is_contested = _is_contested(difference, contested)
         if manager is None and not is_contested:

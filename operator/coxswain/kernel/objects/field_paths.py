@@ -113,12 +113,12 @@ def minus(fields: Fields, taken: Fields) -> dict[str, Any]:
     return remaining if remaining.keys() - {"."} else {}
 
 
-def minus_place(fields: Fields, path: Path) -> dict[str, Any]:
+def minus_path(fields: Fields, path: Path) -> dict[str, Any]:
     """Return `fields` without a path and everything below it."""
     if not path or at(fields, path) is None:
         return dict(fields) if path else {}
     rest = {element: below for element, below in fields.items() if element != path[0]}
-    below = minus_place(fields[path[0]], path[1:])
+    below = minus_path(fields[path[0]], path[1:])
     remaining = {**rest, path[0]: below} if below else rest
     return remaining if remaining.keys() - {"."} else {}
 

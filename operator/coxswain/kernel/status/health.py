@@ -69,6 +69,11 @@ class Child:
     name: str
     health: Health
 
+    @property
+    def key(self) -> str:
+        """kind/name, the key of a child among the children of its parent."""
+        return f"{self.kind}/{self.name}"
+
 
 DIFFERS = "Differs"
 DELETED_AGAIN = "deleted each time the operator creates it"

@@ -14,15 +14,15 @@ def foreign(parent: Named, parent_kind: Kind, live: Projection) -> Health | None
     if live.is_child_of(parent) or live.is_adoptable_by(parent):
         return None
     controller, annotation = live.controller, f"{parent_kind.group}/adopt"
-    place = f"{live.kind.kind.lower()} {live.name}"
+    resource = f"{live.kind.kind.lower()} {live.name}"
     if controller is None:
-        allow = f"kubectl annotate {place} {annotation}={parent.name} -n {live.namespace} --overwrite"
+        allow = f"kubectl annotate {resource} {annotation}={parent.name} -n {live.namespace} --overwrite"
         return name_taken(None, allow)
     if (controller.kind, controller.name) == (parent_kind.kind, parent.name):
         # Its parent was deleted, and had the same name: the garbage collector deletes it, and its DELETED requeues.
         return TERMINATING
     allowed = live.adopter == parent.name
-    describe = f"kubectl describe {place} -n {live.namespace}"
+    describe = f"kubectl describe {resource} -n {live.namespace}"
     return name_taken(f"{controller.kind} {controller.name}", describe, annotation=annotation if allowed else "")
 
 

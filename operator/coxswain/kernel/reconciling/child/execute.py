@@ -19,7 +19,7 @@ from coxswain.kernel.reconciling.child.decide import Target, plan_for
 from coxswain.kernel.reconciling.child.generation_guard import GenerationGuard
 from coxswain.kernel.reconciling.child.ownership import is_note
 from coxswain.kernel.reconciling.child.plan_health import listed
-from coxswain.kernel.reconciling.child.result import contested_places, corrected, effective, with_authors
+from coxswain.kernel.reconciling.child.result import contested_paths, corrected, effective, with_authors
 from coxswain.kernel.reconciling.memory.attempts import Attempt
 from coxswain.kernel.reconciling.memory.memory import Memory
 from coxswain.kernel.reconciling.memory.replacement import Deletion
@@ -182,15 +182,15 @@ class Executor:
             return
         after = plan_for(target, live)
         held = (each.difference for each in (*after.left, *after.halted))
-        open_places = {each.path for each in (*after.differences, *held)}
-        self._count(target, [each for each in planned.corrections if each.difference.path not in open_places])
+        open_paths = {each.path for each in (*after.differences, *held)}
+        self._count(target, [each for each in planned.corrections if each.difference.path not in open_paths])
         adopted = memory.writes.adopted or (planned.adopting and target.is_ours)
         memory.writes = replace(memory.writes, adopted=adopted)
-        still_open = tuple(each for each in planned.corrections if each.difference.path in open_places)
+        still_open = tuple(each for each in planned.corrections if each.difference.path in open_paths)
         memory.planned = replace(planned, corrections=still_open, sent_for=None)
 
     def _count(self, target: Target[P], corrections: Sequence[Correction]) -> None:
-        target.memory.wars.enforced(target.manifest, contested_places(corrections), self._clock())
+        target.memory.wars.enforced(target.manifest, contested_paths(corrections), self._clock())
         writes = target.memory.writes
         target.memory.writes = replace(writes, corrections=(*writes.corrections, *corrections))
 
@@ -207,7 +207,7 @@ class Executor:
     def _count_deletion(self, target: Target[P], deletion: Deletion) -> None:
         target.memory.deletion = replace(deletion, answered=True)
         log.info("deleted %s %s, to create it again: %s is immutable", *kind_and_name(target.manifest), deletion.field)
-        target.memory.wars.enforced(deletion.manifest, deletion.places, self._clock())
+        target.memory.wars.enforced(deletion.manifest, deletion.paths, self._clock())
         target.memory.writes = replace(target.memory.writes, deleted_for=deletion.field)
 
     async def _replace(self, action: Replace, target: Target[P]) -> None:
@@ -218,8 +218,8 @@ class Executor:
         """
         memory, live, earlier, field = target.memory, action.live, target.memory.deletion, action.obstacle.field
         # A manifest without the immutable field has no difference in it.
-        places = [each.path for each in action.plan.differences if within(each.text, field)] or [action.obstacle.path]
-        deletion = memory.deletion = Deletion(live, target.manifest, field, tuple(places))
+        paths = [each.path for each in action.plan.differences if within(each.text, field)] or [action.obstacle.path]
+        deletion = memory.deletion = Deletion(live, target.manifest, field, tuple(paths))
         try:
             await self._writer.remove(live, orphan=action.obstacle.remedy is Remedy.REPLACE_AROUND_PODS)
         except RequestFailed as error:
@@ -250,7 +250,7 @@ class Executor:
             raise
         planned = target.memory.planned
         if planned is not None and (present.generation != live.generation or not present.generation):
-            target.memory.wars.refused(target.manifest, contested_places(planned.corrections), self._clock())
+            target.memory.wars.refused(target.manifest, contested_paths(planned.corrections), self._clock())
 
 
 def _had_no_effect(error: RequestFailed) -> bool:

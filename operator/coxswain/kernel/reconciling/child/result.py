@@ -71,8 +71,8 @@ def effective(corrections: Iterable[Correction], after: Iterable[Difference]) ->
     return tuple(each for each in corrections if not each.by_another_operator or each.difference.path not in same)
 
 
-def contested_places(corrections: Iterable[Correction]) -> list[Path]:
-    """Return the places changed by other writers."""
+def contested_paths(corrections: Iterable[Correction]) -> list[Path]:
+    """Return the paths changed by other writers."""
     return [each.difference.path for each in corrections if each.is_contested]
 
 

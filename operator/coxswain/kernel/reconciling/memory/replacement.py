@@ -16,7 +16,7 @@ class Deletion:
     """Its desired state at that time."""
     field: str
     """The immutable field."""
-    places: tuple[Path, ...]
+    paths: tuple[Path, ...]
     """The desired fields that the object could not take."""
     answered: bool = False
     """Whether the DELETE was answered, or its effect was seen. If not, it may or may not have been carried out."""

@@ -11,7 +11,7 @@ def repairs(results: Sequence[Result]) -> list[Repair]:
     """Return the corrected changes of other writers."""
     return [
         Repair(
-            f"{result.child.kind}/{result.child.name}",
+            result.child.key,
             correction.difference.text,
             correction.changed_by or UNKNOWN,
             correction.difference.wanted,
@@ -27,7 +27,7 @@ def conflicts(results: Sequence[Result]) -> list[Conflict]:
     """Return the desired fields held by other managers after a reconcile."""
     return [
         Conflict(
-            f"{result.child.kind}/{result.child.name}",
+            result.child.key,
             held.difference.text,
             held.manager,
             held.policy,

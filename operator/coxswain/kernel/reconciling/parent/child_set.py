@@ -77,7 +77,7 @@ class ChildSet(Generic[P]):
         types = [child_type for child_type in self._workload.children if child_type.history is not None]
         records = await self._reconcile_types(types, parent, world, patient=patient)
         explained += await self._explained(records.results + records.absent, parent, world)
-        wanted = _places(found.results + records.results)
+        wanted = _keys(found.results + records.results)
         world.memory.retain(wanted)
         if parent.paused:
             return explained
@@ -87,7 +87,7 @@ class ChildSet(Generic[P]):
             if child_type.kind in found.unhealthy
             for kind in child_type.needs
         }
-        wanted |= _places(found.absent + records.absent)
+        wanted |= _keys(found.absent + records.absent)
         removed = await self._remover.remove_unwanted(parent, wanted, world, in_use=in_use, patient=patient)
         return explained + removed
 
@@ -152,8 +152,8 @@ def _unavailable(child_type: ChildType[P], desired: Desired, message: str | None
     return Result(Child(kind, name, not_served(child_type.kind.api_version, child_type.optional or "", commands)))
 
 
-def _places(results: Sequence[Result]) -> set[str]:
-    return {f"{result.child.kind}/{result.child.name}" for result in results}
+def _keys(results: Sequence[Result]) -> set[str]:
+    return {result.child.key for result in results}
 
 
 def _is_usable(child_type: ChildType[P], desired: Desired, result: Result) -> bool:

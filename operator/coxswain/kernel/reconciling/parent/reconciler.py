@@ -205,8 +205,8 @@ class Reconciler(Generic[P]):
     async def _report_writes(self, observed: Projection, parent: P, memory: Memory) -> None:
         """Report the writes of a reconcile that has ended early: the next one finds nothing to correct."""
         results = []
-        for place, writes in memory.unreported().items():
-            kind, _, name = place.partition("/")
+        for child, writes in memory.unreported().items():
+            kind, _, name = child.partition("/")
             results.append(Result(Child(kind, name, HEALTHY), writes=writes))
         memory.drift.add(repairs(results))
         memory.reported()

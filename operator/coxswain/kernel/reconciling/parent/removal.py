@@ -64,7 +64,7 @@ class Remover(Generic[P]):
         """
         memory, removal = world.memory, world.memory.removal
         kept = {*wanted, *self._retained(parent, world)}
-        unwanted = [child for child in self._store.objects_of(world.key, *self._removals) if _place(child) not in kept]
+        unwanted = [child for child in self._store.objects_of(world.key, *self._removals) if _key(child) not in kept]
         self._retain(unwanted, removal)
         results: list[Result] = []
         forbidden: set[Kind] = set()
@@ -76,7 +76,7 @@ class Remover(Generic[P]):
             result = await self._tried(child, parent, memory, patient=patient)
             if result is not None:
                 results.append(result)
-                if removal.backoffs[_place(child)].forbidden:
+                if removal.backoffs[_key(child)].forbidden:
                     forbidden.add(child.kind)
         return results
 
@@ -89,16 +89,16 @@ class Remover(Generic[P]):
 
     def _retain(self, unwanted: Collection[Projection], removal: RemovalMemory) -> None:
         """Forget what concerns none of these children."""
-        places, now = {_place(child) for child in unwanted}, self._clock()
+        keys, now = {_key(child) for child in unwanted}, self._clock()
         removal.deleted &= {child.uid for child in unwanted}
-        removal.failures = {place: count for place, count in removal.failures.items() if place in places}
+        removal.failures = {key: count for key, count in removal.failures.items() if key in keys}
         removal.backoffs = {
-            place: backoff for place, backoff in removal.backoffs.items() if backoff.counts(self._settings, now)
+            key: backoff for key, backoff in removal.backoffs.items() if backoff.counts(self._settings, now)
         }
 
     async def _tried(self, child: Projection, parent: P, memory: Memory, *, patient: bool) -> Result | None:
         """Delete a child, unless it waits in its backoff. Return a result if it waits, or if its deletion failed."""
-        backoff = memory.removal.backoffs.get(_place(child))
+        backoff = memory.removal.backoffs.get(_key(child))
         if backoff is not None and (left := backoff.ends(self._settings) - self._clock()) > 0:
             return Result(_child(child, backoff.health), backoff=left)
         try:
@@ -117,12 +117,12 @@ class Remover(Generic[P]):
             if error.status != 404 or error.by_admission:
                 raise
         removal.deleted.add(child.uid)
-        removal.failures.pop(_place(child), None)
-        removal.backoffs.pop(_place(child), None)
+        removal.failures.pop(_key(child), None)
+        removal.backoffs.pop(_key(child), None)
         log.info("removed %s %s, which is no longer wanted", child.kind, child.name)
 
     def _failed(self, child: Projection, removal: RemovalMemory, error: RequestFailed, *, patient: bool) -> Result:
-        failures = removal.failures[_place(child)] = removal.failures.get(_place(child), 0) + 1
+        failures = removal.failures[_key(child)] = removal.failures.get(_key(child), 0) + 1
         refused = isinstance(error, Refused) and (error.status == 403 or error.by_admission)
         if not refused and (patient or failures <= PATIENCE):
             health = retried(there=True)
@@ -130,8 +130,8 @@ class Remover(Generic[P]):
             log.warning("%s %s cannot be removed: %s", child.kind, child.name, error)
             message = error.message if isinstance(error, Refused) else str(error)
             health = not_removed(message, next_step(error, child.namespace))
-        before = removal.backoffs.get(_place(child))
-        removal.backoffs[_place(child)] = Backoff.after(before, error, health, self._clock())
+        before = removal.backoffs.get(_key(child))
+        removal.backoffs[_key(child)] = Backoff.after(before, error, health, self._clock())
         return Result(_child(child, health), failed=error)
 
 
@@ -139,7 +139,7 @@ def _child(child: Projection, health: Health) -> Child:
     return Child(child.kind.kind, child.name, health)
 
 
-def _place(child: Projection) -> str:
+def _key(child: Projection) -> str:
     return f"{child.kind.kind}/{child.name}"
 
 
