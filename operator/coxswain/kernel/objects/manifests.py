@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from coxswain.kernel.objects.status_fields import condition_of
+
 Manifest = dict[str, Any]
 """An API object in plain JSON values; golden files contain the applied form."""
 
@@ -19,5 +21,4 @@ def child_key(manifest: Mapping[str, Any]) -> str:
 
 def condition(live: Mapping[str, Any], type_: str) -> Mapping[str, Any]:
     """Return the condition of this type of a live object; an empty mapping if there is none."""
-    conditions = live.get("status", {}).get("conditions", [])
-    return next((candidate for candidate in conditions if candidate.get("type") == type_), {})
+    return condition_of(live.get("status", {}), type_)
