@@ -1,9 +1,13 @@
 """A child deleted by someone else is recreated at once. After repeated deletions it stays absent for a while (K33)."""
 
+import dataclasses
+from typing import Any
+
 import pytest
 
 from coxswain.kernel.api.errors import OutOfDate
 from coxswain.kernel.cache.store import HistoryReset, Key
+from coxswain.kernel.objects.field_paths import ManagedFieldsEntry, minus
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Projection
 from coxswain.webapp.kinds import CONFIG_MAP, DEPLOYMENT, SERVICE
@@ -23,6 +27,20 @@ def bench() -> Bench:
 
 def live(bench: Bench, kind: Kind) -> Projection | None:
     return next(iter(bench.store.objects_of(WEB, kind)), None)
+
+
+def changed_by(bench: Bench, manager: str | None, kind: Kind, **spec: Any) -> None:
+    """Change fields of a child's spec, as another manager or with our own."""
+    found = live(bench, kind)
+    assert found is not None
+    fields = {"f:spec": {f"f:{name}": {} for name in spec}}
+    others = () if manager is None else (ManagedFieldsEntry(manager, fields, "Update"),)
+    owned = found.owned if manager is None else minus(found.owned or {}, fields)
+    bench.writer.version += 1
+    content = {**found.content, "spec": {**found.content["spec"], **spec}}
+    bench.store.observe(
+        dataclasses.replace(found, version=bench.writer.version, content=content, owned=owned, others=others)
+    )
 
 
 def delete(bench: Bench, kind: Kind) -> list[str]:
@@ -115,6 +133,23 @@ def test_a_child_deleted_with_its_webapp_is_not_recreated(bench: Bench) -> None:
     bench.writer.fail("look WebApp", refusal(404))
     with pytest.raises(OutOfDate, match="gone"):
         delete(bench, SERVICE)
+    assert bench.writer.sent == ["look WebApp"]
+
+
+def test_a_halted_child_deleted_with_its_webapp_is_not_recreated(bench: Bench) -> None:
+    """It never matched since the start of this process, and a correction of its sibling has read the WebApp."""
+    bench.webapp(version=bench.writer.version + 1, generation=2, conflicts={"policy": "Halt"})
+    bench.writer.answer("look WebApp", bench.webapp_now())
+    bench.run()
+    changed_by(bench, "them", DEPLOYMENT, replicas=7)
+    bench.restart()
+    changed_by(bench, None, SERVICE, sessionAffinity="ClientIP")
+    bench.run()
+    assert bench.conditions()["Ready"] == ("False", "Halted")
+    assert bench.writer.sent[:2] == ["look WebApp", "update Service"]
+    bench.writer.fail("look WebApp", refusal(404))
+    with pytest.raises(OutOfDate, match="gone"):
+        delete(bench, DEPLOYMENT)
     assert bench.writer.sent == ["look WebApp"]
 
 

@@ -165,8 +165,9 @@ class ChildReconciler(Generic[P]):
             memory.name_holder = None  # the watch reports it from now on
         live = world.live(kind, name)
         memory.wars.forget_settled(desired.manifest)
-        foreign_object = live is not None and not live.is_child_of(parent)
-        waits_for = child_type.adoptable_when(parent, live, world) if live is not None and foreign_object else None
+        ours = live is not None and live.is_child_of(parent)
+        memory.existed = memory.existed or ours
+        waits_for = child_type.adoptable_when(parent, live, world) if live is not None and not ours else None
         return Target(self._workload, child_type, parent, desired, live, memory, waits_for, self._clock())
 
     def _again(self, target: Target[P], world: CacheView) -> Target[P]:

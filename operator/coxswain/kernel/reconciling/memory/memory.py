@@ -56,11 +56,13 @@ class ChildMemory:
     writes: Writes = NOTHING_WRITTEN
     """Writes without a report."""
     name_holder: NameHolder | None = None
+    existed: bool = False
+    """Whether the parent had the child at some time."""
 
     @property
     def deleted_by_others(self) -> bool:
         """Whether a missing child existed before, and the operator has not deleted it."""
-        return self.last_applied is not None and self.deletion is None
+        return self.existed and self.deletion is None
 
 
 @dataclass
