@@ -33,7 +33,7 @@ def changed_by(bench: Bench, manager: str | None, kind: Kind, **spec: Any) -> No
     """Change fields of a child's spec, as another manager or with our own."""
     found = live(bench, kind)
     assert found is not None
-    fields = {"f:spec": {f"f:{name}": {} for name in spec}}
+    fields: dict[str, Any] = {"f:spec": {f"f:{name}": {} for name in spec}}
     others = () if manager is None else (ManagedFieldsEntry(manager, fields, "Update"),)
     owned = found.owned if manager is None else minus(found.owned or {}, fields)
     bench.writer.version += 1
