@@ -221,3 +221,13 @@ def test_a_port_that_returns_during_an_apply_is_reassigned_again(bench: Bench) -
     bench.run()
     writes = [request for request in bench.writer.sent if "Service" in request and "Account" not in request]
     assert writes == ["take ownership Service", "update Service", "take ownership Service", "update Service"]
+
+
+def test_the_end_of_a_suspension_is_waited_for(bench: Bench) -> None:
+    bench.converge()
+    for _ in range(6):
+        set_image(bench, "rival:1")
+        outcome = bench.run()
+    bench.now += 20
+    assert bench.conditions()["Contested"] == ("True", "WriteWar")
+    assert (bench.run().after, outcome.after) == (pytest.approx(40), pytest.approx(60))
