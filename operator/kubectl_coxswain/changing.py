@@ -25,7 +25,7 @@ def replace_spec(kubectl: Kubectl, webapp: Json, spec: Json, cause: str, *, dry_
     name, namespace = webapp["metadata"]["name"], webapp["metadata"]["namespace"]
     present, attempts = webapp, 0
     while True:
-        patch, attempts = _replaced_spec(present, spec, cause), attempts + 1
+        patch, attempts = _patch(present, spec, cause), attempts + 1
         try:
             return kubectl.patch(RESOURCE, name, namespace, patch, kind="json", dry_run=dry_run)
         except Conflict:
@@ -40,7 +40,7 @@ def _without_status(webapp: Json) -> Json:
     return {"metadata": metadata, "spec": webapp["spec"]}
 
 
-def _replaced_spec(webapp: Json, spec: Json, cause: str) -> list[dict[str, Any]]:
+def _patch(webapp: Json, spec: Json, cause: str) -> list[dict[str, Any]]:
     """Return a JSON Patch that sets the whole spec of exactly this version of a WebApp.
 
     A JSON Patch replaces the spec: fields that the new one lacks are removed. The API server answers 409 if the object

@@ -8,7 +8,9 @@ import pytest
 from coxswain.kernel.api.errors import NotLeading, Refused, Unreachable
 from coxswain.kernel.objects.projection import Projection
 from coxswain.webapp.kinds import DEPLOYMENT, SERVICE
+from rendered import desired, observe, webapp_of
 from unit.bench import WEB, Bench
+from unit.objects import stored
 from unit.server import refusal
 from unit.test_reconcile_replacement import OTHER
 
@@ -40,6 +42,18 @@ def autoscaled_with_another_selector(bench: Bench) -> Projection:
 def replicas_of(bench: Bench) -> Any:
     made = bench.store.get(DEPLOYMENT, WEB)
     return made and made.content["spec"]["replicas"]
+
+
+def test_a_first_creation_without_an_answer_is_no_round_of_a_write_war(bench: Bench) -> None:
+    found = bench.webapp()
+    bench.writer.fail("create Service", Unreachable("reset after it was sent"))
+    bench.run()
+    bench.writer.version += 1
+    created = stored(desired(webapp_of(found))[2], version=bench.writer.version)
+    bench.store.observe(observe(SERVICE, created))
+    bench.run(failures=1)
+    assert len(bench.memory.child("Service/web").wars) == 0
+    assert bench.memory.child("Service/web").existed
 
 
 def test_the_count_survives_a_lost_answer(bench: Bench) -> None:

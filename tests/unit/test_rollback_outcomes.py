@@ -123,6 +123,10 @@ def test_a_pause_during_a_rollback_is_reported() -> None:
     assert (bench.running, bench.status["runningRevision"]) == (ONE, 1)
     assert (bench.condition("Progressing") or "")[:2] == ("False", "Paused")
     assert (bench.condition("RolledBack") or "")[:2] == ("True", "RolloutFailed")
+    bench.patch(DEPLOYMENT.path("shop", "web"), {"spec": {"replicas": 5}})
+    bench.settle()
+    assert (bench.condition("Ready") or "")[:2] == ("False", "RolledBack")
+    assert bench.status["runningRevision"] == 1, "the drift changes nothing about that"
 
 
 def test_a_pause_between_failure_and_rollback_leaves_the_failed_revision(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,6 @@
 """Status of a WebApp: conditions, children, pod counts and URL."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -25,7 +25,7 @@ from coxswain.kernel.status.conditions import (
     standard_findings,
     worst,
 )
-from coxswain.kernel.status.health import DIFFERS, HEALTHY, Level
+from coxswain.kernel.status.health import DIFFERS, HEALTHY, Child, Level
 from coxswain.kernel.status.urgency import Pace, StatusRules
 from coxswain.kernel.workload import Observations
 from coxswain.webapp.children.deployment_health import is_complete
@@ -65,8 +65,8 @@ def status(webapp: WebApp, observations: Observations, previous: Status, now: st
     deployment = observations.live(DEPLOYMENT)
     live: Mapping[str, Any] = {} if deployment is None else deployment.content
     children, counts = [report.child for report in observations.children], live.get("status", {})
-    if webapp.paused and any(each.kind == DEPLOYMENT.kind and each.health.reason == DIFFERS for each in children):
-        webapp = replace(webapp, rollback=None)  # The pause came before the rollback: the failed revision runs.
+    if _is_paused_before_rollback(webapp, children, previous):
+        webapp = replace(webapp, rollback=None)
     unknown = webapp.policies.unknown()
     findings = standard_findings(
         children,
@@ -99,6 +99,12 @@ def status(webapp: WebApp, observations: Observations, previous: Status, now: st
     if addresses:
         fields["url"], fields["urls"] = addresses[0], addresses
     return {**fields, **standard_fields(children, observations.conflicts, observations.repairs, previous)}
+
+
+def _is_paused_before_rollback(webapp: WebApp, children: Sequence[Child], previous: Status) -> bool:
+    """Tell whether the failed revision still runs. A rolled back Deployment may also differ, because of drift."""
+    differs = any(each.kind == DEPLOYMENT.kind and each.health.reason == DIFFERS for each in children)
+    return webapp.paused and differs and not condition_of(previous, ROLLED_BACK)
 
 
 def pace(webapp: WebApp, observations: Observations) -> Pace:

@@ -21,7 +21,7 @@ from coxswain.webapp.children.deployment_adoption import (
     replaced_container,
     selector_of,
 )
-from coxswain.webapp.children.deployment_health import deployment_health, is_held, is_of_one_template, refusal
+from coxswain.webapp.children.deployment_health import deployment_health, is_of_one_template, is_rollout_paused, refusal
 from coxswain.webapp.children.disruption_budget import blocked_by_another
 from coxswain.webapp.children.pod import template
 from coxswain.webapp.diagnosis.cause import Rank
@@ -136,7 +136,7 @@ def _explain(webapp: WebApp, live: Projection, health: Health, world: World, now
         found = restarts.explained(webapp, health, world)
         blocked = None if found.health.message else blocked_by_another(webapp, world)
         return found if blocked is None else replace(found, health=blocked)
-    if is_held(live.content):
+    if is_rollout_paused(live.content):
         return Explanation(_rollout_paused(live))
     replica_sets = [
         replica_set.content

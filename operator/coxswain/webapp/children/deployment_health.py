@@ -51,8 +51,8 @@ def is_of_one_template(deployment: Mapping[str, Any]) -> bool:
     return bool(observed and status.get("updatedReplicas", 0) == status.get("replicas", 0))
 
 
-def is_held(deployment: Mapping[str, Any]) -> bool:
-    """Tell whether somebody paused the rollout of a Deployment. Kubernetes then counts no deadline."""
+def is_rollout_paused(deployment: Mapping[str, Any]) -> bool:
+    """Tell whether somebody paused the rollout of a Deployment. Kubernetes then counts no progress deadline."""
     return bool(deployment.get("spec", {}).get("paused")) and not is_of_one_template(deployment)
 
 

@@ -128,6 +128,8 @@ class ChildReconciler(Generic[P]):
         prepared = frozenset[type[Action]]()
         for _ in range(_ACTIONS):
             self._executor.confirm(target)
+            # Not before: an unanswered creation that `confirm` has counted may be the first one.
+            target.memory.existed = target.memory.existed or target.is_ours
             action = decide(target)
             if isinstance(action, Create) and target.memory.writes.created:
                 # Someone has deleted it meanwhile, and its DELETED event has requeued the parent.
@@ -165,9 +167,8 @@ class ChildReconciler(Generic[P]):
             memory.name_holder = None  # the watch reports it from now on
         live = world.live(kind, name)
         memory.wars.forget_settled(desired.manifest)
-        ours = live is not None and live.is_child_of(parent)
-        memory.existed = memory.existed or ours
-        waits_for = child_type.adoptable_when(parent, live, world) if live is not None and not ours else None
+        foreign_object = live is not None and not live.is_child_of(parent)
+        waits_for = child_type.adoptable_when(parent, live, world) if live is not None and foreign_object else None
         return Target(self._workload, child_type, parent, desired, live, memory, waits_for, self._clock())
 
     def _again(self, target: Target[P], world: CacheView) -> Target[P]:

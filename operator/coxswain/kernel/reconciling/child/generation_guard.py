@@ -5,6 +5,9 @@ Then the store holds an old parent, and a write for it would undo what the prese
 a parent that an operator has worked on waits for a GET of it: a GET without a resourceVersion returns the most recent
 state
 (https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions).
+
+The store may also learn of a change during a reconcile, while a request or a Retry-After takes its time. So each write
+compares the parent with the store, without a request.
 """
 
 from coxswain.kernel.api.errors import OutOfDate, Refused
@@ -17,7 +20,7 @@ from coxswain.kernel.workload import Parent
 
 
 class GenerationGuard:
-    """Reads a parent before the first write for it, and after each gap in a watch."""
+    """Lets a write pass if its parent is up to date. Reads it before the first write, and after each gap in a watch."""
 
     def __init__(self, store: Store, writer: Writer, kinds: Kinds) -> None:
         self._kinds = kinds
@@ -25,16 +28,14 @@ class GenerationGuard:
         self._writer = writer
 
     async def before_a_write(self, parent: Parent, memory: Memory) -> None:
-        """Read a parent before the first write for it, unless nobody has worked on it yet.
-
-        Requests and refusals for load take time. So each write asks the store whether the parent has changed meanwhile.
+        """Require that the store has no newer parent, and read it before the first write if anybody has worked on it.
 
         Raises:
             OutOfDate: it has changed or is gone; a changed one is in the store now.
             RequestFailed: it could not be read.
         """
         key = Key(parent.namespace, parent.name)
-        self._require_present(parent, self._store.parent(key))
+        self._require_unchanged(parent, self._store.parent(key))
         if memory.verified and not self._is_doubted(key, memory):
             return
         if memory.verified or self._was_worked_on(key):
@@ -58,9 +59,9 @@ class GenerationGuard:
         self._store.observe(found)
         if found.uid == parent.uid:
             memory.verified, memory.doubted_since = True, None
-        self._require_present(parent, found)
+        self._require_unchanged(parent, found)
 
-    def _require_present(self, parent: Parent, found: Projection | None) -> None:
+    def _require_unchanged(self, parent: Parent, found: Projection | None) -> None:
         if found is None or (found.uid, found.generation) != (parent.uid, parent.generation):
             name = f"{self._kinds.parent} {parent.namespace}/{parent.name}"
             raise OutOfDate(f"{name} has changed since generation {parent.generation}")
