@@ -1,8 +1,16 @@
-"""The nodes of a WebApp's pods, and their drain."""
+"""The nodes of a WebApp's pods, their drain, and their kube-proxy."""
 
+import uuid
+
+from integration.scene import eventually
 from kind.namespace import Namespace
 
 DRAIN_SECONDS = 180
+PROXY_SECONDS = 180
+"""kube-proxy waits before it opens a watch again: after two kills of kube-apiserver, up to 95 s were seen."""
+
+_UNUSED_ADDRESS = "192.0.2.1"
+"""An address that no host has (RFC 5737)."""
 
 
 def nodes_of(namespace: Namespace) -> set[str]:
@@ -18,3 +26,30 @@ def drain(namespace: Namespace, node: str) -> None:
         kubectl("drain", node, *options, timeout_seconds=DRAIN_SECONDS + 30)
     finally:
         kubectl("uncordon", node)
+
+
+def wait_for_kube_proxies(namespace: Namespace) -> None:
+    """Wait until kube-proxy of each node has rules for a Service and an EndpointSlice that are new.
+
+    Each node then receives news of both kinds, so the change of a WebApp's endpoints will reach it.
+    """
+    name = f"news-{uuid.uuid4().hex[:6]}"
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": {"ports": [{"port": 80}]}}
+    endpoints = {
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": {"name": name, "labels": {"kubernetes.io/service-name": name}},
+        "addressType": "IPv4",
+        "ports": [{"port": 80}],
+        "endpoints": [{"addresses": [_UNUSED_ADDRESS]}],
+    }
+    namespace.create(service, endpoints)
+    cluster, rule = namespace.cluster, f"{namespace.name}/{name} -> {_UNUSED_ADDRESS}"
+    waiting = set(cluster.nodes)
+
+    def all_follow() -> bool:
+        waiting.difference_update(node for node in list(waiting) if rule in cluster.on_node(node, "iptables-save"))
+        return not waiting
+
+    eventually(all_follow, "kube-proxy of each node follows", timeout=PROXY_SECONDS, pause=0.5)
+    namespace.kubectl("delete", f"service/{name}", f"endpointslice/{name}")

@@ -11,6 +11,7 @@ from kind.client import Client
 from kind.images import V1, V2
 from kind.installation import Installation
 from kind.namespace import Namespace, spec
+from kind.nodes import wait_for_kube_proxies
 from kind.timings import Timings
 
 RETURN_SECONDS = 120
@@ -87,6 +88,9 @@ def test_a_killed_program_of_the_control_plane(
                 timeout=RETURN_SECONDS,
                 pause=0.5,
             )
+        # Before it, kube-proxy would lead to the old pods after their end, whatever the operator does.
+        with timings.of(f"{program} back: to kube-proxy of each node following again"):
+            wait_for_kube_proxies(namespace)
         with timings.of(f"{program} back: a new image to Ready"):
             namespace.apply_ready(spec(V2, replicas=2))
         namespace.gone(*old)
