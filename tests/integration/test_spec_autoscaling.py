@@ -25,6 +25,7 @@ AUTOSCALING: dict[str, Any] = {
     "behavior": {"scaleUp": AT_ONCE, "scaleDown": AT_ONCE},
 }
 SCALED = {**SPEC, "autoscaling": AUTOSCALING}
+V1 = "horizontalpodautoscalers.v1.autoscaling"
 
 
 @pytest.fixture
@@ -199,3 +200,17 @@ def test_a_deleted_autoscaler_is_created_again(scene: Scene) -> None:
     gone = {"metadata": {"uid": uid}}
     eventually(lambda: (scene.find("horizontalpodautoscaler") or gone)["metadata"]["uid"] != uid, "a new one")
     assert note(scene) == "autoscaled-by-spec"
+
+
+def test_a_change_in_an_older_version_of_the_api_is_corrected_once(scene: Scene) -> None:
+    """In autoscaling/v1 the metric has another field name, under which the other manager owns it."""
+    half = {"resource": {"name": "cpu", "target": {"averageUtilization": 50}}}
+    scene.apply_ready(spec={**SPEC, "autoscaling": {**AUTOSCALING, "metrics": [half]}})
+    before = scene.get("horizontalpodautoscaler")["spec"]
+    scene.settled(scene.cluster.audit())
+    mark, change = scene.cluster.audit(), json.dumps({"spec": {"targetCPUUtilizationPercentage": 70}})
+    scene.kubectl("patch", V1, "web", "--field-manager=other", "--type=merge", "--patch", change)
+    eventually(lambda: scene.get("horizontalpodautoscaler")["spec"] == before, "it is corrected")
+    (event,) = eventually(lambda: told(scene, "DriftCorrected"), "an Event")
+    assert "other" in event
+    assert scene.settled(mark)["patch horizontalpodautoscalers"] == 1
