@@ -91,7 +91,7 @@ class ModelBench:
         writer = Writer(
             Client(ModelTransport(self.api), Throttle(in_flight=8), timeout=1, page_size=100), WORKLOAD.projector
         )
-        guard = GenerationGuard(self.store, writer, WORKLOAD.projector.kinds)
+        guard = GenerationGuard(self.store, writer, WORKLOAD)
         answers = Answers(self.store, name_interval=60, clock=lambda: self.now)
         executor = Executor(self.store, writer, guard, answers, clock=lambda: self.now)
         self.children = ChildReconciler(WORKLOAD, self.store, executor, Settings().status, clock=lambda: self.now)

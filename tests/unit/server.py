@@ -7,6 +7,7 @@ from typing import Any
 from coxswain.kernel.api.errors import Refused
 from coxswain.kernel.api.writer import Writer
 from coxswain.kernel.objects.field_paths import ManagedFieldsEntry, Path, minus, owns
+from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.manifests import Manifest
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.objects.status_fields import Status
@@ -82,6 +83,13 @@ class RecordingWriter(Writer):
 
     async def read(self, manifest: Manifest) -> Projection:
         return self._answer(f"look {manifest['kind']}", lambda: self._stored(manifest))
+
+    async def read_record(self, kind: Kind, namespace: str, name: str) -> Projection:
+        """Fail: the WebApps of these tests do not roll back."""
+        raise AssertionError(f"no {kind} {namespace}/{name} is decisive")
+
+    async def wait_for_pause(self) -> None:
+        """Return at once."""
 
     async def read_parent(self, parent: Any) -> Projection:
         return self._answer("look WebApp", lambda: observe(WEBAPP, self._raw(parent)))

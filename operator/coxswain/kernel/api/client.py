@@ -68,6 +68,10 @@ class Client:
         """Start no more requests: they fail with `ShuttingDown`. Requests in flight complete."""
         self._throttle.end()
 
+    async def wait_for_pause(self) -> None:
+        """Wait until writes are not paused by a Retry-After, or until shutdown."""
+        await self._throttle.wait_for_pause(writing=True)
+
     async def get(self, kind: Kind, namespace: str, name: str) -> dict[str, Any]:
         """Return an object."""
         return await self._read(kind.path(namespace, name))

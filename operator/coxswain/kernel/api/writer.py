@@ -8,6 +8,7 @@ from coxswain.kernel.api.client import Client
 from coxswain.kernel.conflicts.managed_fields import patch, reassigned, released
 from coxswain.kernel.objects.edit import with_value
 from coxswain.kernel.objects.field_paths import Path
+from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.manifests import Manifest
 from coxswain.kernel.objects.projection import Named, Projection, Projector
 from coxswain.kernel.objects.status_fields import Status
@@ -130,6 +131,14 @@ class Writer:
         """Return the live parent."""
         kind = self._projector.kinds.parent
         return self._projector.observe(kind, await self._client.get(kind, parent.namespace, parent.name))
+
+    async def read_record(self, kind: Kind, namespace: str, name: str) -> Projection:
+        """Return the live record of a parent's state."""
+        return self._projector.observe(kind, await self._client.get(kind, namespace, name))
+
+    async def wait_for_pause(self) -> None:
+        """Wait until the API server accepts writes, after a 429 with Retry-After."""
+        await self._client.wait_for_pause()
 
     async def _apply(self, manifest: Manifest, identity: dict[str, Any], *, force: bool) -> Projection:
         kind = self._projector.kinds.of(manifest)

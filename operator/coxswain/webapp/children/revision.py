@@ -35,7 +35,7 @@ from coxswain.webapp.kinds import CONTROLLER_REVISION, DEPLOYMENT
 from coxswain.webapp.releases.render import is_known, newest
 from coxswain.webapp.releases.render_choice import render_of
 from coxswain.webapp.releases.revisions import Revision, kept, recorded, revision_name
-from coxswain.webapp.releases.rollback import current_revision, ran_last, restored, rollback_target
+from coxswain.webapp.releases.rollback import current_revision, ran_last, restored, rollback_target, rolls_back
 from coxswain.webapp.spec import Change, Rollback, WebApp
 
 _HASH = re.compile(r"-[0-9a-f]{10}$")
@@ -231,6 +231,10 @@ def _retained(webapp: WebApp, world: World) -> list[str]:
     return [each.name for each in kept(webapp, world)]
 
 
+def _decisive(webapp: WebApp) -> str | None:
+    return revision_name(webapp) if rolls_back(webapp) else None
+
+
 def _recalled(webapp: WebApp, world: World) -> Projection | None:
     found = rollback_target(webapp, recorded(webapp, world))
     return None if found is None else found.observed
@@ -258,5 +262,5 @@ TYPE = ChildType(
     notes=_NOTES,
     removal=Removal.AT_ONCE,
     retained=_retained,
-    history=History(_recalled, _running),
+    history=History(_decisive, _recalled, _running),
 )

@@ -52,9 +52,14 @@ def _target(found: Sequence[Revision]) -> Revision | None:
     return next((each for each in found[1:] if each.is_target), None)
 
 
+def rolls_back(webapp: WebApp) -> bool:
+    """Tell whether the spec asks for a rollback after a failed rollout."""
+    return webapp.written.get("rollout", {}).get("onFailure") == "Rollback"
+
+
 def _is_wanted(webapp: WebApp, found: Sequence[Revision]) -> bool:
     """Tell whether the spec asks for a rollback and its rollout has failed."""
-    if webapp.written.get("rollout", {}).get("onFailure") != "Rollback":
+    if not rolls_back(webapp):
         return False
     return bool(found) and found[0].name == revision_name(webapp) and found[0].failed is not None
 

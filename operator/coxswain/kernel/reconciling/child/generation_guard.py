@@ -4,43 +4,70 @@ Watches catch up in any order. After a start, the watches of the children may be
 Then the store holds an old parent, and a write for it would undo what the present one asked for. So the first write for
 a parent that an operator has worked on waits for a GET of it: a GET without a resourceVersion returns the most recent
 state
-(https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions).
+(https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions). The watch of its records may lag
+behind, too, so the record that decides which state runs is read with it.
 
 The store may also learn of a change during a reconcile, while a request or a Retry-After takes its time. So each write
 compares the parent with the store, without a request.
 """
 
+from typing import Any
+
 from coxswain.kernel.api.errors import OutOfDate, Refused
 from coxswain.kernel.api.writer import Writer
 from coxswain.kernel.cache.store import Key, Store
-from coxswain.kernel.objects.kinds import Kinds
+from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.reconciling.memory.memory import Memory
-from coxswain.kernel.workload import Parent
+from coxswain.kernel.workload import Parent, Workload
 
 
 class GenerationGuard:
     """Lets a write pass if its parent is up to date. Reads it before the first write, and after each gap in a watch."""
 
-    def __init__(self, store: Store, writer: Writer, kinds: Kinds) -> None:
-        self._kinds = kinds
+    def __init__(self, store: Store, writer: Writer, workload: Workload[Any]) -> None:
+        self._kinds = workload.projector.kinds
+        self._histories = [(each.kind, each.history) for each in workload.children if each.history is not None]
         self._store = store
         self._writer = writer
 
     async def before_a_write(self, parent: Parent, memory: Memory) -> None:
         """Require that the store has no newer parent, and read it before the first write if anybody has worked on it.
 
+        Waits for the end of a pause that the API server asked for: the parent may change in the meantime.
+
         Raises:
-            OutOfDate: it has changed or is gone; a changed one is in the store now.
-            RequestFailed: it could not be read.
+            OutOfDate: the parent or its record has changed or is gone; a changed one is in the store now.
+            RequestFailed: one of them could not be read.
         """
         key = Key(parent.namespace, parent.name)
         self._require_unchanged(parent, self._store.parent(key))
-        if memory.verified and not self._is_doubted(key, memory):
+        if not memory.verified or self._is_doubted(key, memory):
+            if memory.verified or self._was_worked_on(key):
+                await self._check_records(parent)
+                await self.check(parent, memory)
+            memory.verified, memory.doubted_since = True, None
+        await self._writer.wait_for_pause()
+        self._require_unchanged(parent, self._store.parent(key))
+
+    async def _check_records(self, parent: Parent) -> None:
+        for kind, history in self._histories:
+            name = history.decisive(parent)
+            if name is not None:
+                await self._check_record(kind, Key(parent.namespace, name))
+
+    async def _check_record(self, kind: Kind, key: Key) -> None:
+        """Read a record. Its absence is no error: it may not be written yet."""
+        try:
+            found = await self._writer.read_record(kind, key.namespace, key.name)
+        except Refused as error:
+            if error.status != 404:
+                raise
             return
-        if memory.verified or self._was_worked_on(key):
-            await self.check(parent, memory)
-        memory.verified, memory.doubted_since = True, None
+        known = self._store.get(kind, key)
+        self._store.observe(found)
+        if known is None or known.version < found.version:
+            raise OutOfDate(f"{kind.kind} {key} was recorded or has changed")
 
     async def check(self, parent: Parent, memory: Memory) -> None:
         """Read a parent.

@@ -113,7 +113,7 @@ class Reconciler(Generic[P]):
         self._recorder = recorder
         self._status_writer = status_writer
         self._memories = Memories(settings.write_war)
-        guard = GenerationGuard(store, writer, workload.projector.kinds)
+        guard = GenerationGuard(store, writer, workload)
         interval = settings.events_interval
         self._recaller = Recaller(workload, store, writer)
         answers = Answers(store, name_interval=settings.taken_name_interval, clock=clock)
