@@ -8,7 +8,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from coxswain.kernel.objects.manifests import child_key
+from coxswain.kernel.objects.manifests import child_key, kind_and_name
 from coxswain.kernel.reconciling.child.actions import (
     Apply,
     Create,
@@ -78,7 +78,7 @@ def test_it_decides_as_the_operator_does() -> None:
         for target in model.targets():
             if target.child_type.history is not None:
                 continue
-            plan = found[child_key(target.manifest)]
+            plan = found[child_key(*kind_and_name(target.manifest))]
             if target.live is None and plan.live is not None:
                 continue  # an object without our label, which the operator reads before it decides
             action = decide(replace(target, memory=ChildMemory(WriteWars(Settings().write_war))))

@@ -6,7 +6,7 @@ from typing import Any
 
 from coxswain.kernel.api.errors import Refused
 from coxswain.kernel.api.writer import Writer
-from coxswain.kernel.objects.manifests import Manifest, child_key
+from coxswain.kernel.objects.manifests import Manifest, child_key, kind_and_name
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.reconciling.child import decide
 from coxswain.kernel.reconciling.child.child import ChildReconciler, _child
@@ -98,12 +98,12 @@ def sees_no_drift() -> None:
         self: ChildReconciler[WebApp], child_type: Any, desired: Desired, webapp: WebApp, world: Any, *, patient: bool
     ) -> Any:
         target = self._target(child_type, desired, webapp, world)
-        if written.get(child_key(target.manifest)) == target.manifest:
+        if written.get(child_key(*kind_and_name(target.manifest))) == target.manifest:
             health = child_type.health(target.live.content) if target.live is not None else MISSING
             return target.desired, Result(_child(target, health), target.live)
         found = await reconcile(self, child_type, desired, webapp, world, patient=patient)
         if found[1].live is not None and not found[1].retry:
-            written[child_key(found[0].manifest)] = found[0].manifest
+            written[child_key(*kind_and_name(found[0].manifest))] = found[0].manifest
         return found
 
     put(ChildReconciler, reconcile=once)

@@ -14,9 +14,9 @@ def kind_and_name(manifest: Mapping[str, Any]) -> tuple[str, str]:
     return manifest["kind"], manifest["metadata"]["name"]
 
 
-def child_key(manifest: Mapping[str, Any]) -> str:
+def child_key(kind: str, name: str) -> str:
     """Return kind/name, the key of a child among the children of its parent."""
-    return "/".join(kind_and_name(manifest))
+    return f"{kind}/{name}"
 
 
 def condition(live: Mapping[str, Any], type_: str) -> Mapping[str, Any]:

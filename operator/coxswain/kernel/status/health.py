@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from coxswain.kernel.objects.commands import Commands
+from coxswain.kernel.objects.manifests import child_key
 from coxswain.kernel.objects.quote import MESSAGE_LIMIT, abridged, reason
 
 UNNAMED = "Failed"
@@ -71,8 +72,8 @@ class Child:
 
     @property
     def key(self) -> str:
-        """kind/name, the key of a child among the children of its parent."""
-        return f"{self.kind}/{self.name}"
+        """The key of the child among the children of its parent."""
+        return child_key(self.kind, self.name)
 
 
 DIFFERS = "Differs"

@@ -142,7 +142,7 @@ class ChildReconciler(Generic[P]):
             # After an apply another manager may have written again, so the next one needs its own preparations.
             prepared = frozenset() if isinstance(action, Apply) else prepared | {type(action)}
             target = replace(self._again(target, world), prepared=prepared)
-        raise OutOfDate(f"{child_key(target.manifest)} changes as fast as it is written")
+        raise OutOfDate(f"{child_key(*kind_and_name(target.manifest))} changes as fast as it is written")
 
     def _settled(self, target: Target[P], action: Nothing | Wait) -> Result:
         result = Result(_child(target, MISSING), _ours(target), after=_next_read(target.memory, target.now))
@@ -161,7 +161,7 @@ class ChildReconciler(Generic[P]):
 
     def _target(self, child_type: ChildType[P], desired: Desired, parent: P, world: CacheView) -> Target[P]:
         kind, name = child_type.kind, desired.manifest["metadata"]["name"]
-        memory = world.memory.child(child_key(desired.manifest))
+        memory = world.memory.child(child_key(kind.kind, name))
         found = self._store.get(kind, Key(parent.namespace, name))
         if found is not None and is_watched(found):
             memory.name_holder = None  # the watch reports it from now on
@@ -173,9 +173,9 @@ class ChildReconciler(Generic[P]):
 
     def _again(self, target: Target[P], world: CacheView) -> Target[P]:
         """Return the target after an action. Its name depends on the parent alone, so it stays."""
-        key = child_key(target.manifest)
+        child = kind_and_name(target.manifest)
         for desired in target.child_type.all_desired(target.parent, world):
-            if child_key(desired.manifest) == key:
+            if kind_and_name(desired.manifest) == child:
                 return self._target(target.child_type, desired, target.parent, world)
         return target
 

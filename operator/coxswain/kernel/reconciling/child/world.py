@@ -9,6 +9,7 @@ from coxswain.kernel.cache.coverage import Visibility
 from coxswain.kernel.cache.store import Key, Store
 from coxswain.kernel.objects.event_record import ReportedEvent
 from coxswain.kernel.objects.kinds import Kind
+from coxswain.kernel.objects.manifests import child_key
 from coxswain.kernel.objects.projection import Named, Projection
 from coxswain.kernel.reconciling.child.adoption import is_watched
 from coxswain.kernel.reconciling.memory.memory import Memory
@@ -42,7 +43,7 @@ class CacheView:
         found = self.store.get(kind, Key(self.parent.namespace, name))
         if found is not None and is_watched(found):
             return found
-        holder = self.memory.child(f"{kind.kind}/{name}").name_holder
+        holder = self.memory.child(child_key(kind.kind, name)).name_holder
         return None if holder is None else holder.observed
 
     def related(self, kind: Kind) -> Sequence[Projection]:
@@ -62,7 +63,7 @@ class CacheView:
 
     def predecessor(self, kind: Kind, name: str) -> Predecessor | None:
         """Return the deleted predecessor of a child, until the child is created."""
-        deletion = self.memory.child(f"{kind.kind}/{name}").deletion
+        deletion = self.memory.child(child_key(kind.kind, name)).deletion
         return None if deletion is None else Predecessor(deletion.observed.content, deletion.manifest)
 
     def warnings_about(self, subject: Projection) -> Sequence[ReportedEvent]:

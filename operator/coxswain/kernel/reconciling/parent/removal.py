@@ -8,6 +8,7 @@ from coxswain.kernel.api.errors import Refused, RequestFailed
 from coxswain.kernel.api.writer import Writer
 from coxswain.kernel.cache.store import Store
 from coxswain.kernel.objects.kinds import Kind
+from coxswain.kernel.objects.manifests import child_key
 from coxswain.kernel.objects.projection import Named, Projection
 from coxswain.kernel.reconciling.child.failures import PATIENCE, concerns_all, next_step
 from coxswain.kernel.reconciling.child.generation_guard import GenerationGuard
@@ -82,7 +83,7 @@ class Remover(Generic[P]):
 
     def _retained(self, parent: P, world: CacheView) -> set[str]:
         return {
-            f"{child_type.kind.kind}/{name}"
+            child_key(child_type.kind.kind, name)
             for child_type in self._workload.children
             for name in child_type.retained(parent, world)
         }
@@ -140,7 +141,7 @@ def _child(child: Projection, health: Health) -> Child:
 
 
 def _key(child: Projection) -> str:
-    return f"{child.kind.kind}/{child.name}"
+    return child_key(child.kind.kind, child.name)
 
 
 def _removable(parent: Named, child: Projection) -> bool:
