@@ -11,7 +11,7 @@ from coxswain.kernel.api.client import Client
 from coxswain.kernel.api.errors import OutOfDate, Refused
 from coxswain.kernel.api.throttle import Throttle
 from coxswain.kernel.cache.store import Key
-from coxswain.webapp.kinds import CONTROLLER_REVISION
+from coxswain.webapp.kinds import CONTROLLER_REVISION, SERVICE
 from unit.model_bench import KEY
 from unit.release_bench import ReleaseBench
 from unit.test_rollback import BAD, ONE, TWO, released
@@ -55,6 +55,16 @@ def test_a_failed_spec_does_not_run_again_after_a_takeover(lag: str) -> None:
     reconcile(bench)
     assert (bench.running, (bench.condition("Ready") or "")[:2]) == (ONE, ("False", "RolledBack"))
     assert bench.settle() == 0
+
+
+def test_an_up_to_date_record_delays_no_write() -> None:
+    bench = released()
+    bench.restart()
+    bench.patch(SERVICE.path("shop", "web"), {"spec": {"sessionAffinity": "ClientIP"}})
+    bench.observe_all()
+    written(bench)
+    reconcile(bench)
+    assert written(bench)[0] == "PATCH services/web"
 
 
 def test_a_record_decides_only_if_the_spec_asks_for_a_rollback() -> None:
