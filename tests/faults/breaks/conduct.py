@@ -12,6 +12,7 @@ from coxswain.kernel.reconciling.child import decide
 from coxswain.kernel.reconciling.child.child import ChildReconciler, _child
 from coxswain.kernel.reconciling.child.result import Result
 from coxswain.kernel.reconciling.memory.attempts import Attempt
+from coxswain.kernel.reconciling.memory.backoff import Backoff
 from coxswain.kernel.reconciling.memory.memory import NameHolder
 from coxswain.kernel.reconciling.memory.write_wars import WriteWars
 from coxswain.kernel.reconciling.parent.reconciler import Outcome, Reconciler
@@ -71,6 +72,7 @@ def retries_without_backoff() -> None:
         return 0.0
 
     put(WorkQueue, add_rate_limited=at_once)
+    put(Backoff, ends=lambda self, _: self.last)
     put(Refused, namespace_terminating=property(lambda _: False))
 
 
@@ -86,6 +88,7 @@ def tries_again_what_is_refused() -> None:
 
     put(decide, obstacle_of=lambda *_: None)
     put(Attempt, matches=lambda *_: False)
+    put(Backoff, ends=lambda self, _: self.last)
     put(Reconciler, _report=again)
 
 
