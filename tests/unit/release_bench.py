@@ -18,6 +18,7 @@ from unit.bench import Recorded, Reported
 from unit.model_bench import KEY, ModelBench, ModelTransport
 
 COUNTS = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas")
+IN_FLIGHT = 8
 AVAILABLE = {"type": "Available", "status": "True"}
 
 
@@ -55,7 +56,7 @@ class ReleaseBench(ModelBench):
     def restart(self) -> None:
         """Start a new process, with an empty memory."""
         self.store, self._observed = Store(WEBAPP), 0
-        client = Client(self.transport, Throttle(in_flight=8), timeout=1, page_size=100)
+        client = Client(self.transport, Throttle(in_flight=IN_FLIGHT), timeout=1, page_size=100)
         writer = Writer(client, WORKLOAD.projector)
         status_writer = StatusWriter(
             self.store,

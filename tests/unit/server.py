@@ -34,6 +34,7 @@ class RecordingWriter(Writer):
         """The requests for revisions: each change of the spec causes a create and, when it is Ready, an update."""
         self.version = 100
         self.answers: dict[str, Callable[[], Projection]] = {}
+        self._check: Callable[[], None] = lambda: None
         self.manifests: dict[str, Manifest] = {}
         """The last applied manifest, by kind."""
 
@@ -88,8 +89,9 @@ class RecordingWriter(Writer):
         """Fail: the WebApps of these tests do not roll back."""
         raise AssertionError(f"no {kind} {namespace}/{name} is decisive")
 
-    async def wait_for_pause(self) -> None:
-        """Return at once."""
+    def checking(self, check: Callable[[], None]) -> "RecordingWriter":
+        self._check = check
+        return self
 
     async def read_parent(self, parent: Any) -> Projection:
         return self._answer("look WebApp", lambda: observe(WEBAPP, self._raw(parent)))
@@ -128,5 +130,7 @@ class RecordingWriter(Writer):
         return dataclasses.replace(answer, content={**answer.content, "spec": spec}, others=before.others)
 
     def _answer(self, request: str, usual: Callable[[], Projection]) -> Projection:
+        if not request.startswith(("look ", "status")):
+            self._check()
         (self.recorded if request.endswith(" ControllerRevision") else self.sent).append(request)
         return self.answers.get(request, usual)()

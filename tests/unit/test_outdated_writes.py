@@ -1,8 +1,8 @@
-"""Writes that the cache or the parent has outdated: of a lagging watch of records, and during a Retry-After."""
+"""Writes that the cache or the parent has outdated: of a lagging watch of records, and while they wait."""
 
 import asyncio
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from typing import Any
 
 import pytest
@@ -11,10 +11,10 @@ from coxswain.kernel.api.client import Client
 from coxswain.kernel.api.errors import OutOfDate, Refused
 from coxswain.kernel.api.throttle import Throttle
 from coxswain.kernel.cache.store import Key
-from coxswain.webapp.kinds import CONTROLLER_REVISION, SERVICE
+from coxswain.webapp.kinds import CONTROLLER_REVISION, SERVICE, WEBAPP
 from unit.model_bench import KEY
-from unit.release_bench import ReleaseBench
-from unit.test_rollback import BAD, ONE, TWO, released
+from unit.release_bench import IN_FLIGHT, ReleaseBench
+from unit.test_rollback import BAD, ONE, ROLLBACK, TWO, released
 
 PORTS = [{"name": "http", "containerPort": 8080}]
 
@@ -32,10 +32,19 @@ def reconcile(bench: ReleaseBench) -> None:
         asyncio.run(bench.reconciler.reconcile(KEY, failures=0))
 
 
+def change_service(bench: ReleaseBench) -> None:
+    """Let another client change the Service."""
+    session = {"None": "ClientIP", "ClientIP": "None"}
+    before = bench.live("Service")[0]["spec"].get("sessionAffinity", "None")
+    bench.patch(SERVICE.path("shop", "web"), {"spec": {"sessionAffinity": session[before]}})
+
+
+@pytest.mark.parametrize("parent_lags", [False, True], ids=["present parent", "old parent"])
 @pytest.mark.parametrize("lag", ["older", "missing"])
-def test_a_failed_spec_does_not_run_again_after_a_takeover(lag: str) -> None:
-    """All watches of the new leader are up to date, but that of the records."""
+def test_a_failed_spec_does_not_run_again_after_a_takeover(lag: str, *, parent_lags: bool) -> None:
+    """All watches of the new leader are up to date, but that of the records, and maybe that of the WebApps."""
     bench = released()
+    before = bench.store.parent(KEY)
     bench.change(image=BAD)
     bench.settle()
     names = [record["metadata"]["name"] for record in bench.live("ControllerRevision")]
@@ -44,23 +53,79 @@ def test_a_failed_spec_does_not_run_again_after_a_takeover(lag: str) -> None:
     bench.roll_out()
     assert bench.running == ONE
     bench.restart()
+    change_service(bench)
     bench.observe_all()
     bench.store.drop(CONTROLLER_REVISION)
     for record in records:
         if record is not None and (lag == "older" or record.content["revision"] == 1):
             bench.store.observe(record)
+    if parent_lags:
+        bench.store.drop(WEBAPP)
+        assert before is not None
+        bench.store.observe(before)
     written(bench)
-    reconcile(bench)
-    assert (bench.running, written(bench)) == (ONE, [])
+    for _ in range(2 if parent_lags else 1):
+        reconcile(bench)
+        assert (bench.running, written(bench)) == (ONE, [])
+        bench.pass_time(1)
     reconcile(bench)
     assert (bench.running, (bench.condition("Ready") or "")[:2]) == (ONE, ("False", "RolledBack"))
     assert bench.settle() == 0
 
 
+def test_the_record_is_read_if_the_first_write_creates_a_vanished_child() -> None:
+    """That write reads the parent anyway."""
+    bench = released()
+    bench.restart()
+    bench.reconcile_once()
+    bench.request("DELETE", SERVICE.path("shop", "web"), None, "")
+    bench.observe_all()
+    bench.transport.sent.clear()
+    reconcile(bench)
+    assert [sent.split("-")[0] for sent in bench.transport.sent[:3]] == [
+        "GET webapps/web",
+        "GET controllerrevisions/web",
+        "PATCH services/web",
+    ]
+
+
+def test_a_new_webapp_has_no_record_to_read() -> None:
+    bench = ReleaseBench(rollout=ROLLBACK)
+    bench.settle()
+    assert not [sent for sent in bench.transport.sent if sent.startswith("GET")]
+
+
+def test_the_record_is_read_once() -> None:
+    bench = released()
+    bench.restart()
+    for _ in range(2):
+        change_service(bench)
+        bench.reconcile_once()
+        bench.reconciler.doubt()
+    assert [sent.split("-")[0] for sent in bench.transport.sent].count("GET controllerrevisions/web") == 1
+
+
+@pytest.mark.parametrize("seen", [False, True])
+def test_a_record_that_has_lost_its_label_delays_no_write(*, seen: bool) -> None:
+    """The cache lacks it. If it has `seen` it, it takes no version from before the relist that missed it."""
+    bench = released()
+    bench.restart()
+    if seen:
+        bench.observe_all()
+    (record,) = bench.live("ControllerRevision")
+    place = CONTROLLER_REVISION.path("shop", record["metadata"]["name"])
+    bench.patch(place, {"metadata": {"labels": {"coxswain.dev/webapp": None}}})
+    change_service(bench)
+    bench.observe_all()
+    written(bench)
+    reconcile(bench)
+    assert written(bench)[:1] == ["PATCH services/web"]
+
+
 def test_an_up_to_date_record_delays_no_write() -> None:
     bench = released()
     bench.restart()
-    bench.patch(SERVICE.path("shop", "web"), {"spec": {"sessionAffinity": "ClientIP"}})
+    change_service(bench)
     bench.observe_all()
     written(bench)
     reconcile(bench)
@@ -83,11 +148,12 @@ def test_a_record_decides_only_if_the_spec_asks_for_a_rollback() -> None:
     assert (len(reads[0]), len(reads[1])) == (0, 1)
 
 
+@pytest.mark.parametrize("waits_for", ["pause", "slot"])
 @pytest.mark.parametrize(
     ("first", "then"), [({"ports": None}, {"ports": PORTS}), ({"image": TWO}, {"paused": True})], ids=["back", "paused"]
 )
-def test_a_change_during_a_retry_after_ends_the_writes(
-    monkeypatch: pytest.MonkeyPatch, first: dict[str, Any], then: dict[str, Any]
+def test_a_change_ends_a_write_that_waits_in_the_throttle(
+    monkeypatch: pytest.MonkeyPatch, first: dict[str, Any], then: dict[str, Any], waits_for: str
 ) -> None:
     throttles: list[Throttle] = []
     original: Callable[..., None] = Client.__init__
@@ -105,11 +171,16 @@ def test_a_change_during_a_retry_after_ends_the_writes(
     written(bench)
 
     async def body() -> None:
-        throttles[-1].refused(Refused(429, {"reason": "TooManyRequests"}, retry_after="0.3"), writing=True)
-        task = asyncio.create_task(bench.reconciler.reconcile(KEY, failures=0))
-        await asyncio.sleep(0.1)
-        bench.change(**then)
-        bench.observe_all()
+        async with AsyncExitStack() as others:
+            if waits_for == "slot":
+                for _ in range(IN_FLIGHT):
+                    await others.enter_async_context(throttles[-1].turn(writing=False))
+            else:
+                throttles[-1].refused(Refused(429, {"reason": "TooManyRequests"}, retry_after="0.3"), writing=True)
+            task = asyncio.create_task(bench.reconciler.reconcile(KEY, failures=0))
+            await asyncio.sleep(0.1)
+            bench.change(**then)
+            bench.observe_all()
         with suppress(OutOfDate):
             await task
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from coxswain.kernel.api.client import Client
+from coxswain.kernel.api.errors import OutOfDate
 from coxswain.kernel.api.throttle import Throttle
 from coxswain.kernel.api.transport import HttpResponse
 from coxswain.kernel.api.writer import NEVER_STORED, Writer
@@ -52,11 +53,17 @@ class Recording:
         """Do nothing: there are no connections."""
 
 
-def sent(write: Callable[[Writer, Projection], Awaitable[object]]) -> Any:
+Write = Callable[[Writer, Projection], Awaitable[object]]
+
+
+def writer_for(transport: Recording) -> Writer:
+    return Writer(Client(transport, Throttle(in_flight=1), timeout=1, page_size=1), WORKLOAD.projector)
+
+
+def sent(write: Write) -> Any:
     """Return the body of the last request of a write for the live Deployment."""
     transport = Recording()
-    client = Client(transport, Throttle(in_flight=1), timeout=1, page_size=1)
-    asyncio.run(_awaited(write(Writer(client, WORKLOAD.projector), observe(DEPLOYMENT, LIVE))))
+    asyncio.run(_awaited(write(writer_for(transport), observe(DEPLOYMENT, LIVE))))
     return transport.sent[-1][1]
 
 
@@ -107,5 +114,30 @@ def test_a_create_meets_no_object() -> None:
     ],
     ids=["release", "take ownership"],
 )
-def test_managed_fields_are_those_that_were_observed(write: Callable[[Writer, Projection], Awaitable[object]]) -> None:
+def test_managed_fields_are_those_that_were_observed(write: Write) -> None:
     assert {"op": "replace", "path": "/metadata/resourceVersion", "value": "42"} in sent(write)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda writer, _: writer.create(MANIFEST),
+        lambda writer, live: writer.update(MANIFEST, live, force=True),
+        lambda writer, live: writer.keep(live, ("f:spec", "f:replicas"), 3),
+        lambda writer, live: writer.take_ownership(live, [("f:spec", "f:replicas")]),
+        lambda writer, live: writer.release(live, lambda *_: True),
+        lambda writer, live: writer.remove(live),
+    ],
+    ids=["create", "update", "keep", "take ownership", "release", "remove"],
+)
+def test_a_check_prevents_each_write_of_its_writer(write: Write) -> None:
+    def outdated() -> None:
+        raise OutOfDate("the parent has changed")
+
+    transport, live = Recording(), observe(DEPLOYMENT, LIVE)
+    writer = writer_for(transport)
+    with pytest.raises(OutOfDate):
+        asyncio.run(_awaited(write(writer.checking(outdated), live)))
+    assert [method for method, _ in transport.sent if method != "GET"] == []
+    asyncio.run(_awaited(write(writer, live)))
+    assert [method for method, _ in transport.sent if method != "GET"] != []

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from coxswain.kernel.api.errors import NotLeading, Refused, Unreachable
+from coxswain.kernel.api.errors import NotLeading, OutOfDate, Refused, RequestFailed, Unreachable
 from coxswain.kernel.objects.projection import Projection
 from coxswain.webapp.kinds import DEPLOYMENT, SERVICE
 from rendered import desired, observe, webapp_of
@@ -153,12 +153,13 @@ def test_a_creation_after_the_deletion_is_no_drift_although_its_answer_is_lost(b
     assert bench.memory.child("Deployment/web").deletion is None
 
 
-def test_a_delete_that_was_not_sent_is_not_counted(bench: Bench) -> None:
-    """The process stops leading just before the DELETE. Then someone else deletes the object."""
+@pytest.mark.parametrize("reason", [NotLeading("this process does not lead"), OutOfDate("the parent has changed")])
+def test_a_delete_that_was_not_sent_is_not_counted(bench: Bench, reason: RequestFailed) -> None:
+    """The process stops leading just before the DELETE, or the parent changes. Then someone else deletes the object."""
     bench.converge()
     autoscaled_with_another_selector(bench)
-    bench.writer.fail("remove Deployment but not its pods", NotLeading("this process does not lead"))
-    with pytest.raises(NotLeading):
+    bench.writer.fail("remove Deployment but not its pods", reason)
+    with pytest.raises(type(reason)):
         bench.run()
     bench.writer.version += 1
     bench.store.forget(DEPLOYMENT, WEB, bench.writer.version)

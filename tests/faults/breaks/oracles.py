@@ -116,7 +116,7 @@ def reads_secrets() -> None:
 
     async def curious(self: ChildSet[WebApp], webapp: Any, *rest: Any, **named: Any) -> Any:
         try:
-            await self._remover._writer._client.get(SECRETS, webapp.namespace, "credentials")
+            await self._remover._guard._writer._client.get(SECRETS, webapp.namespace, "credentials")
         except RequestFailed as error:
             log.debug("no Secret: %s", error)
         return await reconcile(self, webapp, *rest, **named)
@@ -131,7 +131,7 @@ def writes_elsewhere() -> None:
     async def straying(self: ChildSet[WebApp], webapp: Any, *rest: Any, **named: Any) -> Any:
         manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "stray", "namespace": "default"}}
         try:
-            await self._remover._writer._client.create(CONFIG_MAP, "default", manifest)
+            await self._remover._guard._writer._client.create(CONFIG_MAP, "default", manifest)
         except RequestFailed as error:
             log.debug("no stray ConfigMap: %s", error)
         return await reconcile(self, webapp, *rest, **named)

@@ -170,8 +170,8 @@ def duplicates_count_as_deletions() -> None:
 
 @broken("trusts the cached WebApp for the first write, however stale it is")
 def trusts_stale_cache() -> None:
-    async def unasked(*_: object) -> None:
-        return
+    async def unasked(self: GenerationGuard, *_: object) -> Writer:
+        return self._writer
 
     put(GenerationGuard, before_a_write=unasked)
 
@@ -196,8 +196,8 @@ def applies_unasked() -> None:
 
 @broken("ignores ADDED for known names, and never reads a WebApp itself")
 def ignores_added_for_known_names() -> None:
-    async def unread(*_: object) -> None:
-        return
+    async def unread(self: GenerationGuard, *_: object) -> Writer:
+        return self._writer
 
     no_relist_after_a_restarted_watch.apply()
     put(GenerationGuard, before_a_write=unread, check=unread)

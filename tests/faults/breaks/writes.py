@@ -74,7 +74,8 @@ def deletes_what_the_collector_deletes() -> None:
     async def eager(self: Reconciler[WebApp], key: Key, **named: Any) -> Outcome:
         if self._store.parent(key) is None:
             for child in self._store.objects_of(key, *CHILDREN):
-                await self._child_set._remover._remove(child, RemovalMemory())
+                remover = self._child_set._remover
+                await remover._remove(child, RemovalMemory(), remover._guard._writer)
         return await reconcile(self, key, **named)
 
     put(Reconciler, reconcile=eager)

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from copy import copy
 from typing import Any
 
 from coxswain.kernel.api.errors import (
@@ -57,6 +58,7 @@ class Client:
         self._timeout = timeout
         self._page_size = page_size
         self._leads = leads
+        self._check: Callable[[], None] = lambda: None
         self._page_limits: dict[tuple[str, bool], int] = {}
         """The `limit` of the next LIST page, by collection path and whether only metadata is listed."""
 
@@ -68,9 +70,11 @@ class Client:
         """Start no more requests: they fail with `ShuttingDown`. Requests in flight complete."""
         self._throttle.end()
 
-    async def wait_for_pause(self) -> None:
-        """Wait until writes are not paused by a Retry-After, or until shutdown."""
-        await self._throttle.wait_for_pause(writing=True)
+    def checking(self, check: Callable[[], None]) -> "Client":
+        """Return this client with a check: it runs before each write is sent, and prevents the write by an error."""
+        client = copy(self)
+        client._check = check  # noqa: SLF001
+        return client
 
     async def get(self, kind: Kind, namespace: str, name: str) -> dict[str, Any]:
         """Return an object."""
@@ -224,9 +228,11 @@ class Client:
         queued = clock()
         async with self._throttle.turn(writing=writing):
             self._metrics.waited(method, clock() - queued)
-            # The wait for a turn may outlast the leadership.
+            # The wait for a turn may outlast the leadership, and the state for which the write was computed.
             if written is not None and not self._leads(written):
                 raise NotLeading(f"{method} {path} was not sent: this process does not lead")
+            if written is not None:
+                self._check()
             response = await self._transport.send(
                 method, path, query=query, headers=headers, body=body, seconds=self._timeout
             )

@@ -28,13 +28,13 @@ class Throttle:
         Raises:
             ShuttingDown: the operator is shutting down.
         """
-        await self.wait_for_pause(writing=writing)
+        await self._wait_for_pause(writing)
         await self._slots.acquire()
         # A pause may begin while a request waits for its slot. The request releases the slot during the pause, so that
         # requests without a pause (reads or writes) proceed.
         while self._is_paused(writing):
             self._slots.release()
-            await self.wait_for_pause(writing=writing)
+            await self._wait_for_pause(writing)
             await self._slots.acquire()
         try:
             if self._shutdown.is_set():
@@ -58,8 +58,7 @@ class Throttle:
         """Start no more requests; requests in flight complete."""
         self._shutdown.set()
 
-    async def wait_for_pause(self, *, writing: bool) -> None:
-        """Wait for the end of a pause of reads or writes, or for shutdown."""
+    async def _wait_for_pause(self, writing: bool) -> None:
         clock = asyncio.get_running_loop().time
         while not self._shutdown.is_set():
             until, seconds = self._pauses.get(writing, (0.0, 0.0))

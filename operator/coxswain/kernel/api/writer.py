@@ -25,6 +25,10 @@ class Writer:
         self._client = client
         self._projector = projector
 
+    def checking(self, check: Callable[[], None]) -> "Writer":
+        """Return this writer with a check: it runs before each write is sent, and prevents the write by an error."""
+        return Writer(self._client.checking(check), self._projector)
+
     async def create(self, manifest: Manifest) -> Projection:
         """Create a child.
 
@@ -135,10 +139,6 @@ class Writer:
     async def read_record(self, kind: Kind, namespace: str, name: str) -> Projection:
         """Return the live record of a parent's state."""
         return self._projector.observe(kind, await self._client.get(kind, namespace, name))
-
-    async def wait_for_pause(self) -> None:
-        """Wait until the API server accepts writes, after a 429 with Retry-After."""
-        await self._client.wait_for_pause()
 
     async def _apply(self, manifest: Manifest, identity: dict[str, Any], *, force: bool) -> Projection:
         kind = self._projector.kinds.of(manifest)

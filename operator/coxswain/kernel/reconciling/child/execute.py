@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from coxswain.kernel.api.errors import ErrorClass, NotSent, Refused, RequestFailed
+from coxswain.kernel.api.errors import ErrorClass, NotSent, OutOfDate, Refused, RequestFailed
 from coxswain.kernel.api.writer import Writer
 from coxswain.kernel.cache.store import Key, Store
 from coxswain.kernel.conflicts.immutable import Remedy
@@ -62,15 +62,15 @@ class Executor:
         if isinstance(action, Create):
             await self._create(action, target, memory)
             return
-        await self._guard.before_a_write(target.parent, memory)
+        writer = await self._guard.before_a_write(target.parent, memory)
         try:
             if isinstance(action, Replace):
-                await self._replace(action, target)
+                await self._replace(action, target, writer)
             elif isinstance(action, Release):
-                answer = await self._writer.release(action.live, is_released(target.parent, action.live))
+                answer = await writer.release(action.live, is_released(target.parent, action.live))
                 self._answers.written(target, answer, action.live)
             else:
-                await self._apply(action, target)
+                await self._apply(action, target, writer)
         except Refused as error:
             if error.error_class is ErrorClass.TERMINAL and not isinstance(action, Replace):
                 health = rejected(error.message, target.commands)
@@ -121,10 +121,10 @@ class Executor:
         if action.vanished:
             # The garbage collector may be faster than the watch of the parents.
             await self._guard.check(target.parent, memory)
-        await self._guard.before_a_write(target.parent, memory)
+        writer = await self._guard.before_a_write(target.parent, memory)
         unanswered, target.memory.create_unanswered = target.memory.create_unanswered, True
         try:
-            created = await self._writer.create(action.manifest)
+            created = await writer.create(action.manifest)
         except RequestFailed as error:
             if _had_no_effect(error):
                 target.memory.create_unanswered = unanswered
@@ -143,18 +143,18 @@ class Executor:
         self._count_creation(target)
         self._answers.learn(target, created, None)
 
-    async def _apply(self, action: Keep | TakeOwnership | Apply, target: Target[P]) -> None:
+    async def _apply(self, action: Keep | TakeOwnership | Apply, target: Target[P], writer: Writer) -> None:
         live, memory = action.live, target.memory
         planned = memory.planned = _planned(target, action)
         if isinstance(action, Keep):
-            self._answers.written(target, await self._writer.keep(live, action.path, action.value), live)
+            self._answers.written(target, await writer.keep(live, action.path, action.value), live)
             return
         if isinstance(action, TakeOwnership):
-            self._answers.written(target, await self._writer.take_ownership(live, action.plan.rivals), live)
+            self._answers.written(target, await writer.take_ownership(live, action.plan.rivals), live)
             return
         memory.planned = replace(planned, sent_for=live.version)
         try:
-            answer = await self._writer.update(action.plan.manifest, live, force=action.plan.force)
+            answer = await writer.update(action.plan.manifest, live, force=action.plan.force)
         except RequestFailed as error:
             if _had_no_effect(error):
                 memory.planned = planned
@@ -210,7 +210,7 @@ class Executor:
         target.memory.wars.enforced(deletion.manifest, deletion.paths, self._clock())
         target.memory.writes = replace(target.memory.writes, deleted_for=deletion.field)
 
-    async def _replace(self, action: Replace, target: Target[P]) -> None:
+    async def _replace(self, action: Replace, target: Target[P], writer: Writer) -> None:
         """Delete an object exactly as it was observed.
 
         The deletion is remembered before the request, since the answer may be lost although the object is deleted. An
@@ -221,7 +221,7 @@ class Executor:
         paths = [each.path for each in action.plan.differences if within(each.text, field)] or [action.obstacle.path]
         deletion = memory.deletion = Deletion(live, target.manifest, field, tuple(paths))
         try:
-            await self._writer.remove(live, orphan=action.obstacle.remedy is Remedy.REPLACE_AROUND_PODS)
+            await writer.remove(live, orphan=action.obstacle.remedy is Remedy.REPLACE_AROUND_PODS)
         except RequestFailed as error:
             gone = isinstance(error, Refused) and error.status == 404 and not error.by_admission
             if _had_no_effect(error) and not gone:
@@ -255,7 +255,7 @@ class Executor:
 
 def _had_no_effect(error: RequestFailed) -> bool:
     """Tell whether a write was certainly not carried out. With a 5xx, or without an answer, it may have been."""
-    return isinstance(error, NotSent) or (isinstance(error, Refused) and error.status < 500)
+    return isinstance(error, NotSent | OutOfDate) or (isinstance(error, Refused) and error.status < 500)
 
 
 def _planned(target: Target[P], action: Keep | TakeOwnership | Apply) -> PlannedApply:

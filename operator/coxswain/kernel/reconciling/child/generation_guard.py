@@ -5,10 +5,10 @@ Then the store holds an old parent, and a write for it would undo what the prese
 a parent that an operator has worked on waits for a GET of it: a GET without a resourceVersion returns the most recent
 state
 (https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions). The watch of its records may lag
-behind, too, so the record that decides which state runs is read with it.
+behind, too. So the record that decides which state runs is read next, once.
 
-The store may also learn of a change during a reconcile, while a request or a Retry-After takes its time. So each write
-compares the parent with the store, without a request.
+The store may also learn of a change during a reconcile, while a request or a Retry-After takes its time. So the parent
+is compared with the store immediately before each write is sent, without a request.
 """
 
 from typing import Any
@@ -18,6 +18,7 @@ from coxswain.kernel.api.writer import Writer
 from coxswain.kernel.cache.store import Key, Store
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Projection
+from coxswain.kernel.reconciling.child.adoption import is_watched
 from coxswain.kernel.reconciling.memory.memory import Memory
 from coxswain.kernel.workload import Parent, Workload
 
@@ -31,10 +32,10 @@ class GenerationGuard:
         self._store = store
         self._writer = writer
 
-    async def before_a_write(self, parent: Parent, memory: Memory) -> None:
-        """Require that the store has no newer parent, and read it before the first write if anybody has worked on it.
+    async def before_a_write(self, parent: Parent, memory: Memory) -> Writer:
+        """Return a writer that writes only while the store has no newer parent.
 
-        Waits for the end of a pause that the API server asked for: the parent may change in the meantime.
+        Read the parent before its first write if anybody has worked on it. A write that is not sent raises `OutOfDate`.
 
         Raises:
             OutOfDate: the parent or its record has changed or is gone; a changed one is in the store now.
@@ -43,11 +44,15 @@ class GenerationGuard:
         key = Key(parent.namespace, parent.name)
         if not memory.verified or self._is_doubted(key, memory):
             if memory.verified or self._was_worked_on(key):
-                await self._check_records(parent)
                 await self.check(parent, memory)
+            else:
+                memory.records_verified = True
             memory.verified, memory.doubted_since = True, None
-        await self._writer.wait_for_pause()
-        self._require_unchanged(parent, self._store.parent(key))
+        if not memory.records_verified:
+            # After the parent: an old one names the record of another state.
+            await self._check_records(parent)
+            memory.records_verified = True
+        return self._writer.checking(lambda: self._require_unchanged(parent, self._store.parent(key)))
 
     async def _check_records(self, parent: Parent) -> None:
         for kind, history in self._histories:
@@ -63,9 +68,8 @@ class GenerationGuard:
             if error.status != 404:
                 raise
             return
-        known = self._store.get(kind, key)
-        self._store.observe(found)
-        if known is None or known.version < found.version:
+        # A record that no watch reports does not belong into the cache.
+        if is_watched(found) and self._store.observe(found):
             raise OutOfDate(f"{kind.kind} {key} was recorded or has changed")
 
     async def check(self, parent: Parent, memory: Memory) -> None:

@@ -122,7 +122,7 @@ class Reconciler(Generic[P]):
             workload,
             ChildReconciler(workload, store, executor, settings.status, clock=clock),
             Explainer(workload, event_reader, interval=interval, clock=clock, now=now),
-            Remover(workload, store, writer, guard, settings.status, clock=clock),
+            Remover(workload, store, guard, settings.status, clock=clock),
             unavailable,
         )
 

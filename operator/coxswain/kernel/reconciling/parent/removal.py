@@ -30,7 +30,6 @@ class Remover(Generic[P]):
         self,
         workload: Workload[P],
         store: Store,
-        writer: Writer,
         guard: GenerationGuard,
         settings: StatusSettings,
         *,
@@ -44,7 +43,6 @@ class Remover(Generic[P]):
         }
         self._workload = workload
         self._store = store
-        self._writer = writer
         self._guard = guard
         self._settings = settings
         self._clock = clock
@@ -103,17 +101,17 @@ class Remover(Generic[P]):
         if backoff is not None and (left := backoff.ends(self._settings) - self._clock()) > 0:
             return Result(_child(child, backoff.health), backoff=left)
         try:
-            await self._guard.before_a_write(parent, memory)
-            await self._remove(child, memory.removal)
+            writer = await self._guard.before_a_write(parent, memory)
+            await self._remove(child, memory.removal, writer)
         except RequestFailed as error:
             if concerns_all(error):
                 raise
             return self._failed(child, memory.removal, error, patient=patient)
         return None
 
-    async def _remove(self, child: Projection, removal: RemovalMemory) -> None:
+    async def _remove(self, child: Projection, removal: RemovalMemory, writer: Writer) -> None:
         try:
-            await self._writer.remove(child)
+            await writer.remove(child)
         except Refused as error:
             if error.status != 404 or error.by_admission:
                 raise
