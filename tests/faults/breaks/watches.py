@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, cast
 
 import aiohttp
@@ -218,7 +219,13 @@ def ignores_added_for_known_names() -> None:
 def forgets_unseen_objects() -> None:
     version = cast("property", restarts._Named.version)
 
+    changed_at = restarts._changed_at
+
     def blind(self: restarts._Named) -> Any:
         return "0" * 16 if self.reference.unseen is not None else version.__get__(self)
 
+    def long_ago(each: restarts._Named) -> datetime:
+        return datetime.fromtimestamp(0, UTC) if each.reference.unseen is not None else changed_at(each)
+
     put(restarts._Named, version=property(blind))
+    put(restarts, _changed_at=long_ago)
