@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coxswain.kernel.objects.manifests import Manifest
-from coxswain.webapp.content import pods_hash
 from coxswain.webapp.pod_security import violations
 from coxswain.webapp.spec import WebApp
 from rendered import desired
@@ -38,21 +37,6 @@ def test_golden(name: str) -> None:
     if os.environ.get("UPDATE_GOLDEN"):
         out.write_text(made)
     assert made == out.read_text(), "review the difference; if it is intended, run make golden"
-
-
-@pytest.mark.parametrize("name", golden_names())
-def test_the_hash_of_the_pods_has_the_fields_of_their_template(name: str) -> None:
-    def template(spec: Any) -> Manifest:
-        (found,) = [each for each in desired(webapp(**spec)) if each["kind"] == "Deployment"]
-        made: Manifest = found["spec"]["template"]
-        return made
-
-    spec: Any = read(GOLDEN / "in" / f"{name}.yaml").spec
-    for field in spec.keys() - {"image", "ports", "serviceAccount"}:
-        rest = {name: value for name, value in spec.items() if name != field}
-        assert (pods_hash(rest) == pods_hash(spec)) is (template(rest) == template(spec)), field
-    account = {"annotations": {"example.com/role": "shop"}}
-    assert pods_hash({**spec, "serviceAccount": account}) == pods_hash(spec), "these are not in the template"
 
 
 def kinds(app: WebApp) -> list[str]:

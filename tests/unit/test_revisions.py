@@ -247,7 +247,7 @@ def test_the_cache_keeps_hashes_instead_of_the_spec() -> None:
     bench.observe_all()
     (revision,) = objects_of(bench)
     assert len(repr(revision)) < 2_500
-    assert revision.content["data"].keys() == {"hash", "pods", "config", "replicas"}
+    assert revision.content["data"].keys() == {"hash", "config", "replicas"}
     (config,) = bench.live("ConfigMap")
     assert config["metadata"]["name"] == f"web-{revision.content['data']['config']}"
 

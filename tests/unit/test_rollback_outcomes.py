@@ -3,7 +3,7 @@
 import pytest
 
 from coxswain.webapp.kinds import DEPLOYMENT
-from unit.release_bench import Crash, ReleaseBench
+from unit.release_bench import ReleaseBench
 from unit.test_rollback import BAD, ONE, ROLLBACK, TWO, failed, released
 
 CLAIM = [{"name": "data", "persistentVolumeClaim": {"claimName": "db"}}]
@@ -44,83 +44,6 @@ def test_a_failure_before_a_removal_is_not_that_of_the_revision() -> None:
     assert (bench.note(2, "changed-at") or "") < removed_at
     bench.time_out()
     assert bench.condition("RolledBack") is not None, "this failure is later"
-
-
-def record_late(bench: ReleaseBench, monkeypatch: pytest.MonkeyPatch, *, writes: int, **removed: None) -> None:
-    """Remove fields. The operator crashes before it records that, and the pods fail before it starts again."""
-    bench.pass_time(3600)
-    bench.change(**removed)
-    bench.transport.writes_left = writes
-    revisions = bench.revisions
-    with pytest.raises(Crash):
-        bench.settle()
-    assert bench.revisions == revisions, "the record is the next write"
-    bench.transport.writes_left = None
-    bench.pass_time(600)
-    with monkeypatch.context() as patched:
-        patched.setattr(bench, "settle", lambda: None)
-        bench.time_out()
-    bench.pass_time(300)
-    bench.restart()
-    bench.settle()
-
-
-def test_a_removal_that_is_recorded_after_its_failure_is_rolled_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = released()
-    record_late(bench, monkeypatch, writes=1, env=None)
-    assert str(bench.note(2, "failed")).startswith("ProgressDeadlineExceeded: ")
-    assert bench.condition("RolledBack") is not None
-    assert bench.status["runningRevision"] == 1
-    assert bench.note(2, "changed-by") == "unknown"
-
-
-def test_pods_that_were_never_ready_fail_with_a_removal_that_leaves_them_as_they_are(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    bench = released()
-    bench.change(image=BAD, service={"sessionAffinity": "ClientIP"})
-    bench.settle()
-    record_late(bench, monkeypatch, writes=1, service=None)
-    assert (bench.note(3, "failed") is None, bench.running) == (False, ONE)
-
-
-def test_pods_that_were_ready_before_do_not_fail_with_a_removal_that_leaves_them_as_they_are(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Such a failure comes from outside: a changed Secret restarts the pods, for example."""
-    bench = released()
-    bench.release(service={"sessionAffinity": "ClientIP"})
-    record_late(bench, monkeypatch, writes=1, service=None)
-    assert (bench.note(3, "failed"), bench.condition("RolledBack")) == (None, None)
-
-
-def test_new_pods_do_not_fail_with_a_condition_of_the_old_ones() -> None:
-    """If a ReplicaSet exists, the Deployment controller observes its pods before it withdraws the condition."""
-    bench = released()
-    bench.time_out()
-    bench.pass_time(3600)
-    removed_at = bench.time.strftime("%Y-%m-%dT%H:%M:%SZ")
-    bench.change(env=None)
-    bench.settle()
-    live = bench.deployment
-    observed = {**live["status"], "observedGeneration": live["metadata"]["generation"]}
-    bench.patch(DEPLOYMENT.path("shop", "web", "status"), {"status": observed})
-    bench.settle()
-    assert (bench.condition("Ready") or "")[:2] == ("False", "ProgressDeadlineExceeded")
-    assert (bench.note(2, "failed"), bench.note(2, "changed-at")) == (None, removed_at)
-
-
-def test_an_undo_does_not_fail_with_the_pods_of_the_rollback() -> None:
-    bench = released()
-    bench.release(env=None)
-    failed(bench, args=["bad"])
-    bench.time_out()
-    assert bench.status["runningRevision"] == 2
-    assert "Revision 2 is not healthy: " in (bench.condition("Ready") or ("", "", ""))[2]
-    bench.pass_time(3600)
-    bench.change(args=None)
-    bench.settle()
-    assert (bench.note(4, "failed"), bench.condition("RolledBack")) == (None, None)
 
 
 def test_two_changes_within_a_second_have_both_their_manager() -> None:

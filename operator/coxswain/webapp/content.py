@@ -8,19 +8,6 @@ from typing import Any
 _UNRECORDED = ("paused", "replicas")
 """Fields that make no revision: scaling and pausing deploy nothing, and an autoscaler may scale at any time."""
 
-_NOT_OF_PODS = (
-    "autoscaling",
-    "conflicts",
-    "disruption",
-    "ingress",
-    "network",
-    "rollout",
-    "routes",
-    "service",
-    "serviceAccount",
-)
-"""Fields that may change without the pod template."""
-
 
 def data(spec: Mapping[str, Any]) -> dict[str, str]:
     """Return the ConfigMap's data."""
@@ -44,8 +31,3 @@ def spec_hash(spec: Mapping[str, Any]) -> str:
     recorded = {name: value for name, value in spec.items() if name not in _UNRECORDED}
     text = json.dumps(recorded, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:10]
-
-
-def pods_hash(spec: Mapping[str, Any]) -> str:
-    """Return the hash of the fields that change the pod template with each change."""
-    return spec_hash({name: value for name, value in spec.items() if name not in _NOT_OF_PODS})

@@ -17,7 +17,7 @@ from coxswain.kernel.status.conditions import worst
 from coxswain.kernel.status.health import Child
 from coxswain.kernel.workload import ChildType, Desired, History, Removal, World
 from coxswain.webapp.children.serviceaccount import existing_account
-from coxswain.webapp.content import content_hash, data, pods_hash, spec_hash
+from coxswain.webapp.content import content_hash, data, spec_hash
 from coxswain.webapp.diagnosis.cause import moment
 from coxswain.webapp.identity import (
     CHANGE_CAUSE_ANNOTATION,
@@ -35,7 +35,7 @@ from coxswain.webapp.kinds import CONTROLLER_REVISION, DEPLOYMENT
 from coxswain.webapp.releases.render import is_known, newest
 from coxswain.webapp.releases.render_choice import render_of
 from coxswain.webapp.releases.revisions import Revision, kept, recorded, revision_name
-from coxswain.webapp.releases.rollback import current_revision, ran_last, restored, rollback_target, rolls_back
+from coxswain.webapp.releases.rollback import current_revision, restored, rollback_target, rolls_back
 from coxswain.webapp.spec import Change, Rollback, WebApp
 
 _HASH = re.compile(r"-[0-9a-f]{10}$")
@@ -94,39 +94,26 @@ def _desired(webapp: WebApp, world: World) -> Desired | None:
     if live is None or live.number <= newest:
         # A new spec, or an earlier one that came back. After a restore of etcd two may have the same number.
         inherited = found[0].seen_cause if found else None
-        webapp = replace(webapp, change=_present_change(webapp, found, world))
+        webapp = replace(webapp, change=_present_change(webapp, found[0] if found else None, world))
         notes = {**_changed(webapp, inherited), **_outcome(webapp, live, newest + 1, world)}
         return Desired(revision(webapp, newest + 1, replicas, notes))
     notes = {**_unchanged(webapp, live), **_outcome(webapp, live, live.number, world)}
     return Desired(revision(webapp, live.number, replicas, notes))
 
 
-def _present_change(webapp: WebApp, found: Sequence[Revision], world: World) -> Change:
+def _present_change(webapp: WebApp, newest: Revision | None, world: World) -> Change:
     """Return the change to the present spec.
 
     Kubernetes records no time and no manager of a change that only removes fields. The latest recorded change is then
     that of the revision before, and a failure after that change is none of the present spec. Its times are in seconds,
     so a second change soon after the first one may have the same time.
     """
-    before = found[0].note(CHANGED_AT_ANNOTATION) if found else None
+    before = newest.note(CHANGED_AT_ANNOTATION) if newest is not None else None
     at = moment(webapp.change.at)
     soon = at is not None and world.now - at < _SOON
     if before is None or webapp.change.at > before or soon:
         return webapp.change
-    return replace(webapp.change, by=_UNKNOWN, at=_latest_time(webapp, ran_last(found), world))
-
-
-def _latest_time(webapp: WebApp, ran: Revision, world: World) -> str:
-    """Return the latest possible time of an unrecorded change: now, or that of a failure of the present spec.
-
-    The record is late if the operator crashed before it, or if it was refused: the pods may have failed already. Their
-    failure is older than the change if they are those of `ran`, the revision before, and were Ready with it.
-    """
-    live, now = world.live(DEPLOYMENT, webapp.name), world.now.strftime(_TIME_FORMAT)
-    is_older = ran.was_ready and ran.pods == pods_hash(webapp.written)
-    if live is None or is_older or _failure(world.children) is None:
-        return now
-    return _reported(live) or now
+    return replace(webapp.change, by=_UNKNOWN, at=world.now.strftime(_TIME_FORMAT))
 
 
 def _changed(webapp: WebApp, inherited: str | None, current: Revision | None = None) -> dict[str, str]:
@@ -182,14 +169,8 @@ def _is_tried(webapp: WebApp, same: Revision | None, world: World) -> bool:
     if live is None or live.content.get("spec", {}).get("replicas", 1) == 0:
         return False
     changed = moment(same.note(CHANGED_AT_ANNOTATION) if same is not None else webapp.change.at)
-    reported = moment(_reported(live))
+    reported = moment(condition(live.content, "Progressing").get("lastUpdateTime"))
     return changed is None or reported is None or reported >= changed or worst(world.children) is None
-
-
-def _reported(deployment: Projection) -> str | None:
-    """Return the time at which the Deployment reported its last progress, or its failure."""
-    found: str | None = condition(deployment.content, "Progressing").get("lastUpdateTime")
-    return found
 
 
 def _failure(children: Sequence[Child]) -> str | None:
@@ -216,7 +197,7 @@ def _digest(spec: Mapping[str, Any]) -> Manifest:
     config = {"config": content_hash(spec)} if data(spec) else {}
     name = existing_account(spec)
     account = {} if name is None else {"account": name}
-    return {"hash": spec_hash(spec), "pods": pods_hash(spec), **config, **account, **only(spec, ("replicas",))}
+    return {"hash": spec_hash(spec), **config, **account, **only(spec, ("replicas",))}
 
 
 def _comparable(manifest: Manifest) -> Manifest:

@@ -73,11 +73,6 @@ class Revision:
         return found
 
     @property
-    def pods(self) -> str:
-        """The hash of the fields that change the pod template with each change."""
-        return str(self.observed.content.get("data", {}).get("pods"))
-
-    @property
     def account(self) -> str | None:
         """The existing ServiceAccount of its pods; None if they use the WebApp's own."""
         found: str | None = self.observed.content.get("data", {}).get("account")

@@ -39,16 +39,8 @@ def rollback_target(webapp: WebApp, found: Sequence[Revision]) -> Revision | Non
     It stays the same if it fails as well, so the operator does not change revisions again and again. `found` are the
     revisions, the newest first.
     """
-    return _target(found) if _is_wanted(webapp, found) else None
-
-
-def ran_last(found: Sequence[Revision]) -> Revision:
-    """Return the revision that ran until the spec changed: the newest recorded one, or the target of its rollback."""
-    newest = found[0]
-    return newest if newest.failed is None else _target(found) or newest
-
-
-def _target(found: Sequence[Revision]) -> Revision | None:
+    if not _is_wanted(webapp, found):
+        return None
     return next((each for each in found[1:] if each.is_target), None)
 
 
