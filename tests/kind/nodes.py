@@ -31,9 +31,9 @@ def drain(namespace: Namespace, node: str) -> None:
 def wait_for_kube_proxies(namespace: Namespace) -> None:
     """Wait until kube-proxy of each node has rules for a Service and an EndpointSlice that are new.
 
-    Each node then receives news of both kinds, so the change of a WebApp's endpoints will reach it.
+    Its watches of both kinds are then open again, so the change of a WebApp's endpoints will reach it.
     """
-    name = f"news-{uuid.uuid4().hex[:6]}"
+    name = f"probe-{uuid.uuid4().hex[:6]}"
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": {"ports": [{"port": 80}]}}
     endpoints = {
         "apiVersion": "discovery.k8s.io/v1",

@@ -1,4 +1,4 @@
-"""Writes that the cache or the parent has outdated: of a lagging watch of records, and while they wait."""
+"""Stale writes: after a takeover with a lagging watch of records, and after a wait in the throttle."""
 
 import asyncio
 from collections.abc import Callable
@@ -10,10 +10,12 @@ import pytest
 from coxswain.kernel.api.client import Client
 from coxswain.kernel.api.errors import OutOfDate, Refused
 from coxswain.kernel.api.throttle import Throttle
+from coxswain.kernel.api.transport import HttpResponse
 from coxswain.kernel.cache.store import Key
+from coxswain.kernel.objects.projection import Projection
 from coxswain.webapp.kinds import CONTROLLER_REVISION, SERVICE, WEBAPP
 from unit.model_bench import KEY
-from unit.release_bench import IN_FLIGHT, ReleaseBench
+from unit.release_bench import IN_FLIGHT, CrashingTransport, ReleaseBench
 from unit.test_rollback import BAD, ONE, ROLLBACK, TWO, released
 
 PORTS = [{"name": "http", "containerPort": 8080}]
@@ -71,6 +73,43 @@ def test_a_failed_spec_does_not_run_again_after_a_takeover(lag: str, *, parent_l
     reconcile(bench)
     assert (bench.running, (bench.condition("Ready") or "")[:2]) == (ONE, ("False", "RolledBack"))
     assert bench.settle() == 0
+
+
+@pytest.mark.parametrize("read", ["webapps", "controllerrevisions"])
+def test_the_event_of_a_record_may_arrive_while_the_guard_reads(monkeypatch: pytest.MonkeyPatch, read: str) -> None:
+    bench = released()
+    bench.change(image=BAD)
+    bench.settle()
+    names = [record["metadata"]["name"] for record in bench.live("ControllerRevision")]
+    lagging = [bench.store.get(CONTROLLER_REVISION, Key("shop", name)) for name in names]
+    bench.time_out()
+    bench.roll_out()
+    bench.restart()
+    change_service(bench)
+    bench.observe_all()
+    present = [bench.store.get(CONTROLLER_REVISION, Key("shop", name)) for name in names]
+    bench.store.drop(CONTROLLER_REVISION)
+
+    def observe(records: list[Projection | None]) -> None:
+        for record in records:
+            assert record is not None
+            bench.store.observe(record)
+
+    observe(lagging)
+    send, met = CrashingTransport.send, []
+
+    async def late(transport: CrashingTransport, method: str, path: str, **request: Any) -> HttpResponse:
+        answer = await send(transport, method, path, **request)
+        if method == "GET" and read in path:
+            met.append(path)
+            observe(present)
+        return answer
+
+    written(bench)
+    monkeypatch.setattr(CrashingTransport, "send", late)
+    reconcile(bench)
+    assert len(met) == 1
+    assert (bench.running, written(bench)) == (ONE, [])
 
 
 def test_the_record_is_read_if_the_first_write_creates_a_vanished_child() -> None:
@@ -179,9 +218,10 @@ def test_a_change_ends_a_write_that_waits_in_the_throttle(
                 throttles[-1].refused(Refused(429, {"reason": "TooManyRequests"}, retry_after="0.3"), writing=True)
             task = asyncio.create_task(bench.reconciler.reconcile(KEY, failures=0))
             await asyncio.sleep(0.1)
+            assert not task.done()
             bench.change(**then)
             bench.observe_all()
-        with suppress(OutOfDate):
+        with pytest.raises(OutOfDate):
             await task
 
     asyncio.run(body())

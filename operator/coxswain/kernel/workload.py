@@ -143,7 +143,7 @@ class History(Generic[P]):
     These children are reconciled after all others, so they can record the result of a state.
     """
 
-    decisive: Callable[[P], str | None]
+    deciding_record: Callable[[P], str | None]
     """The name of the record of the present state, if it may recall an earlier one; depends on the parent alone."""
     recalled: Callable[[P, World], Projection | None]
     """The record of the running state; None for the present state."""

@@ -212,7 +212,7 @@ def _retained(webapp: WebApp, world: World) -> list[str]:
     return [each.name for each in kept(webapp, world)]
 
 
-def _decisive(webapp: WebApp) -> str | None:
+def _deciding_record(webapp: WebApp) -> str | None:
     return revision_name(webapp) if rolls_back(webapp) else None
 
 
@@ -243,5 +243,5 @@ TYPE = ChildType(
     notes=_NOTES,
     removal=Removal.AT_ONCE,
     retained=_retained,
-    history=History(_decisive, _recalled, _running),
+    history=History(_deciding_record, _recalled, _running),
 )

@@ -38,10 +38,12 @@ class GenerationGuard:
         Read the parent before its first write if anybody has worked on it. A write that is not sent raises `OutOfDate`.
 
         Raises:
-            OutOfDate: the parent or its record has changed or is gone; a changed one is in the store now.
+            OutOfDate: the parent has changed or is gone, or its record has changed; a changed one is in the store now.
             RequestFailed: one of them could not be read.
         """
         key = Key(parent.namespace, parent.name)
+        # Before the reads: the event of a record may arrive during them, and the reconcile began without it.
+        known = [] if memory.records_verified else self._deciding_records(parent)
         if not memory.verified or self._is_doubted(key, memory):
             if memory.verified or self._was_worked_on(key):
                 await self.check(parent, memory)
@@ -50,17 +52,18 @@ class GenerationGuard:
             memory.verified, memory.doubted_since = True, None
         if not memory.records_verified:
             # After the parent: an old one names the record of another state.
-            await self._check_records(parent)
+            for kind, place, record in known:
+                await self._check_record(kind, place, record)
             memory.records_verified = True
         return self._writer.checking(lambda: self._require_unchanged(parent, self._store.parent(key)))
 
-    async def _check_records(self, parent: Parent) -> None:
-        for kind, history in self._histories:
-            name = history.decisive(parent)
-            if name is not None:
-                await self._check_record(kind, Key(parent.namespace, name))
+    def _deciding_records(self, parent: Parent) -> list[tuple[Kind, Key, Projection | None]]:
+        """Return the kind, the key and the cached state of each record that decides which state runs."""
+        names = [(kind, history.deciding_record(parent)) for kind, history in self._histories]
+        keys = [(kind, Key(parent.namespace, name)) for kind, name in names if name is not None]
+        return [(kind, key, self._store.get(kind, key)) for kind, key in keys]
 
-    async def _check_record(self, kind: Kind, key: Key) -> None:
+    async def _check_record(self, kind: Kind, key: Key, known: Projection | None) -> None:
         """Read a record. Its absence is no error: it may not be written yet."""
         try:
             found = await self._writer.read_record(kind, key.namespace, key.name)
@@ -68,8 +71,10 @@ class GenerationGuard:
             if error.status != 404:
                 raise
             return
-        # A record that no watch reports does not belong into the cache.
-        if is_watched(found) and self._store.observe(found):
+        # A record that no watch reports does not belong in the cache.
+        if is_watched(found):
+            self._store.observe(found)
+        if self._store.get(kind, key) != known:
             raise OutOfDate(f"{kind.kind} {key} was recorded or has changed")
 
     async def check(self, parent: Parent, memory: Memory) -> None:

@@ -122,7 +122,7 @@ class Memory:
         self.verified = False
         """Whether a GET confirmed the parent in the store, or this process was the first to work on it."""
         self.records_verified = False
-        """The same of the records that decide which state runs. Later ones are this process's own."""
+        """Whether a GET confirmed the records that decide which state runs. This process writes all later ones."""
         self.doubted_since: int | None = None
         """The newest resourceVersion of the parents at the last gap of a watch: an older parent may be stale."""
         self.namespace_terminating_until = 0.0
