@@ -18,6 +18,7 @@ from coxswain.kernel.election.elector import LeadershipLost
 from coxswain.kernel.election.lease_client import SLOT_LABEL
 from coxswain.kernel.election.slot_election import SlotElection
 from coxswain.kernel.election.slots import Slot, slots
+from coxswain.settings import ElectionSettings
 from unit.fake_api import until
 from unit.leases import LeaseServer
 from unit.test_lease_election import FAST, METRIC, Http
@@ -26,6 +27,8 @@ pytestmark = pytest.mark.thorough
 
 COUNT = 4
 SETTINGS = replace(FAST, settling_period=0.3)
+PATIENT = replace(SETTINGS, lease_duration=3.0, renew_deadline=2.4, request_timeout=1.2)
+"""For a test whose replicas all live: a machine that stands still for two seconds changes no leader."""
 NAMESPACES = [
     next(name for name in map("team-{}".format, itertools.count()) if slot.covers(name)) for slot in slots(COUNT)
 ]
@@ -72,18 +75,29 @@ def http() -> Iterator[SlotHttp]:
     server.close()
 
 
-def candidate(http: Http, count: int = COUNT) -> SlotElection:
+def candidate(http: Http, count: int = COUNT, settings: ElectionSettings = SETTINGS) -> SlotElection:
     async def connect() -> HttpTransport:
         return await http.connect()
 
-    made = SlotElection(connect, "ns", "coxswain", SETTINGS, count=count)
+    made = SlotElection(connect, "ns", "coxswain", settings, count=count)
     made.synced()
     return made
 
 
 async def changes(election: SlotElection, number: int) -> list[Change]:
-    async with asyncio.timeout(10):
+    """Return the next changes. Raise the error of a thread that ends meanwhile."""
+
+    async def found() -> list[Change]:
         return [await election.next_change() for _ in range(number)]
+
+    async with asyncio.timeout(20):
+        waiting = {asyncio.create_task(found()), asyncio.create_task(election.ended())}
+        done, pending = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        for task in pending:
+            task.cancel()
+        result = done.pop().result()
+        assert result is not None, "the thread has ended"
+        return result
 
 
 def led(number: int) -> float | None:
@@ -92,7 +106,7 @@ def led(number: int) -> float | None:
 
 def test_one_replica_leads_all_slots_and_shares_them_with_a_second_one(http: SlotHttp) -> None:
     async def body() -> None:
-        async with candidate(http) as first:
+        async with candidate(http, settings=PATIENT) as first:
             assert first.role() == ["standby: nobody leads yet"]
             assert "cannot be read or acquired: no answer yet" in first.obstacles()[0]
             assert {change.slot for change in await changes(first, COUNT)} == set(slots(COUNT))
@@ -105,7 +119,7 @@ def test_one_replica_leads_all_slots_and_shares_them_with_a_second_one(http: Slo
                 *(f"slot {number}: leader" for number in range(COUNT)),
             ]
             assert http.listed[0] == "labelSelector=coxswain.dev/slots-of%3Dcoxswain"
-            async with candidate(http) as second:
+            async with candidate(http, settings=PATIENT) as second:
                 surplus = await changes(first, 2)
                 assert all(isinstance(change, Surplus) for change in surplus)
                 for change in surplus:
