@@ -12,7 +12,7 @@ from coxswain.kernel.conflicts.immutable import Obstacle, Remedy
 from coxswain.kernel.conflicts.write_plan import HeldField, Plan, plan
 from coxswain.kernel.objects.commands import Commands
 from coxswain.kernel.objects.field_paths import owns
-from coxswain.kernel.objects.manifests import Manifest
+from coxswain.kernel.objects.manifests import Manifest, child_key
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.reconciling.child.adoption import foreign, is_released, to_release
 from coxswain.kernel.reconciling.child.ownership import ownership
@@ -53,7 +53,7 @@ class ChildPlan:
     @property
     def object(self) -> str:
         """Kind and name."""
-        return f"{self.child_type.kind.kind}/{self.name}"
+        return child_key(self.child_type.kind.kind, self.name)
 
     @property
     def changes_pods(self) -> list[Difference]:
@@ -184,9 +184,9 @@ def _removed(webapp: WebApp, world: Snapshot, wanted: set[str]) -> list[ChildPla
     for child_type in WORKLOAD.children:
         if child_type.removal is Removal.NEVER or child_type.history is not None:
             continue
-        stays = wanted | {f"{child_type.kind.kind}/{name}" for name in child_type.retained(webapp, world)}
+        stays = wanted | {child_key(child_type.kind.kind, name) for name in child_type.retained(webapp, world)}
         for live in world.labelled(child_type.kind):
-            if f"{child_type.kind.kind}/{live.name}" in stays or live.terminating or live.owned is None:
+            if child_key(child_type.kind.kind, live.name) in stays or live.terminating or live.owned is None:
                 continue
             if live.controller is not None and live.controller.uid == webapp.uid:
                 later = child_type.removal is Removal.WHEN_UNUSED

@@ -25,7 +25,6 @@ AUTOSCALING: dict[str, Any] = {
     "behavior": {"scaleUp": AT_ONCE, "scaleDown": AT_ONCE},
 }
 SCALED = {**SPEC, "autoscaling": AUTOSCALING}
-V1 = "horizontalpodautoscalers.v1.autoscaling"
 
 
 @pytest.fixture
@@ -209,7 +208,8 @@ def test_a_change_in_an_older_version_of_the_api_is_corrected_once(scene: Scene)
     before = scene.get("horizontalpodautoscaler")["spec"]
     scene.settled(scene.cluster.audit())
     mark, change = scene.cluster.audit(), json.dumps({"spec": {"targetCPUUtilizationPercentage": 70}})
-    scene.kubectl("patch", V1, "web", "--field-manager=other", "--type=merge", "--patch", change)
+    options = ("--field-manager=other", "--type=merge", "--patch", change)
+    scene.kubectl("patch", "horizontalpodautoscalers.v1.autoscaling", "web", *options)
     eventually(lambda: scene.get("horizontalpodautoscaler")["spec"] == before, "it is corrected")
     (event,) = eventually(lambda: told(scene, "DriftCorrected"), "an Event")
     assert "other" in event

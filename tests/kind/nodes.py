@@ -7,7 +7,7 @@ from kind.namespace import Namespace
 
 DRAIN_SECONDS = 180
 PROXY_SECONDS = 180
-"""kube-proxy waits before it opens a watch again: after two kills of kube-apiserver, up to 95 s were seen."""
+"""Two waits of kube-proxy before it opens a watch again. The backoff of client-go's reflector grows to 60 s."""
 
 _UNUSED_ADDRESS = "192.0.2.1"
 """An address that no host has (RFC 5737)."""
@@ -29,9 +29,9 @@ def drain(namespace: Namespace, node: str) -> None:
 
 
 def wait_for_kube_proxies(namespace: Namespace) -> None:
-    """Wait until kube-proxy of each node has rules for a Service and an EndpointSlice that are new.
+    """Wait until the kube-proxy of each node has resumed its watches after an outage of the API server.
 
-    Its watches of both kinds are then open again, so the change of a WebApp's endpoints will reach it.
+    It has when it routes to the endpoint of a new Service. Then it also receives the changes of a WebApp's endpoints.
     """
     name = f"probe-{uuid.uuid4().hex[:6]}"
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": {"ports": [{"port": 80}]}}
@@ -47,9 +47,9 @@ def wait_for_kube_proxies(namespace: Namespace) -> None:
     cluster, rule = namespace.cluster, f"{namespace.name}/{name} -> {_UNUSED_ADDRESS}"
     waiting = set(cluster.nodes)
 
-    def all_follow() -> bool:
+    def all_resumed() -> bool:
         waiting.difference_update(node for node in list(waiting) if rule in cluster.on_node(node, "iptables-save"))
         return not waiting
 
-    eventually(all_follow, "kube-proxy of each node follows", timeout=PROXY_SECONDS, pause=0.5)
+    eventually(all_resumed, "each kube-proxy has resumed its watches", timeout=PROXY_SECONDS, pause=0.5)
     namespace.kubectl("delete", f"service/{name}", f"endpointslice/{name}")

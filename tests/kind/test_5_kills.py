@@ -88,8 +88,8 @@ def test_a_killed_program_of_the_control_plane(
                 timeout=RETURN_SECONDS,
                 pause=0.5,
             )
-        # Before it, kube-proxy would lead to the old pods after their end, whatever the operator does.
-        with timings.of(f"{program} back: to kube-proxy of each node following again"):
+        # Until then the nodes would route to the old pods after their end, whatever the operator does.
+        with timings.of(f"{program} back: to the watches of each kube-proxy resumed"):
             wait_for_kube_proxies(namespace)
         with timings.of(f"{program} back: a new image to Ready"):
             namespace.apply_ready(spec(V2, replicas=2))

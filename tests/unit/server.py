@@ -87,7 +87,7 @@ class RecordingWriter(Writer):
 
     async def read_record(self, kind: Kind, namespace: str, name: str) -> Projection:
         """Fail: the WebApps of these tests do not roll back."""
-        raise AssertionError(f"no {kind} {namespace}/{name} is decisive")
+        raise AssertionError(f"{kind} {namespace}/{name} decides nothing")
 
     def checking(self, check: Callable[[], None]) -> "RecordingWriter":
         self._check = check

@@ -1,7 +1,7 @@
 """Stale writes: after a takeover with a lagging watch of records, and after a wait in the throttle."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, suppress
 from typing import Any
 
@@ -41,30 +41,50 @@ def change_service(bench: ReleaseBench) -> None:
     bench.patch(SERVICE.path("shop", "web"), {"spec": {"sessionAffinity": session[before]}})
 
 
-@pytest.mark.parametrize("parent_lags", [False, True], ids=["present parent", "old parent"])
-@pytest.mark.parametrize("lag", ["older", "missing"])
-def test_a_failed_spec_does_not_run_again_after_a_takeover(lag: str, *, parent_lags: bool) -> None:
-    """All watches of the new leader are up to date, but that of the records, and maybe that of the WebApps."""
-    bench = released()
-    before = bench.store.parent(KEY)
+def observe(bench: ReleaseBench, records: Sequence[Projection]) -> None:
+    """Let the watches deliver these versions."""
+    for record in records:
+        bench.store.observe(record)
+
+
+def records_of(bench: ReleaseBench) -> list[Projection]:
+    """Return the records in the cache."""
+    names = [record["metadata"]["name"] for record in bench.live("ControllerRevision")]
+    found = [bench.store.get(CONTROLLER_REVISION, Key("shop", name)) for name in names]
+    return [record for record in found if record is not None]
+
+
+def taken_over(bench: ReleaseBench) -> list[Projection]:
+    """Let a rollout fail and be rolled back, and another replica take over.
+
+    Return the two records as they were before the failure.
+    """
     bench.change(image=BAD)
     bench.settle()
-    names = [record["metadata"]["name"] for record in bench.live("ControllerRevision")]
-    records = [bench.store.get(CONTROLLER_REVISION, Key("shop", name)) for name in names]
+    before = records_of(bench)
+    assert len(before) == 2
     bench.time_out()
     bench.roll_out()
     assert bench.running == ONE
     bench.restart()
     change_service(bench)
     bench.observe_all()
+    return before
+
+
+@pytest.mark.parametrize("parent_lags", [False, True], ids=["present parent", "old parent"])
+@pytest.mark.parametrize("lag", ["older", "missing"])
+def test_a_failed_spec_does_not_run_again_after_a_takeover(lag: str, *, parent_lags: bool) -> None:
+    """All watches of the new leader are up to date, but that of the records, and maybe that of the WebApps."""
+    bench = released()
+    parent = bench.store.parent(KEY)
+    before = taken_over(bench)
     bench.store.drop(CONTROLLER_REVISION)
-    for record in records:
-        if record is not None and (lag == "older" or record.content["revision"] == 1):
-            bench.store.observe(record)
+    observe(bench, [record for record in before if lag == "older" or record.content["revision"] == 1])
     if parent_lags:
         bench.store.drop(WEBAPP)
-        assert before is not None
-        bench.store.observe(before)
+        assert parent is not None
+        bench.store.observe(parent)
     written(bench)
     for _ in range(2 if parent_lags else 1):
         reconcile(bench)
@@ -78,31 +98,17 @@ def test_a_failed_spec_does_not_run_again_after_a_takeover(lag: str, *, parent_l
 @pytest.mark.parametrize("read", ["webapps", "controllerrevisions"])
 def test_the_event_of_a_record_may_arrive_while_the_guard_reads(monkeypatch: pytest.MonkeyPatch, read: str) -> None:
     bench = released()
-    bench.change(image=BAD)
-    bench.settle()
-    names = [record["metadata"]["name"] for record in bench.live("ControllerRevision")]
-    lagging = [bench.store.get(CONTROLLER_REVISION, Key("shop", name)) for name in names]
-    bench.time_out()
-    bench.roll_out()
-    bench.restart()
-    change_service(bench)
-    bench.observe_all()
-    present = [bench.store.get(CONTROLLER_REVISION, Key("shop", name)) for name in names]
+    before = taken_over(bench)
+    present = records_of(bench)
     bench.store.drop(CONTROLLER_REVISION)
-
-    def observe(records: list[Projection | None]) -> None:
-        for record in records:
-            assert record is not None
-            bench.store.observe(record)
-
-    observe(lagging)
+    observe(bench, before)
     send, met = CrashingTransport.send, []
 
     async def late(transport: CrashingTransport, method: str, path: str, **request: Any) -> HttpResponse:
         answer = await send(transport, method, path, **request)
         if method == "GET" and read in path:
             met.append(path)
-            observe(present)
+            observe(bench, present)
         return answer
 
     written(bench)

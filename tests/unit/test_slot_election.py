@@ -90,14 +90,15 @@ async def changes(election: SlotElection, number: int) -> list[Change]:
     async def found() -> list[Change]:
         return [await election.next_change() for _ in range(number)]
 
-    async with asyncio.timeout(20):
-        waiting = {asyncio.create_task(found()), asyncio.create_task(election.ended())}
-        done, pending = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-        for task in pending:
-            task.cancel()
-        result = done.pop().result()
-        assert result is not None, "the thread has ended"
-        return result
+    async with asyncio.timeout(10):
+        waiting, ended = asyncio.create_task(found()), asyncio.create_task(election.ended())
+        await asyncio.wait([waiting, ended], return_when=asyncio.FIRST_COMPLETED)
+        if not waiting.done():
+            waiting.cancel()
+            await ended
+            raise AssertionError("the thread has ended")
+        ended.cancel()
+        return waiting.result()
 
 
 def led(number: int) -> float | None:

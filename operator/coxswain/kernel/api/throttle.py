@@ -58,6 +58,10 @@ class Throttle:
         """Start no more requests; requests in flight complete."""
         self._shutdown.set()
 
+    def _is_paused(self, writing: bool) -> bool:
+        until, _ = self._pauses.get(writing, (0.0, 0.0))
+        return not self._shutdown.is_set() and until > asyncio.get_running_loop().time()
+
     async def _wait_for_pause(self, writing: bool) -> None:
         clock = asyncio.get_running_loop().time
         while not self._shutdown.is_set():
@@ -69,7 +73,3 @@ class Throttle:
                     await self._shutdown.wait()
             except TimeoutError:
                 continue
-
-    def _is_paused(self, writing: bool) -> bool:
-        until, _ = self._pauses.get(writing, (0.0, 0.0))
-        return not self._shutdown.is_set() and until > asyncio.get_running_loop().time()
