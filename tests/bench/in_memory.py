@@ -79,8 +79,10 @@ class Cluster:
         headers: Mapping[str, str],
         body: Any,
         seconds: float,  # noqa: ARG002
+        check: Callable[[], None] = lambda: None,
     ) -> HttpResponse:
         """Answer a request of the operator."""
+        check()
         with self._metrics.request(method) as answered:
             await asyncio.sleep(self.latency)
             status, answer = self._request(

@@ -123,6 +123,7 @@ class ModelTransport:
         headers: Mapping[str, str],
         body: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None,
         seconds: float,
+        check: Callable[[], None] = lambda: None,
     ) -> HttpResponse:
         """Send one request.
 
@@ -131,6 +132,7 @@ class ModelTransport:
         """
         if self.dead:
             await asyncio.Future()
+        check()
         entitled = self._entitled(place_of(path)[0] or "")
         sender = _Sender(next(self._numbers), self._cluster.clock(), asyncio.current_task(), entitled)
         carrying = self._carry(sender, method, path, query=query, headers=headers, body=body, seconds=seconds)

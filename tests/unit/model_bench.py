@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
@@ -63,7 +63,9 @@ class ModelTransport:
         headers: Mapping[str, str],
         body: Any,
         seconds: float,  # noqa: ARG002
+        check: Callable[[], None] = lambda: None,
     ) -> HttpResponse:
+        check()
         content_type = headers.get("Content-Type", "")
         answer = self._api.request(method, path, query=dict(query), body=body, content_type=content_type)
         return HttpResponse(answer.status, json.dumps(answer.body).encode())

@@ -36,6 +36,7 @@ class CrashingTransport(ModelTransport):
 
     async def send(self, method: str, path: str, **request: Any) -> HttpResponse:
         """Send a request, unless the process ends before it."""
+        request["check"]()
         if method != "GET" and self.writes_left is not None:
             if self.writes_left == 0:
                 raise Crash

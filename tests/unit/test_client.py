@@ -1,7 +1,7 @@
 """The client: requests in flight, pauses requested by the server, tokens, and the shutdown."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -11,10 +11,9 @@ from aiohttp import web
 from cluster.certificates import create_authority
 from coxswain.kernel.api.client import Client
 from coxswain.kernel.api.connection import connection
-from coxswain.kernel.api.errors import ErrorClass, NotLeading, Refused, ShuttingDown
+from coxswain.kernel.api.errors import ErrorClass, Refused, ShuttingDown
 from coxswain.kernel.api.throttle import Throttle
 from coxswain.kernel.api.transport import HttpTransport
-from coxswain.kernel.objects.kinds import EVENT
 from coxswain.webapp.kinds import SERVICE, WEBAPP
 from model_cluster.chance import Chance
 from model_cluster.virtual import VirtualLoop, run
@@ -221,57 +220,6 @@ def test_a_shutdown_finishes_in_flight_requests_and_sends_no_other() -> None:
             with pytest.raises(ShuttingDown):
                 await client.get(WEBAPP, "shop", "web")
             assert answers.count == 2
-
-    asyncio.run(body())
-
-
-WRITES: dict[str, Callable[[Client], Awaitable[object]]] = {
-    "create": lambda client: client.create(EVENT, "shop", {}),
-    "apply": lambda client: client.apply(SERVICE, MANIFEST, field_manager="x", force=True),
-    "patch": lambda client: client.json_patch(SERVICE, "shop", "web", []),
-    "delete": lambda client: client.delete(SERVICE, "shop", "web", uid="u", version=1),
-}
-
-
-@pytest.mark.parametrize("write", WRITES)
-def test_without_leadership_nothing_is_written_and_all_is_read(write: str) -> None:
-    asked: list[str] = []
-
-    def leads(namespace: str) -> bool:
-        asked.append(namespace)
-        return False
-
-    async def body() -> None:
-        async with serving() as api, client_of(api, leads=leads) as client:
-            answers = Answers(api)
-            with pytest.raises(NotLeading, match="does not lead"):
-                await WRITES[write](client)
-            assert (answers.count, asked) == (0, ["shop"])
-            await client.get(WEBAPP, "shop", "web")
-            assert [page async for page in client.pages(WEBAPP, None)]
-            assert (answers.count, asked) == (2, ["shop"])
-
-    asyncio.run(body())
-
-
-def test_leadership_counts_after_the_wait_for_a_turn() -> None:
-    """The wait may outlast the leadership."""
-    leading = [True]
-
-    async def body() -> None:
-        async with serving() as api, client_of(api, in_flight=1, leads=lambda _: leading[0]) as client:
-            answers = Answers(api)
-            answers.gate.clear()
-            first = asyncio.create_task(client.apply(SERVICE, MANIFEST, field_manager="x", force=True))
-            await until(lambda: answers.under_way)
-            second = asyncio.create_task(client.apply(SERVICE, MANIFEST, field_manager="x", force=True))
-            await asyncio.sleep(0)
-            leading[0] = False
-            answers.gate.set()
-            assert await first
-            with pytest.raises(NotLeading):
-                await second
-            assert answers.count == 1
 
     asyncio.run(body())
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -38,6 +38,7 @@ class Collection(Transport):
         headers: Mapping[str, str],
         body: Any,
         seconds: float,
+        check: Callable[[], None] = lambda: None,  # noqa: ARG002
     ) -> HttpResponse:
         assert (method, body) == ("GET", None)
         assert (bool(path), bool(headers), bool(seconds)) == (True, True, True)

@@ -42,7 +42,9 @@ class Recording:
         headers: Mapping[str, str],  # noqa: ARG002
         body: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None,
         seconds: float,  # noqa: ARG002
+        check: Callable[[], None] = lambda: None,
     ) -> HttpResponse:
+        check()
         self.sent.append((method, body))
         return HttpResponse(200, json.dumps(LIVE).encode())
 

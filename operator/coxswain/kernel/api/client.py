@@ -49,8 +49,8 @@ class Client:
             throttle: limits concurrency and honours Retry-After.
             timeout: the timeout of a request in seconds, excluding its wait in the throttle.
             page_size: the largest number of objects on a LIST page.
-            leads: whether this process may write to a namespace now; asked before each write is sent. A write without
-                leadership fails with `NotLeading`.
+            leads: whether this process may write to a namespace now; asked immediately before each write is sent. A
+                write without leadership fails with `NotLeading`.
         """
         self._metrics = RequestMetrics(transport.host)
         self._transport = transport
@@ -71,7 +71,10 @@ class Client:
         self._throttle.end()
 
     def checking(self, check: Callable[[], None]) -> "Client":
-        """Return this client with a check: it runs before each write is sent, and prevents the write by an error."""
+        """Return this client with a check: it runs immediately before each write is sent.
+
+        It prevents the write by a `RequestFailed`.
+        """
         client = copy(self)
         client._check = check  # noqa: SLF001
         return client
@@ -202,8 +205,14 @@ class Client:
         return response
 
     async def _write(self, method: str, namespace: str, path: str, **request: Any) -> dict[str, Any]:
-        """Send a write in a namespace, if this process leads there."""
-        response, _ = await self._send(method, path, written=namespace, **request)
+        """Send a write in a namespace, if this process leads there and the check passes."""
+
+        def check() -> None:
+            if not self._leads(namespace):
+                raise NotLeading(f"{method} {path} was not sent: this process does not lead")
+            self._check()
+
+        response, _ = await self._send(method, path, check=check, **request)
         return response
 
     async def _send(
@@ -211,16 +220,13 @@ class Client:
         method: str,
         path: str,
         *,
-        written: str | None = None,
         query: Sequence[tuple[str, str]] = (),
         body: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
         content_type: str | None = None,
         accept: str = _JSON,
+        check: Callable[[], None] = lambda: None,
     ) -> tuple[dict[str, Any], int]:
-        """Send a request. Return the response body and its size in bytes.
-
-        `written` is the namespace of a write; None for a read and for a review.
-        """
+        """Send a request. Return the response body and its size in bytes."""
         headers = {"Accept": accept, **({"Content-Type": content_type} if content_type else {})}
         # The API server counts a review as a write in its limits for concurrent requests.
         writing = method != "GET"
@@ -228,13 +234,8 @@ class Client:
         queued = clock()
         async with self._throttle.turn(writing=writing):
             self._metrics.waited(method, clock() - queued)
-            # The wait for a turn may outlast the leadership, and the state for which the write was computed.
-            if written is not None and not self._leads(written):
-                raise NotLeading(f"{method} {path} was not sent: this process does not lead")
-            if written is not None:
-                self._check()
             response = await self._transport.send(
-                method, path, query=query, headers=headers, body=body, seconds=self._timeout
+                method, path, query=query, headers=headers, body=body, seconds=self._timeout, check=check
             )
         try:
             return decode(response), len(response.payload)

@@ -3,11 +3,13 @@
 Code above it uses no sockets, so the simulation replaces it with a model of the API server.
 """
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import aiohttp
+from aiohttp.abc import AbstractStreamWriter
 from kubernetes.aio.client import ApiClient, Configuration
 
 from coxswain.kernel.api.connection import Connection
@@ -43,11 +45,15 @@ class Transport(Protocol):
         headers: Mapping[str, str],
         body: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None,
         seconds: float,
+        check: Callable[[], None] = lambda: None,
     ) -> HttpResponse:
         """Send one request and return the response, whatever its status.
 
+        `check` runs immediately before a body is sent, after all waits, and prevents the request by a `RequestFailed`.
+
         Raises:
             Unreachable: no response within `seconds`.
+            RequestFailed: the error of `check`.
         """
 
     def invalidate_credentials(self) -> None:
@@ -71,7 +77,7 @@ class HttpTransport:
         self._api = ApiClient(Configuration(host=connection.host))
         self._api.user_agent = USER_AGENT
         # The library's own session would load the CA and the client certificate only once.
-        self._api.rest_client.pool_manager = connection.session(USER_AGENT)
+        self._session = connection.session(USER_AGENT)
 
     @property
     def host(self) -> str:
@@ -87,27 +93,32 @@ class HttpTransport:
         headers: Mapping[str, str],
         body: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None,
         seconds: float,
+        check: Callable[[], None] = lambda: None,
     ) -> HttpResponse:
         """Send one request.
 
         Raises:
             Unreachable: no response within `seconds`.
             TooLarge: the response exceeds 12 MiB. Memory is limited, but other users' objects are not.
+            RequestFailed: the error of `check`.
         """
+        payload = None if body is None else _CheckedBody(body, check)
         try:
             # Serialize without the body: the library would copy it to convert its models, and ours contains none.
             method, url, sent, _, _ = await self._api.param_serialize(
                 method, path, query_params=list(query), header_params=dict(headers)
             )
             with self._metrics.request(method) as answered:
-                response = await self._api.call_api(
-                    method, url, sent, body, _request_timeout=aiohttp.ClientTimeout(total=seconds)
+                response = await self._session.request(
+                    method, url, headers=sent, data=payload, timeout=aiohttp.ClientTimeout(total=seconds)
                 )
                 answered(response.status)
-                payload = await _read(response.response, f"{method} {path}")
+                content = await _read(response, f"{method} {path}")
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            if payload is not None and payload.prevented is not None:
+                raise payload.prevented from None
             raise Unreachable(f"{method} {path}: {str(error) or type(error).__name__}") from error
-        return HttpResponse(response.status, payload, response.getheader("Retry-After"))
+        return HttpResponse(response.status, content, response.headers.get("Retry-After"))
 
     def invalidate_credentials(self) -> None:
         """Reload the credentials before the next request."""
@@ -115,7 +126,31 @@ class HttpTransport:
 
     async def close(self) -> None:
         """Close the connections."""
+        await self._session.close()
         await self._api.close()
+
+
+class _CheckedBody(aiohttp.BytesPayload):
+    """A JSON body that is sent only if a check passes.
+
+    The wait for credentials or for a connection may outlast the state that the check is about. aiohttp writes the body
+    after both, and the headers with it.
+    """
+
+    def __init__(self, body: Mapping[str, Any] | Sequence[Mapping[str, Any]], check: Callable[[], None]) -> None:
+        super().__init__(json.dumps(body).encode())
+        self._check = check
+        self.prevented: Exception | None = None
+        """The error of the check. aiohttp wraps it in one of its own."""
+
+    async def write_with_length(self, writer: AbstractStreamWriter, content_length: int | None) -> None:
+        """Write the body, unless the check fails."""
+        try:
+            self._check()
+        except Exception as error:
+            self.prevented = error
+            raise
+        await super().write_with_length(writer, content_length)
 
 
 async def _read(response: aiohttp.ClientResponse, what: str) -> bytes:
