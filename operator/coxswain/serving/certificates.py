@@ -88,5 +88,10 @@ def _context(pair: tuple[str, str], directory: Path) -> ssl.SSLContext:
 
 
 def _server_context() -> ssl.SSLContext:
-    """Return a context for a server with TLS 1.2 or later, without client certificates."""
-    return ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    """Return a context for a server with TLS 1.2 or later, without client certificates.
+
+    Some builds of Python, such as Debian's, leave the minimum to the configuration of OpenSSL on the machine.
+    """
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    return context
