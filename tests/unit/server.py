@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 from coxswain.kernel.api.errors import Refused
@@ -32,11 +33,22 @@ class RecordingWriter(Writer):
         """The requests, without those for revisions."""
         self.recorded: list[str] = []
         """The requests for revisions: each change of the spec causes a create and, when it is Ready, an update."""
-        self.version = 100
         self.answers: dict[str, Callable[[], Projection]] = {}
-        self._check: Callable[[], None] = lambda: None
         self.manifests: dict[str, Manifest] = {}
         """The last applied manifest, by kind."""
+        self.deliver: Callable[[str, Projection], Projection] = lambda _, answer: answer
+        """Changes the answer of a request, or loses it by an error."""
+        self._check: Callable[[], None] | None = None
+        self._versions = [100]
+
+    @property
+    def version(self) -> int:
+        """The last resourceVersion, also of the writers with a check."""
+        return self._versions[-1]
+
+    @version.setter
+    def version(self, version: int) -> None:
+        self._versions.append(version)
 
     def fail(self, request: str, error: Exception) -> None:
         """Fail a request such as `create Service` from now on."""
@@ -90,8 +102,9 @@ class RecordingWriter(Writer):
         raise AssertionError(f"{kind} {namespace}/{name} decides nothing")
 
     def checking(self, check: Callable[[], None]) -> "RecordingWriter":
-        self._check = check
-        return self
+        checked = copy(self)
+        checked._check = check
+        return checked
 
     async def read_parent(self, parent: Any) -> Projection:
         return self._answer("look WebApp", lambda: observe(WEBAPP, self._raw(parent)))
@@ -131,6 +144,7 @@ class RecordingWriter(Writer):
 
     def _answer(self, request: str, usual: Callable[[], Projection]) -> Projection:
         if not request.startswith(("look ", "status")):
+            assert self._check is not None, f"sent without the check of the guard: {request}"
             self._check()
         (self.recorded if request.endswith(" ControllerRevision") else self.sent).append(request)
-        return self.answers.get(request, usual)()
+        return self.deliver(request, self.answers.get(request, usual)())

@@ -65,16 +65,15 @@ def drifted(bench: Bench, kind: Kind, path: Path, value: Any) -> None:
 
 def lose_answer(bench: Bench, request: str) -> list[Projection]:
     """Let the answer of a request be lost after the server has carried it out. Return the stored object."""
-    usual, lost = bench.writer._answer, list[Projection]()
+    lost = list[Projection]()
 
-    def reset(sent: str, act: Callable[[], Projection]) -> Projection:
-        answer = usual(sent, act)
+    def reset(sent: str, answer: Projection) -> Projection:
         if sent == request and not lost:
             lost.append(answer)
             raise Unreachable("PATCH: the connection was reset")
         return answer
 
-    bench.writer._answer = reset  # type: ignore[method-assign,assignment]
+    bench.writer.deliver = reset
     return lost
 
 
