@@ -183,8 +183,8 @@ kind-demo: $(VENV)/.ready ## Install the operator and the samples on that cluste
 	@$(BIN)/python -m kind.demo
 
 .PHONY: kind-test
-kind-test: $(VENV)/.ready ## Test the image and the manifests on a kind cluster: rollouts, drains, crashes. About ten minutes.
-	$(BIN)/pytest tests/kind
+kind-test: $(VENV)/.ready ## Test the image and the manifests on a kind cluster: rollouts, drains, crashes. About 35 minutes.
+	$(BIN)/pytest tests/kind --durations 25
 
 .PHONY: docker-engine
 docker-engine: $(VENV)/.ready ## Install and start Docker. On Debian, as root.

@@ -1,7 +1,6 @@
 """One kind cluster for the whole suite, with the operator installed like users do; a namespace for each test."""
 
 import os
-import uuid
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
@@ -14,12 +13,13 @@ from cluster.kind.kind_cluster import KindCluster
 from cluster.kind.operator_image import build_operator_image
 from cluster.kubectl import KubectlError
 from integration.scene import eventually
+from kind import metrics_server
 from kind import timings as record
 from kind.client import NAMESPACE as CLIENTS
 from kind.client import Client
 from kind.images import build_images
 from kind.installation import Installation
-from kind.namespace import Namespace
+from kind.namespace import Namespace, temporary
 from kind.timings import Timings
 
 NAME = "coxswain-test"
@@ -89,8 +89,11 @@ def _loaded(cluster: KindCluster, tell: Callable[[str], None]) -> KindCluster:
 
 
 @pytest.fixture(scope="session")
-def installed(cluster: KindCluster, timings: Timings, pytestconfig: pytest.Config) -> Installation:
-    """The operator, installed from the manifests and the new image."""
+def installed(
+    cluster: KindCluster, timings: Timings, tell: Callable[[str], None], pytestconfig: pytest.Config
+) -> Installation:
+    """The operator, from the manifests and the new image, beside metrics-server, whose first samples take long."""
+    metrics_server.install(cluster, tell)
     installation = Installation(cluster)
     with timings.of("installation: `kubectl apply -k` to the operator Ready"):
         installation.install()
@@ -117,11 +120,8 @@ def operator(installed: Installation) -> Installation:
 @pytest.fixture
 def namespace(operator: Installation) -> Iterator[Namespace]:
     """A namespace of this test, with the operator Ready."""
-    name = f"test-{uuid.uuid4().hex[:6]}"
-    cluster = operator.namespace.cluster
-    cluster.kubectl("create", "namespace", name)
-    yield Namespace(cluster, name)
-    cluster.kubectl("delete", "namespace", name, "--wait=false", "--ignore-not-found")
+    with temporary(operator.namespace.cluster) as namespace:
+        yield namespace
 
 
 @pytest.fixture
@@ -138,14 +138,16 @@ def alone(cluster: KindCluster) -> None:
 def pytest_runtest_makereport(item: pytest.Function) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Print the state of the cluster after a failed test, before its namespace is deleted."""
     report = yield
-    operator, namespace = item.funcargs.get("operator"), item.funcargs.get("namespace")
-    if report.when == "call" and report.failed and isinstance(operator, Installation):
-        name = namespace.name if isinstance(namespace, Namespace) else "default"
-        report.sections.append(("the cluster", "\n".join(_state(operator.namespace.cluster, name))))
+    used = item.funcargs.values()
+    namespaces = [each for each in used if isinstance(each, Namespace)]
+    namespaces += [each.namespace for each in used if isinstance(each, Installation)]
+    if report.when == "call" and report.failed and namespaces:
+        report.sections.append(("the cluster", "\n".join(_state(namespaces[0]))))
     return report
 
 
-def _state(cluster: KindCluster, name: str) -> Iterator[str]:
+def _state(namespace: Namespace) -> Iterator[str]:
+    name = namespace.name
     for command in (
         "get nodes,namespaces",
         f"-n {name} get webapps,deployments,replicasets,pods,poddisruptionbudgets,resourcequotas -o wide",
@@ -158,7 +160,7 @@ def _state(cluster: KindCluster, name: str) -> Iterator[str]:
     ):
         yield f"$ kubectl {command}"
         try:
-            yield cluster.kubectl(*command.split(), timeout_seconds=20)
+            yield namespace.cluster.kubectl(*command.split(), timeout_seconds=20)
         except KubectlError as error:
             yield str(error)
 

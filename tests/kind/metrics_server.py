@@ -15,11 +15,10 @@ READY_SECONDS = 120
 
 
 def install(cluster: KindCluster, progress: Progress) -> None:
-    """Build the image, load it, apply the objects, and wait until the metrics API is available.
+    """Build the image, load it, and apply the objects.
 
     Raises:
         ProgramMissingError: metrics-server could not be built.
-        KubectlError: it is not available in time.
     """
     program = cache_programs([METRICS_SERVER_PROGRAM], progress)[METRICS_SERVER_PROGRAM.name].path
     with tempfile.TemporaryDirectory(prefix="coxswain-metrics-server-") as scratch:
@@ -29,5 +28,13 @@ def install(cluster: KindCluster, progress: Progress) -> None:
         cluster.engine.import_tree(tree, IMAGE, "USER 65532:65532", 'ENTRYPOINT ["/metrics-server"]')
     cluster.load(IMAGE)
     cluster.kubectl("apply", "-f", str(MANIFESTS))
+
+
+def wait_until_available(cluster: KindCluster) -> None:
+    """Wait until the metrics API answers.
+
+    Raises:
+        KubectlError: it does not in time.
+    """
     options = ("--for=condition=Available", f"--timeout={READY_SECONDS}s")
     cluster.kubectl("wait", "apiservice/v1beta1.metrics.k8s.io", *options, timeout_seconds=READY_SECONDS + 30)

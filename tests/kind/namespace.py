@@ -1,7 +1,9 @@
 """A namespace with WebApps, accessed like people do: with kubectl."""
 
 import json
-from collections.abc import Mapping, Sequence
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -95,3 +97,14 @@ class Namespace:
     def address(self, name: str = "web") -> str:
         """Return the URL of a WebApp with its Service's full DNS name."""
         return f"http://{name}.{self.name}.svc.cluster.local/"
+
+
+@contextmanager
+def temporary(cluster: KindCluster) -> Iterator[Namespace]:
+    """Create a namespace, and delete it at the end of the context without waiting."""
+    name = f"test-{uuid.uuid4().hex[:6]}"
+    cluster.kubectl("create", "namespace", name)
+    try:
+        yield Namespace(cluster, name)
+    finally:
+        cluster.kubectl("delete", "namespace", name, "--wait=false", "--ignore-not-found")

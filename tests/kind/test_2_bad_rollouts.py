@@ -1,21 +1,33 @@
 """A bad rollout: the old pods keep serving, and the status has the cause."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
+from cluster.kind.kind_cluster import KindCluster
 from integration.scene import eventually
 from kind.client import Client
 from kind.images import CRASHING, EXIT_CODE, LAST_WORDS, MISSING, NEVER_READY, SLOW, START_SECONDS, V1, V2
-from kind.namespace import READY_SECONDS, Namespace, spec
+from kind.installation import Installation
+from kind.namespace import READY_SECONDS, Namespace, spec, temporary
 from kind.timings import Timings
 
 PATIENCE_SECONDS = 120
 """A volume may take so long before it is a cause."""
 MOUNT_BACKOFF_SECONDS = 122
 """The longest pause of the kubelet between two tries to mount a volume."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def without_secret(cluster: KindCluster, installed: Installation) -> Iterator[Namespace]:
+    """A WebApp whose Secret is missing, applied before the first test, because its cause takes two minutes."""
+    installed.ready()
+    with temporary(cluster) as namespace:
+        volume = {"name": "tls", "mountPath": "/tls", "secret": {"secretName": "missing"}}
+        namespace.apply(spec(V1, volumes=[volume]))
+        yield namespace
 
 
 @dataclass(frozen=True)
@@ -89,12 +101,10 @@ def test_a_slow_start_is_no_crash(namespace: Namespace, client: Client, timings:
     assert client.get(namespace.address()).startswith("slow ")
 
 
-def test_a_missing_secret_is_reported_with_the_kubelets_message(namespace: Namespace, timings: Timings) -> None:
-    volume = {"name": "tls", "mountPath": "/tls", "secret": {"secretName": "missing"}}
+def test_a_missing_secret_is_reported_with_the_kubelets_message(without_secret: Namespace) -> None:
+    namespace = without_secret
     reason = 'jsonpath={.status.conditions[?(@.type=="Ready")].reason}=FailedMount'
-    with timings.of("a missing Secret: to its cause in the status"):
-        namespace.apply(spec(V1, volumes=[volume]))
-        namespace.wait(reason, "webapp/web", seconds=PATIENCE_SECONDS + READY_SECONDS)
+    namespace.wait(reason, "webapp/web", seconds=PATIENCE_SECONDS + READY_SECONDS)
     message = namespace.condition("Ready")["message"]
     command = f"kubectl describe secret missing -n {namespace.name}; message: "
     assert command in message

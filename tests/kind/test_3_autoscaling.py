@@ -1,6 +1,5 @@
 """An autoscaler with the real metrics-server: load raises the replicas, and its end lowers them."""
 
-from collections.abc import Callable
 from typing import Any
 
 from integration.scene import eventually
@@ -27,9 +26,9 @@ AUTOSCALED: dict[str, Any] = {
 
 
 def test_load_raises_the_replicas_and_its_end_lowers_them(
-    namespace: Namespace, client: Client, operator: Installation, timings: Timings, tell: Callable[[str], None]
+    namespace: Namespace, client: Client, operator: Installation, timings: Timings
 ) -> None:
-    metrics_server.install(namespace.cluster, tell)
+    metrics_server.wait_until_available(namespace.cluster)
     namespace.apply_ready(AUTOSCALED)
     active = "jsonpath={.status.conditions[?(@.type=='ScalingActive')].status}=True"
     namespace.wait(active, "horizontalpodautoscaler/web", seconds=SCALED_SECONDS)

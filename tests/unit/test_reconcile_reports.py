@@ -1,7 +1,6 @@
 """Reports of a reconcile: each failure and each write is reported once, also if another write fails."""
 
 import dataclasses
-from collections.abc import Callable
 from typing import Any, cast
 
 import pytest
