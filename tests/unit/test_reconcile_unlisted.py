@@ -2,7 +2,9 @@
 
 import pytest
 
-from unit.bench import Bench
+from coxswain.webapp.kinds import SERVICE
+from rendered import observe
+from unit.bench import WEB, Bench
 
 
 @pytest.fixture
@@ -38,3 +40,29 @@ def test_a_child_that_differs_is_not_ready(bench: Bench) -> None:
     assert bench.writer.sent == ["status"]
     assert bench.conditions()["Ready"] == ("False", "NotListed")
     assert "403" in bench.message_of("Ready")
+
+
+def test_a_name_taken_by_a_foreign_object_is_still_reported(bench: Bench) -> None:
+    """The status said that the object did not exist."""
+    owner = {
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "Rollout",
+        "name": "web",
+        "uid": "rollout",
+        "controller": True,
+    }
+    metadata = {
+        "name": WEB.name,
+        "namespace": WEB.namespace,
+        "uid": "foreign",
+        "resourceVersion": "900",
+        "labels": {"coxswain.dev/webapp": "web"},
+        "ownerReferences": [owner],
+    }
+    bench.store.observe(observe(SERVICE, {"metadata": metadata, "spec": {}}))
+    bench.run()
+    assert bench.writer.sent == ["status"]
+    [service] = [each for each in bench.webapp_now().content["status"]["children"] if each["kind"] == "Service"]
+    assert service["health"] == "Foreign"
+    assert bench.conditions()["Ready"] == ("False", "NameTaken")
+    assert bench.conditions()["Stalled"][0] == "True"

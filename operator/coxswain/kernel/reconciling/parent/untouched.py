@@ -7,7 +7,7 @@ from coxswain.kernel.api.errors import RequestFailed
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.reconciling.child.failures import next_step
 from coxswain.kernel.reconciling.child.result import Result
-from coxswain.kernel.status.health import DIFFERS, Child, Health, held_back, not_listed
+from coxswain.kernel.status.health import DIFFERS, Child, Health, Level, held_back, not_listed
 
 
 def untouched(compared: Sequence[Result], unlisted: Mapping[str, str]) -> list[Result]:
@@ -29,16 +29,25 @@ def unread(compared: Sequence[Result], record: Projection, error: RequestFailed)
 
 def _waiting(compared: Result, record: str) -> Result:
     """Return a child that waits for a record. Its desired state is unknown, so a difference means nothing."""
-    if compared.live is not None and compared.child.health.reason != DIFFERS:
+    if _is_known(compared) and compared.child.health.reason != DIFFERS:
         return compared
-    return replace(compared, child=replace(compared.child, health=held_back(record, there=compared.live is not None)))
+    return replace(compared, child=replace(compared.child, health=_held_back(compared, record)))
 
 
 def _health(compared: Result, unlisted: Mapping[str, str]) -> Health:
     child = compared.child
     if child.kind in unlisted:
         return not_listed(unlisted[child.kind])
-    if compared.live is None:
-        return held_back(f"a LIST of {' and '.join(unlisted)} objects", there=False)
+    if not _is_known(compared):
+        return _held_back(compared, f"a LIST of {' and '.join(unlisted)} objects")
     # The parent may need no child of the unlisted kind, so this child reports why the drift is not corrected.
     return not_listed("; ".join(unlisted.values())) if child.health.reason == DIFFERS else child.health
+
+
+def _is_known(compared: Result) -> bool:
+    """Tell whether the health holds without a write: not of an object that would be created or adopted now."""
+    return compared.live is not None or compared.child.health.level not in (Level.MISSING, Level.PROGRESSING)
+
+
+def _held_back(compared: Result, needed: str) -> Health:
+    return held_back(needed, there=compared.child.health.level is not Level.MISSING)
