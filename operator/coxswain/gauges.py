@@ -43,7 +43,7 @@ class Readings:
 
 @contextmanager
 def collected(read: Callable[[], Readings]) -> Iterator[None]:
-    """Serve the gauges within the context. `read` is called at each scrape, in its thread."""
+    """Serve the gauges within the context. `read` is called at each scrape, in the main loop."""
     collector = _Gauges(read)
     REGISTRY.register(collector)
     try:

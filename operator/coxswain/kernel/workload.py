@@ -121,7 +121,7 @@ class Removal(Enum):
 
     NEVER = "never"
     AT_ONCE = "at once"
-    WHEN_UNUSED = "when all children are healthy: until then, pods may need it"
+    WHEN_UNUSED = "when the children that need its kind are healthy: until then, pods may need it"
 
 
 @dataclass(frozen=True)

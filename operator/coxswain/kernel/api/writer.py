@@ -18,7 +18,7 @@ NEVER_STORED = "1"
 
 
 class Writer:
-    """Writes children and status, and returns the projection of each response."""
+    """Writes children and status, reads single objects, and returns the projection of each response."""
 
     def __init__(self, client: Client, projector: Projector) -> None:
         """Write with `client` as the field manager of `projector`, which also projects the responses."""

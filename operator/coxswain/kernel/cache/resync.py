@@ -1,8 +1,8 @@
 """Relists every kind at intervals (resync) and after each start of a watch.
 
 A relist is a paged LIST of one kind in one scope; it removes absent objects from the store. It begins only after the
-watch of that kind has started. The relist finds objects that were deleted before the LIST, and the watch reports later
-deletions. Missed events are therefore harmless.
+watch of that kind has started, or in place of a watch that does not open for a minute. The relist finds objects that
+were deleted before the LIST, and the watch reports later deletions. Missed events are therefore harmless.
 """
 
 import asyncio

@@ -88,7 +88,10 @@ class Kinds:
     related: tuple[Kind, ...] = ()
     """Kinds of objects that decide or explain something, whoever made them. A kind of children may be one of them."""
     decisive: tuple[Kind, ...] = ()
-    """Related kinds needed to compute the desired state; parents report it if the cache of one may be incomplete."""
+    """Related kinds that the desired state depends on.
+
+    While the cache of one may be incomplete, `World.is_doubtful` says so; the parents are requeued when that changes.
+    """
     optional: tuple[Kind, ...] = ()
     """Children and related kinds that the API server may lack, or that the operator may not be allowed to list."""
     records: tuple[Kind, ...] = ()

@@ -214,7 +214,7 @@ def not_removed(message: str, advice: str = "") -> Health:
 
 
 def not_listed(message: str) -> Health:
-    """Return the health of a child if the operator cannot list its kind."""
+    """Return the health of a child if its kind cannot be listed, or a record cannot be read."""
     return Health(Level.DEGRADED, "NotListed", message)
 
 

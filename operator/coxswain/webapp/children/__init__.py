@@ -28,4 +28,5 @@ TYPES: tuple[ChildType[WebApp], ...] = (
     revision.TYPE,
 )
 """Child types in write order: pods need their ServiceAccount, ConfigMap and NetworkPolicy, an autoscaler its target. Of
-two equally bad healths the condition Ready reports the first one, so the Deployment comes before the ways to it."""
+two equally bad healths the condition Ready reports the first one, so the Deployment comes before HTTPRoutes and
+Ingress."""
