@@ -11,7 +11,7 @@ from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.manifests import Manifest
 from coxswain.kernel.objects.projection import Projection, Rules, whole
 from coxswain.kernel.objects.status_fields import Status
-from coxswain.kernel.status.conditions import TYPES, conditions, standard_fields, standard_findings
+from coxswain.kernel.status.conditions import TYPES, conditions, standard_conditions, standard_fields
 from coxswain.kernel.status.health import HEALTHY, Health
 from coxswain.kernel.status.urgency import Pace, StatusRules
 from coxswain.kernel.workload import ChildType, Desired, Observations, Removal, World, projector
@@ -129,10 +129,10 @@ class ScheduledTasks:
         """Return the status of a ScheduledTask."""
         children, unknown = [report.child for report in found.children], parent.policies.unknown()
         held, paused, commands = found.conflicts, parent.paused, Commands.of(parent, TASK, MANAGER)
-        findings = standard_findings(children, held, previous, commands, paused=paused, unknown_policies=unknown)
+        states = standard_conditions(children, held, previous, commands, paused=paused, unknown_policies=unknown)
         return {
             "observedGeneration": parent.generation,
-            "conditions": conditions(findings, parent.generation, previous, now),
+            "conditions": conditions(states, parent.generation, previous, now),
             **standard_fields(children, held, found.repairs, previous),
         }
 

@@ -16,7 +16,7 @@ from coxswain.kernel.objects.manifests import Manifest, child_key
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.reconciling.child.adoption import foreign, is_released, to_release
 from coxswain.kernel.reconciling.child.ownership import ownership
-from coxswain.kernel.reconciling.child.plan_health import shown, stuck
+from coxswain.kernel.reconciling.child.plan_health import held_fields, stuck
 from coxswain.kernel.status.health import TERMINATING, Health, Level, adopted_later, halted, not_served
 from coxswain.kernel.workload import ChildType, Desired, Removal
 from coxswain.webapp.identity import MANAGED_BY
@@ -142,7 +142,7 @@ def _written(found: ChildPlan, desired: Desired, webapp: WebApp, live: Projectio
     )
     if planned.halted:
         commands = Commands.of(webapp, WEBAPP, MANAGED_BY)
-        return _blocked(found, halted(shown(planned.halted), commands, webapp.policies.unknown()))
+        return _blocked(found, halted(held_fields(planned.halted), commands, webapp.policies.unknown()))
     obstacle = child_type.obstacle(child_type.comparable(desired.manifest), live.content, not is_ours)
     if obstacle is not None and desired.replaceable:
         obstacle = replace(obstacle, remedy=Remedy.REPLACE, others_mutable=False)

@@ -5,15 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from coxswain.kernel.objects.quote import clean
+from coxswain.webapp.content import UNRECORDED
 from kubectl_coxswain.arguments import PROGRAM
 from kubectl_coxswain.kubectl import Json, Kubectl
 from kubectl_coxswain.names import CONTROLLER_REVISION, GROUP, WEBAPP_LABEL
 from kubectl_coxswain.problems import Problem
 from kubectl_coxswain.reports import RevisionReport
 from kubectl_coxswain.verdict import is_paused, is_reconciled, unreported
-
-OF_THE_PRESENT = ("paused", "replicas")
-"""Fields of the spec that are no part of a revision: scaling and pausing deploy nothing."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +92,7 @@ def is_present(revision: Revision, webapp: Json) -> bool:
 
 def _deployed(spec: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a spec that are part of a revision."""
-    return {name: value for name, value in spec.items() if name not in OF_THE_PRESENT}
+    return {name: value for name, value in spec.items() if name not in UNRECORDED}
 
 
 def reports(revisions: Sequence[Revision], webapp: Json) -> list[RevisionReport]:
@@ -144,7 +142,7 @@ def restored(recorded: Mapping[str, Any], present: Mapping[str, Any]) -> dict[st
     The API server stores its default, `replicas: 1`, beside an autoscaler, and refuses other numbers. So the present
     number counts only if there is no autoscaler before and after the undo.
     """
-    kept = {name: present[name] for name in OF_THE_PRESENT if name in present}
+    kept = {name: present[name] for name in UNRECORDED if name in present}
     if "autoscaling" in recorded or "autoscaling" in present:
         kept.pop("replicas", None)
     if "autoscaling" not in recorded and "replicas" in recorded:

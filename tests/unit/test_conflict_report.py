@@ -14,7 +14,7 @@ from coxswain.kernel.conflicts.policy import Policies, Policy
 from coxswain.kernel.conflicts.write_plan import HeldField, Plan
 from coxswain.kernel.reconciling.child.plan_health import planned_health
 from coxswain.kernel.reconciling.memory.drift_ledger import DriftLedger
-from coxswain.kernel.status.conditions import standard_findings
+from coxswain.kernel.status.conditions import standard_conditions
 from coxswain.kernel.status.conflict_report import COUNT_LIMIT, Conflict, Repair, conflicts, drift, shown
 from coxswain.kernel.status.health import HEALTHY, halted
 from coxswain.kernel.status.urgency import Urgency
@@ -218,7 +218,7 @@ def test_a_second_operator_is_the_only_advice_because_yield_has_no_effect_on_it(
 
 def test_an_unknown_policy_is_the_only_advice() -> None:
     unknown = Policies("Observe").unknown()
-    states = standard_findings([], [held(Policy.HALT)], {}, COMMANDS, paused=False, unknown_policies=unknown)
+    states = standard_conditions([], [held(Policy.HALT)], {}, COMMANDS, paused=False, unknown_policies=unknown)
     advice = (
         "The operator writes nothing to the object until the conflict ends. Unknown conflict policy: Observe "
         "(spec.conflicts). This version of the operator treats unknown policies as Halt. Upgrade the operator, or "
@@ -227,7 +227,7 @@ def test_an_unknown_policy_is_the_only_advice() -> None:
     assert states["Conflicted"].message == f"Deployment/web spec.replicas is owned by flux (policy Halt). {advice}"
     of_child = halted("spec.replicas (flux)", COMMANDS, unknown).message
     assert of_child == f"another field manager owns spec.replicas (flux), and the policy is Halt. {advice}"
-    states = standard_findings([], [held()], {}, COMMANDS, paused=False, unknown_policies=unknown)
+    states = standard_conditions([], [held()], {}, COMMANDS, paused=False, unknown_policies=unknown)
     assert f". The operator does not write the field. {unknown}: kubectl edit" in states["Conflicted"].message
 
 

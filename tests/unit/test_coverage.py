@@ -25,7 +25,7 @@ class Bench:
         for kind in KINDS.watched:
             if kind not in without:
                 self.coverage.watch_started((kind, namespace))
-                self.coverage.listed((kind, namespace))
+                self.coverage.listed((kind, namespace), self.coverage.gaps((kind, namespace)))
 
     def fail(self, kind: Kind, namespace: str, error: Exception = FORBIDDEN, *, seconds: float = 0) -> None:
         """Report that a kind has failed for this number of seconds."""
@@ -118,19 +118,19 @@ def test_autoscalers_are_unknown_until_a_relist_after_a_gap(bench: Bench) -> Non
     assert coverage.view("b").doubtful
     coverage.watch_refused(scope)
     assert coverage.view("a").doubtful
-    coverage.listed(scope)
+    coverage.listed(scope, coverage.gaps(scope))
     assert coverage.view("a").doubtful, "its watch is not running"
     assert coverage.watch_opened(scope)
     assert not coverage.watch_opened(scope)
     assert coverage.view("a").doubtful, "an autoscaler may be younger than that relist"
-    coverage.listed(scope)
+    coverage.listed(scope, coverage.gaps(scope))
     assert not coverage.view("a").doubtful
     coverage.begin_watches(KINDS.watched)
-    coverage.listed(scope)
+    coverage.listed(scope, coverage.gaps(scope))
     assert coverage.view("a").doubtful
     coverage.watch_started(scope)
     assert coverage.view("a").doubtful, "the watch reports nothing from between that relist and its start"
-    coverage.listed(scope)
+    coverage.listed(scope, coverage.gaps(scope))
     assert not coverage.view("a").doubtful
 
 
@@ -145,7 +145,7 @@ def test_a_watch_that_is_refused_for_long_is_missing(bench: Bench) -> None:
     scope = (DEPLOYMENT, "a")
     for _ in range(12):
         bench.coverage.watch_refused(scope)
-        bench.coverage.listed(scope)
+        bench.coverage.listed(scope, bench.coverage.gaps(scope))
         assert bench.coverage.missing().get(scope) is None
         assert not bench.coverage.is_unwatched(scope)
         bench.now += 5
@@ -176,7 +176,7 @@ def test_a_refused_watch_of_an_optional_kind_does_not_make_the_operator_unready(
         bench.coverage.begin_watches(KINDS.watched)
         bench.cover("a", kind)
         bench.cover("b")
-    bench.coverage.listed(scope)
+    bench.coverage.listed(scope, bench.coverage.gaps(scope))
     assert bench.coverage.is_unwatched(scope), "it is relisted each minute"
     assert bench.coverage.missing() == {}
 

@@ -65,7 +65,7 @@ def test_a_rollout_has_failed_if_no_retry_resolves_the_cause(state: dict[str, An
     assert of_age(3600).failed is (after is not None)
     assert of_age(59).failed is (after == 0)
     if after == 60:
-        assert of_age(59).again == NOW + timedelta(seconds=1)
+        assert of_age(59).until == NOW + timedelta(seconds=1)
 
 
 def test_the_kubelet_pulls_from_the_moment_when_the_pod_is_scheduled() -> None:

@@ -31,7 +31,7 @@ class Bench:
         self.coverage.begin_watches(KINDS.watched)
         for kind in KINDS.watched:
             self.coverage.watch_started((kind, None))
-            self.coverage.listed((kind, None))
+            self.coverage.listed((kind, None), self.coverage.gaps((kind, None)))
         self.now = 100.0
 
     @property
@@ -57,12 +57,12 @@ def test_a_store_whose_watch_was_refused_is_complete_since_the_next_relist(bench
     bench.coverage.watch_refused(SECRETS)
     bench.now = 1000.0
     assert bench.visibility == CAUGHT_UP
-    bench.coverage.listed(SECRETS)
+    bench.coverage.listed(SECRETS, bench.coverage.gaps(SECRETS))
     bench.now = 1900.0
     assert bench.visibility == CAUGHT_UP, "the watch is still refused"
     bench.coverage.watch_opened(SECRETS)
     assert bench.visibility == CAUGHT_UP, "the watch may deliver changes after the relist"
-    bench.coverage.listed(SECRETS)
+    bench.coverage.listed(SECRETS, bench.coverage.gaps(SECRETS))
     bench.now = 1930.0
     assert bench.visibility == Visibility(None, 30.0)
 
@@ -73,7 +73,7 @@ def test_a_store_is_not_complete_between_the_pages_of_a_relist_after_a_410(bench
     bench.coverage.watch_started(SECRETS)
     bench.now = 130.0
     assert bench.visibility == CAUGHT_UP
-    bench.coverage.listed(SECRETS)
+    bench.coverage.listed(SECRETS, bench.coverage.gaps(SECRETS))
     bench.now = 135.0
     assert bench.visibility == Visibility(None, 5.0)
 
@@ -163,7 +163,7 @@ def unlisted_routes(*, seconds: float) -> Coverage:
     bench.coverage.start_over()
     for kind in KINDS.watched:
         if kind is not HTTP_ROUTE:
-            bench.coverage.listed((kind, None))
+            bench.coverage.listed((kind, None), bench.coverage.gaps((kind, None)))
     errors = [Refused(500, {"message": "the conversion webhook failed"}), Unreachable("timed out")]
     while now <= seconds:
         bench.now = 100.0 + now
@@ -185,11 +185,11 @@ def test_an_optional_kind_with_alternating_errors_does_not_hold_up_webapps_for_e
 
 def test_a_success_restarts_the_time_of_all_failures() -> None:
     coverage = unlisted_routes(seconds=MIXED_LASTING_SECONDS - 1)
-    coverage.listed(ROUTES)
+    coverage.listed(ROUTES, coverage.gaps(ROUTES))
     coverage.start_over()
     for kind in KINDS.watched:
         if kind is not HTTP_ROUTE:
-            coverage.listed((kind, None))
+            coverage.listed((kind, None), coverage.gaps((kind, None)))
     coverage.failed(ROUTES, Unreachable("timed out"))
     assert not coverage.view(None).settled
 

@@ -24,7 +24,7 @@ from coxswain.kernel.reconciling.child.failures import failure, next_step
 from coxswain.kernel.reconciling.child.result import Result
 from coxswain.kernel.reconciling.memory.writes import Correction, Writes
 from coxswain.kernel.reconciling.parent.event_reasons import event_records
-from coxswain.kernel.status.conditions import ConditionState, standard_findings
+from coxswain.kernel.status.conditions import ConditionState, standard_conditions
 from coxswain.kernel.status.conflict_report import Conflict
 from coxswain.kernel.status.health import (
     HEALTHY,
@@ -253,7 +253,7 @@ def held_by(manager: str, policy: Policy = Policy.ENFORCE, field: str = "spec.re
 
 def condition(name: str, *fields: Conflict, paused: bool = False, unknown: str = "") -> ConditionState:
     """Return a condition of a WebApp with fields held by other managers."""
-    return standard_findings([], fields, {}, COMMANDS, paused=paused, unknown_policies=unknown)[name]
+    return standard_conditions([], fields, {}, COMMANDS, paused=paused, unknown_policies=unknown)[name]
 
 
 CONDITIONS = {

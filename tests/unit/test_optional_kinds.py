@@ -86,7 +86,7 @@ class Covered:
     def cover(self, kinds: Sequence[Kind]) -> None:
         for kind in kinds:
             self.coverage.watch_started((kind, "a"))
-            self.coverage.listed((kind, "a"))
+            self.coverage.listed((kind, "a"), self.coverage.gaps((kind, "a")))
 
     def refuse(self) -> None:
         self.coverage.failed(self.scope, FORBIDDEN)
@@ -123,7 +123,7 @@ def test_a_kind_is_required_while_it_is_served(covered: Covered) -> None:
     assert coverage.missing() == {}
     assert coverage.unavailable("a") == {}
     coverage.begin_watches(OTHERS)
-    coverage.listed(covered.scope)
+    coverage.listed(covered.scope, coverage.gaps(covered.scope))
     coverage.failed(covered.scope, NOT_FOUND)
     assert not coverage.is_listed(covered.scope), "a LIST sent before the kind disappeared has no effect"
     assert coverage.unavailable("a") == {HTTP_ROUTE: None}

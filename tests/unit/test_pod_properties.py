@@ -70,5 +70,5 @@ def test_a_container_that_starts_within_its_probes_time_has_no_cause(
     state = container(running(elapsed), ended(ran=86400), restarts=restarts, started=started)
     found = diagnosed(pod(state), **spec)
     assert found.cause is None
-    assert found.again is not None
-    assert found.again > NOW
+    assert found.until is not None
+    assert found.until > NOW

@@ -83,7 +83,7 @@ def test_a_crash_loop_is_one_cause_all_the_way_round(state: dict[str, Any]) -> N
 def test_a_crash_loop_ends_with_readiness_or_a_long_run() -> None:
     assert told(pod(container(running(50), ended(), restarts=2, ready=True))) is None
     found = diagnosed(pod(container(running(50), ended(), restarts=2)))
-    assert found.again == NOW + timedelta(seconds=550)
+    assert found.until == NOW + timedelta(seconds=550)
     assert told(pod(container(running(600), ended(), restarts=2)))[0] == "ReadinessProbeFailing"  # type: ignore[index]
 
 
@@ -203,7 +203,7 @@ def test_a_pod_that_failed_is_told_of_while_it_is_young() -> None:
         f"failed. The ReplicaSet replaces them. {SEE}",
         "The node was low on resource: memory.",
     )
-    assert diagnosed(failed(599)).again == NOW + timedelta(seconds=1)
+    assert diagnosed(failed(599)).until == NOW + timedelta(seconds=1)
     assert diagnosed(failed(600)) == Diagnosis()
 
 
@@ -225,9 +225,9 @@ def test_a_probe_fails_when_a_container_has_run_for_longer_than_it_allows(
     started: bool, spec: Any, allowed: int, reason: str, text: str
 ) -> None:
     in_time = diagnosed(pod(container(running(allowed), started=started)), **spec)
-    assert in_time == Diagnosis(again=NOW + timedelta(seconds=1))
+    assert in_time == Diagnosis(until=NOW + timedelta(seconds=1))
     late = diagnosed(pod(container(running(allowed + 1), started=started)), **spec)
-    assert late.again is None, "no further change is expected with time alone"
+    assert late.until is None, "no further change is expected with time alone"
     assert late.cause is not None
     assert late.cause.reason == reason
     assert f"{APP} runs, but its " in late.cause.text

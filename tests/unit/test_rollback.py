@@ -6,7 +6,7 @@ import pytest
 
 from coxswain.kernel.status.conditions import ConditionState
 from coxswain.webapp.kinds import CONTROLLER_REVISION, DEPLOYMENT, WEBAPP
-from coxswain.webapp.releases.rollback import rollback_findings, way_to_undo
+from coxswain.webapp.releases.rollback import rolled_back_conditions, way_to_undo
 from coxswain.webapp.spec import Rollback
 from unit.objects import webapp
 from unit.release_bench import Crash, ReleaseBench
@@ -86,10 +86,10 @@ def test_the_failure_comes_first_and_one_command_last(cause: str, told: str) -> 
     """The pods of the failed revision are gone, so the command of its failure has nothing to show."""
     well, bad = ConditionState("True", "Ready", ""), ConditionState("False", "Crash", "it exits: kubectl edit it")
     rollback = Rollback({}, 2, cause, 1)  # type: ignore[typeddict-item]
-    found = rollback_findings(webapp(), rollback, {"Ready": well, "Progressing": well})
+    found = rolled_back_conditions(webapp(), rollback, {"Ready": well, "Progressing": well})
     expected = f"revision 2 failed: {told}. {GOES_BACK}; message: panic"
     assert [found[name].message for name in ("Ready", "Stalled", "RolledBack")] == [expected] * 3
-    unhealthy = rollback_findings(webapp(), rollback, {"Ready": bad, "Progressing": well})["Ready"].message
+    unhealthy = rolled_back_conditions(webapp(), rollback, {"Ready": bad, "Progressing": well})["Ready"].message
     assert unhealthy == f"revision 2 failed: {told}. {GOES_BACK}. Revision 1 is not healthy: {bad.message}"
 
 

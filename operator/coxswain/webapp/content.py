@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-_UNRECORDED = ("paused", "replicas")
+UNRECORDED = ("paused", "replicas")
 """Fields that make no revision: scaling and pausing deploy nothing, and an autoscaler may scale at any time."""
 
 
@@ -26,8 +26,12 @@ def file_key(path: str) -> str:
     return f"file-{hashlib.sha256(path.encode()).hexdigest()[:10]}"
 
 
+def recorded_fields(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a spec that make its revision."""
+    return {name: value for name, value in spec.items() if name not in UNRECORDED}
+
+
 def spec_hash(spec: Mapping[str, Any]) -> str:
     """Return the hash of a spec, for the name of its revision."""
-    recorded = {name: value for name, value in spec.items() if name not in _UNRECORDED}
-    text = json.dumps(recorded, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps(recorded_fields(spec), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:10]

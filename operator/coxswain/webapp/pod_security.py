@@ -10,15 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from coxswain.kernel.conflicts.managed_fields import UNKNOWN
+from coxswain.kernel.objects.field_paths import Path
 from coxswain.kernel.objects.quote import clean
 from coxswain.kernel.status.conflict_report import FIELD_LIMIT, MANAGER_LIMIT
 
-Place = tuple[str, ...]
-"""Path of a field in the Deployment, in elements of managedFields."""
-
 _Object = Mapping[str, Any]
 
-_POD: Place = ("f:spec", "f:template", "f:spec")
+_POD: Path = ("f:spec", "f:template", "f:spec")
 _CONTAINERS = ("initContainers", "containers")
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 _HOOKS = ("postStart", "preStop")
@@ -60,7 +58,7 @@ class Violation:
         object.__setattr__(self, "manager", clean(self.manager, MANAGER_LIMIT) or UNKNOWN)
 
 
-def violations(template: _Object) -> list[Place]:
+def violations(template: _Object) -> list[Path]:
     """Return the paths of violations in a pod template, including missing required fields."""
     pod = template.get("spec", {})
     paths = [*_of_pod(pod), *_of_volumes(pod), *_of_annotations(template.get("metadata", {}))]
@@ -73,7 +71,7 @@ def violations(template: _Object) -> list[Place]:
     return [place for place in paths if place[-1] not in relaxed]
 
 
-def _of_pod(pod: _Object) -> Iterator[Place]:
+def _of_pod(pod: _Object) -> Iterator[Path]:
     yield from ((*_POD, f"f:{name}") for name in ("hostNetwork", "hostPID", "hostIPC") if pod.get(name))
     security = pod.get("securityContext", {})
     place = (*_POD, "f:securityContext")
@@ -82,21 +80,21 @@ def _of_pod(pod: _Object) -> Iterator[Place]:
         yield (*place, "f:sysctls")
 
 
-def _of_volumes(pod: _Object) -> Iterator[Place]:
+def _of_volumes(pod: _Object) -> Iterator[Path]:
     for volume in pod.get("volumes", []):
         yield from ((*_POD, "f:volumes", _item(volume, "name"), f"f:{kind}") for kind in volume.keys() - _VOLUMES)
 
 
-def _of_annotations(metadata: _Object) -> Iterator[Place]:
+def _of_annotations(metadata: _Object) -> Iterator[Path]:
     for name, value in metadata.get("annotations", {}).items():
         allowed = value in ("", "runtime/default") or value.startswith("localhost/")
         if name.startswith(_APPARMOR_ANNOTATION) and not allowed:
             yield ("f:spec", "f:template", "f:metadata", "f:annotations", f"f:{name}")
 
 
-def _of_security(security: _Object, place: Place) -> Iterator[Place]:
+def _of_security(security: _Object, place: Path) -> Iterator[Path]:
     """Yield violations in the security context of a pod or a container."""
-    rules: Mapping[Place, Callable[[Any], bool]] = {
+    rules: Mapping[tuple[str, ...], Callable[[Any], bool]] = {
         ("runAsNonRoot",): lambda value: value is not False,
         ("runAsUser",): lambda value: value != 0,
         ("windowsOptions", "hostProcess"): lambda value: not value,
@@ -109,11 +107,11 @@ def _of_security(security: _Object, place: Place) -> Iterator[Place]:
     yield from _failing(security, rules, place)
 
 
-def _of_container(container: _Object, place: Place, pod: _Object) -> Iterator[Place]:
+def _of_container(container: _Object, place: Path, pod: _Object) -> Iterator[Path]:
     """Yield violations of a container. `pod` is the pod's security context, with defaults for some fields."""
     security, inside = container.get("securityContext", {}), (*place, "f:securityContext")
     yield from _of_security(security, inside)
-    rules: Mapping[Place, Callable[[Any], bool]] = {
+    rules: Mapping[tuple[str, ...], Callable[[Any], bool]] = {
         ("privileged",): lambda value: not value,
         ("allowPrivilegeEscalation",): lambda value: value is False,
         ("procMount",): lambda value: value in (None, "", "Default"),
@@ -129,7 +127,7 @@ def _of_container(container: _Object, place: Place, pod: _Object) -> Iterator[Pl
         if port.get("hostPort"):
             yield (*place, "f:ports", _item(port, "containerPort", "protocol"), "f:hostPort")
     lifecycle = container.get("lifecycle", {})
-    handlers: dict[Place, _Object] = {(f"f:{name}",): container.get(name, {}) for name in _PROBES}
+    handlers: dict[Path, _Object] = {(f"f:{name}",): container.get(name, {}) for name in _PROBES}
     handlers |= {("f:lifecycle", f"f:{name}"): lifecycle.get(name, {}) for name in _HOOKS}
     for path, handler in handlers.items():
         for kind in ("httpGet", "tcpSocket"):
@@ -137,7 +135,7 @@ def _of_container(container: _Object, place: Place, pod: _Object) -> Iterator[Pl
                 yield (*place, *path, f"f:{kind}", "f:host")
 
 
-def _failing(security: _Object, rules: Mapping[Place, Callable[[Any], bool]], place: Place) -> Iterator[Place]:
+def _failing(security: _Object, rules: Mapping[tuple[str, ...], Callable[[Any], bool]], place: Path) -> Iterator[Path]:
     for path, holds in rules.items():
         value: Any = security
         for name in path:

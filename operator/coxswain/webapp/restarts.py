@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 
 from coxswain.kernel.objects.grants import Grant, step_after_refusal
 from coxswain.kernel.objects.projection import Projection
+from coxswain.kernel.objects.quote import enumerated
 from coxswain.kernel.status.health import HEALTHY, Health, Level
 from coxswain.kernel.workload import Explanation, Reference, World
 from coxswain.webapp.diagnosis.cause import moment
@@ -160,7 +161,7 @@ def _scheduled(at: datetime, named: list[_Named]) -> Health:
 
 
 def _list(named: list[_Named]) -> str:
-    return ", ".join(f"{each.kind} {each.name}" for each in named[:3]) + (", ..." if len(named) > 3 else "")
+    return enumerated([f"{each.kind} {each.name}" for each in named], 3)
 
 
 def _named(webapp: WebApp, world: World) -> list[_Named]:

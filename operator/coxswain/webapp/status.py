@@ -21,8 +21,8 @@ from coxswain.kernel.status.conditions import (
     ConditionState,
     conditions,
     listed,
+    standard_conditions,
     standard_fields,
-    standard_findings,
     worst,
 )
 from coxswain.kernel.status.health import DIFFERS, HEALTHY, Child, Level
@@ -33,7 +33,7 @@ from coxswain.webapp.identity import MANAGED_BY, WEBAPP_LABEL
 from coxswain.webapp.kinds import DEPLOYMENT, WEBAPP
 from coxswain.webapp.pod_security import Violation, violations
 from coxswain.webapp.releases.revisions import revision_name, revisions_of
-from coxswain.webapp.releases.rollback import ROLLED_BACK, rollback_findings, without_target
+from coxswain.webapp.releases.rollback import ROLLED_BACK, rolled_back_conditions, without_target
 from coxswain.webapp.restarts import RESTART_SCHEDULED
 from coxswain.webapp.spec import Status as WebAppStatus
 from coxswain.webapp.spec import WebApp
@@ -68,7 +68,7 @@ def status(webapp: WebApp, observations: Observations, previous: Status, now: st
     if _is_paused_before_rollback(webapp, children, previous):
         webapp = replace(webapp, rollback=None)
     unknown = webapp.policies.unknown()
-    findings = standard_findings(
+    states = standard_conditions(
         children,
         observations.conflicts,
         previous,
@@ -76,15 +76,15 @@ def status(webapp: WebApp, observations: Observations, previous: Status, now: st
         paused=webapp.paused,
         unknown_policies=unknown,
     )
-    findings[AVAILABLE] = _available(live)
+    states[AVAILABLE] = _available(live)
     insecure = [] if deployment is None else violations_of(deployment)
     if insecure:
-        findings[POD_SECURITY_VIOLATED] = _insecure(webapp, insecure)
+        states[POD_SECURITY_VIOLATED] = _insecure(webapp, insecure)
     if webapp.rollback is not None:
-        findings = rollback_findings(webapp, webapp.rollback, findings)
+        states = rolled_back_conditions(webapp, webapp.rollback, states)
     else:
-        findings[READY] = without_target(webapp, revisions_of(webapp, observations.records), findings[READY])
-    ordered = {name: findings[name] for name in _ORDER if name in findings}
+        states[READY] = without_target(webapp, revisions_of(webapp, observations.records), states[READY])
+    ordered = {name: states[name] for name in _ORDER if name in states}
     numbers = _numbers(webapp, observations)
     addresses = urls(webapp, observations)
     fields: WebAppStatus = {

@@ -164,13 +164,12 @@ class Coverage:
         """Return the number of gaps of a watch so far, for `listed`."""
         return self._states[scope].gaps
 
-    def listed(self, scope: Scope, gaps: int | None = None) -> None:
+    def listed(self, scope: Scope, gaps: int) -> None:
         """Record a successful relist.
 
         Args:
             scope: the relisted scope.
-            gaps: the gaps at the start of the relist. A later gap leaves the scope in doubt. None if there was no gap
-                during the relist.
+            gaps: the gaps at the start of the relist. A later gap leaves the scope in doubt.
         """
         state = self._states[scope]
         if not state.served:
@@ -178,7 +177,7 @@ class Coverage:
         if not state.listed or state.in_doubt or self._is_unavailable(state):
             state.complete_since = self._clock()
         state.listed, state.failure, state.listed_at = True, None, time.time()
-        state.in_doubt = gaps not in (None, state.gaps)
+        state.in_doubt = gaps != state.gaps
         metric(scope[0].collection, scope[1], False)
 
     def failed(self, scope: Scope, error: Exception) -> None:

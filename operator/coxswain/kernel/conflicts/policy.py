@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from coxswain.kernel.objects.quote import abridged
+from coxswain.kernel.objects.quote import abridged, enumerated
 
 _NAMED = 3
 
@@ -61,7 +61,7 @@ class Policies:
         if not unknown:
             return ""
         return (
-            f"Unknown conflict policy: {', '.join(unknown[:_NAMED])}. This version of the operator treats unknown "
+            f"Unknown conflict policy: {enumerated(unknown, _NAMED)}. This version of the operator treats unknown "
             "policies as Halt. Upgrade the operator, or choose Enforce, Yield or Halt"
         )
 

@@ -54,7 +54,7 @@ class ConditionState:
     message: str
 
 
-def standard_findings(
+def standard_conditions(
     children: Sequence[Child],
     held: Sequence[Conflict],
     previous: Status,
@@ -82,9 +82,9 @@ def standard_findings(
     }
 
 
-def conditions(findings: Mapping[str, ConditionState], generation: int, previous: Status, now: str) -> list[Condition]:
+def conditions(states: Mapping[str, ConditionState], generation: int, previous: Status, now: str) -> list[Condition]:
     """Return the list of conditions. lastTransitionTime changes only with the status of a condition."""
-    return [_condition(name, state, generation, previous, now) for name, state in findings.items()]
+    return [_condition(name, state, generation, previous, now) for name, state in states.items()]
 
 
 def standard_fields(

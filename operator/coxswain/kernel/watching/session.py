@@ -51,21 +51,16 @@ def session(
         path = "/" + request.url.path.removeprefix(base).lstrip("/")
         if path not in collections:
             return await _authorized(connection, request, send, lambda: None, metrics)
-        scope = collections[path]
+        kind, namespace = collections[path]
         watching = "watch" in request.url.query
         await pace.turn(path, watching=watching)
-        if not watching:
-            # Kopf needs only the resourceVersion of this LIST. The relist brings the objects, without the task and the
-            # memory that Kopf would allocate for each of them (docs/decisions/0023).
-            # It is empty, so no object is sent. Kopf fails on an empty list of metadata: its items are null.
-            request.url = request.url.update_query(fieldSelector=_NOTHING)
-        else:
-            request.headers["Accept"] = scope[0].accept(watching=True)
-            if scope[0].field_selector:
-                request.url = request.url.update_query(fieldSelector=scope[0].field_selector)
+        _narrow(request, kind, watching=watching)
+
+        def report(activity: Activity) -> None:
+            sink.watch_activity(kind, namespace, activity)
 
         def failed() -> None:
-            sink.watch_activity(*scope, Activity.FAILED)
+            report(Activity.FAILED)
 
         try:
             response = await pace.answer(path, _authorized(connection, request, send, failed, metrics))
@@ -77,18 +72,32 @@ def session(
             failed()
         elif not watching:
             listed.add(path)
-            sink.watch_activity(*scope, Activity.LISTED)
+            report(Activity.LISTED)
         else:
-            sink.watch_activity(*scope, Activity.OPENED)
+            report(Activity.OPENED)
             if path in listed:
                 listed.discard(path)
-                sink.watch_started(*scope)
-            stream = _ObservedStream(response.content, lambda activity: sink.watch_activity(*scope, activity))
-            response.content = cast("aiohttp.StreamReader", stream)
+                sink.watch_started(kind, namespace)
+            response.content = cast("aiohttp.StreamReader", _ObservedStream(response.content, report))
         return response
 
     base = "/" + connection.host.partition("://")[2].partition("/")[2].rstrip("/")
     return connection.session(f"{USER_AGENT}-watch", (middleware,))
+
+
+def _narrow(request: aiohttp.ClientRequest, kind: Kind, *, watching: bool) -> None:
+    """Ask for no more than the operator needs.
+
+    Kopf needs only the resourceVersion of its LIST. The relist brings the objects, without the task and the memory that
+    Kopf would allocate for each of them (docs/decisions/0023). So the LIST is empty. Of a metadata-only kind the LIST
+    still asks for whole objects: Kopf fails on an empty list of metadata, because its items are null.
+    """
+    selector = _NOTHING
+    if watching:
+        request.headers["Accept"] = kind.accept(watching=True)
+        selector = kind.field_selector
+    if selector:
+        request.url = request.url.update_query(fieldSelector=selector)
 
 
 async def _authorized(

@@ -153,12 +153,13 @@ def _explain(webapp: WebApp, live: Projection, health: Health, world: World, now
     if result.cause is None and refused is None and health.stalled:
         health = replace(health, message=f"{health.message} See: {describe_pods(pods_of(webapp))}")
     result, subject = _by_events(webapp, live, result, pods, world)
-    return Explanation(explained(health, live.content, result), result.again, subject)
+    return Explanation(explained(health, live.content, result), result.until, subject)
 
 
 def _rollout_paused(live: Projection) -> Health:
     resume = f"kubectl rollout resume deployment {live.name} -n {live.namespace}"
-    message = f"somebody paused the Deployment, so its new pods do not start. Resume it: {resume}"
+    problem = "somebody paused the Deployment, so its new pods do not start. The operator does not resume it"
+    message = f"{problem}. Resume it: {resume}"
     return Health(Level.DEGRADED, "RolloutPaused", message, stalled=True)
 
 

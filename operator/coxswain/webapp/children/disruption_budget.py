@@ -91,7 +91,7 @@ def blocked_by_another(webapp: WebApp, world: World) -> Health | None:
     if not blocking:
         return None
     first = blocking[0]
-    problem = f"PodDisruptionBudget {first.name} {_BLOCKS}"
+    problem = f"PodDisruptionBudget {first.name} {_BLOCKS}. The operator changes no budget of others"
     command = f"kubectl edit pdb {first.name} -n {webapp.namespace}"
     return Health(Level.HEALTHY, "DisruptionBlocked", f"{problem}. {_way_out(first.content, 'it')}: {command}")
 

@@ -17,7 +17,7 @@ from coxswain.kernel.status.conditions import worst
 from coxswain.kernel.status.health import Child
 from coxswain.kernel.workload import ChildType, Desired, History, Removal, World
 from coxswain.webapp.children.serviceaccount import existing_account
-from coxswain.webapp.content import content_hash, data, spec_hash
+from coxswain.webapp.content import content_hash, data, recorded_fields, spec_hash
 from coxswain.webapp.diagnosis.cause import moment
 from coxswain.webapp.identity import (
     CHANGE_CAUSE_ANNOTATION,
@@ -66,7 +66,7 @@ def revision(webapp: WebApp, number: int, replicas: int | None, notes: Mapping[s
         replicas: `spec.replicas` when the spec was recorded. The data of a ControllerRevision is immutable.
         notes: its annotations.
     """
-    spec = {name: value for name, value in webapp.written.items() if name not in ("paused", "replicas")}
+    spec = recorded_fields(webapp.written)
     if replicas is not None:
         spec["replicas"] = replicas
     return {

@@ -51,7 +51,7 @@ class Diagnosis:
     """Names of the pods with this cause."""
     of: int = 0
     """Number of pods of the revision."""
-    again: datetime | None = None
+    until: datetime | None = None
     """When to repeat the diagnosis without an event."""
     failed: bool = False
     """Whether all pods have a cause that no retry resolves."""
@@ -78,11 +78,11 @@ def diagnosis(
     template = deployment.get("spec", {}).get("template", {}).get("spec", {})
     containers = _containers(webapp, template)
     findings = [list(_findings(pod, template, containers, webapp, now)) for pod in concerned]
-    again = min((finding.until for of_pod in findings for finding in of_pod if finding.until), default=None)
+    until = min((finding.until for of_pod in findings for finding in of_pod if finding.until), default=None)
     causes = [[finding.cause for finding in of_pod if finding.cause] for of_pod in findings]
     first = min((cause for of_pod in causes for cause in of_pod), key=lambda cause: cause.order, default=None)
     if first is None:
-        return Diagnosis(again=again)
+        return Diagnosis(until=until)
     kind = (first.reason, first.text)
     same = [
         str(pod.get("metadata", {}).get("name", ""))
@@ -92,8 +92,8 @@ def diagnosis(
     final_at = _final_at(first, concerned) if len(same) == len(concerned) else None
     failed = final_at is not None and final_at <= now
     if final_at is not None and not failed:
-        again = min(final_at, again or final_at)
-    return Diagnosis(first, tuple(sorted(same)), len(concerned), again, failed)
+        until = min(final_at, until or final_at)
+    return Diagnosis(first, tuple(sorted(same)), len(concerned), until, failed)
 
 
 def _final_at(cause: Cause, pods: Sequence[Mapping[str, Any]]) -> datetime | None:

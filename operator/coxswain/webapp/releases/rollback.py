@@ -63,8 +63,8 @@ def restored(spec: Mapping[str, Any], written: Spec) -> Spec:
     return cast("Spec", {**rest, **kept})
 
 
-def rollback_findings(
-    webapp: WebApp, rollback: Rollback, findings: Mapping[str, ConditionState]
+def rolled_back_conditions(
+    webapp: WebApp, rollback: Rollback, states: Mapping[str, ConditionState]
 ) -> dict[str, ConditionState]:
     """Return the conditions of a WebApp that is rolled back, given those of its children.
 
@@ -73,11 +73,11 @@ def rollback_findings(
     text, _, quotation = rollback.cause.partition(MARK)
     described = _described(webapp, rollback, text)
     told = quoted(described, quotation)
-    ready, progressing = findings[READY], findings[PROGRESSING]
+    ready, progressing = states[READY], states[PROGRESSING]
     rolled_back = ConditionState("False", ROLLED_BACK, told)
     worse = f"{described}. Revision {rollback.running} is not healthy: {ready.message}"
     return {
-        **findings,
+        **states,
         READY: ConditionState("False", ROLLED_BACK, told if ready.status == "True" else worse),
         PROGRESSING: progressing if progressing.status == "True" or webapp.paused else rolled_back,
         STALLED: ConditionState("True", ROLLED_BACK, told),

@@ -5,9 +5,12 @@ from typing import Any
 
 from coxswain.kernel.objects.manifests import Manifest
 from coxswain.kernel.objects.projection import Projection
+from coxswain.webapp.content import UNRECORDED
 from coxswain.webapp.identity import CHANGE_CAUSE_ANNOTATION, RENDER_ANNOTATION
 from coxswain.webapp.releases.render import LATEST
 from coxswain.webapp.spec import Change
+
+_OF_NO_REVISION = {".", *(f"f:{name}" for name in UNRECORDED)}
 
 
 def last_change(entries: Sequence[Mapping[str, Any]]) -> Manifest:
@@ -15,7 +18,7 @@ def last_change(entries: Sequence[Mapping[str, Any]]) -> Manifest:
     owning = [
         (str(entry.get("time") or ""), str(entry.get("manager") or ""))
         for entry in entries
-        if (entry.get("fieldsV1") or {}).get("f:spec", {}).keys() - {".", "f:replicas", "f:paused"}
+        if (entry.get("fieldsV1") or {}).get("f:spec", {}).keys() - _OF_NO_REVISION
     ]
     at, by = max(owning, default=("", ""))
     return {"changed": {"by": by, "at": at}}

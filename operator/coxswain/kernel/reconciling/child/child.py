@@ -24,7 +24,7 @@ from coxswain.kernel.reconciling.child.adoption import foreign, is_watched
 from coxswain.kernel.reconciling.child.decide import Target, decide, obstacle_of, plan_for
 from coxswain.kernel.reconciling.child.execute import Executor
 from coxswain.kernel.reconciling.child.failures import PATIENCE, concerns_all, failure
-from coxswain.kernel.reconciling.child.plan_health import listed, planned_health, stuck
+from coxswain.kernel.reconciling.child.plan_health import field_paths, planned_health, stuck
 from coxswain.kernel.reconciling.child.result import Result, sooner
 from coxswain.kernel.reconciling.child.world import CacheView
 from coxswain.kernel.reconciling.memory.backoff import Backoff
@@ -120,7 +120,7 @@ class ChildReconciler(Generic[P]):
         if health is not None:
             return Result(_child(target, health), after=after)
         planned, blocked, state = plan_for(target, live), obstacle_of(target, live), child_type.health(live.content)
-        fields = listed(planned.differences) or (blocked.field if blocked else "")
+        fields = field_paths(planned.differences) or (blocked.field if blocked else "")
         health = differs(fields, target.commands) if fields else planned_health(state, planned, (), target.commands)
         return Result(_child(target, health), live, left=planned.left, after=after)
 

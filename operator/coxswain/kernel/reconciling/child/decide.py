@@ -25,7 +25,7 @@ from coxswain.kernel.reconciling.child.actions import (
 )
 from coxswain.kernel.reconciling.child.adoption import foreign, to_release
 from coxswain.kernel.reconciling.child.ownership import ownership
-from coxswain.kernel.reconciling.child.plan_health import absence, shown, stuck
+from coxswain.kernel.reconciling.child.plan_health import absence, held_fields, stuck
 from coxswain.kernel.reconciling.memory.last_applied import LastApplied
 from coxswain.kernel.reconciling.memory.memory import ChildMemory
 from coxswain.kernel.status.health import TERMINATING, adopted_later, halted, left_absent, replaced
@@ -90,7 +90,7 @@ def decide(target: Target[P]) -> Action:
         return blocked
     planned = plan_for(target, target.live)
     if planned.halted:
-        health = halted(shown(planned.halted), target.commands, target.parent.policies.unknown())
+        health = halted(held_fields(planned.halted), target.commands, target.parent.policies.unknown())
         return Wait(health, target.next_event, (*planned.halted, *planned.left))
     obstacle = obstacle_of(target, target.live)
     if obstacle is not None and obstacle.is_left_alone([e.difference.text for e in planned.left if e.contested]):

@@ -18,7 +18,7 @@ from coxswain.kernel.reconciling.child.answers import Answers
 from coxswain.kernel.reconciling.child.decide import Target, plan_for
 from coxswain.kernel.reconciling.child.generation_guard import GenerationGuard
 from coxswain.kernel.reconciling.child.ownership import is_note
-from coxswain.kernel.reconciling.child.plan_health import listed
+from coxswain.kernel.reconciling.child.plan_health import field_paths
 from coxswain.kernel.reconciling.child.result import contested_paths, corrected, effective, with_authors
 from coxswain.kernel.reconciling.memory.attempts import Attempt
 from coxswain.kernel.reconciling.memory.memory import Memory
@@ -160,7 +160,7 @@ class Executor:
                 memory.planned = planned
             raise
         self._answers.written(target, answer, live)
-        done, differences = "adopted" if planned.adopting else "applied", listed(action.plan.differences)
+        done, differences = "adopted" if planned.adopting else "applied", field_paths(action.plan.differences)
         log.info("%s %s %s: %s", done, *kind_and_name(target.manifest), differences)
         after = self._answers.learn(target, answer, live)
         memory.planned = None

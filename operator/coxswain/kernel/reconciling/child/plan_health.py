@@ -27,16 +27,16 @@ def planned_health(health: Health, planned: Plan, differing: Sequence[Difference
     contested_fields = [each for each in planned.left if each.contested]
     if contested_fields:
         two_operators = any(each.manager == ANOTHER_OPERATOR for each in contested_fields)
-        return contested(shown(contested_fields), commands, two_operators=two_operators)
-    return changed_by_admission(health, listed(differing), commands)
+        return contested(held_fields(contested_fields), commands, two_operators=two_operators)
+    return changed_by_admission(health, field_paths(differing), commands)
 
 
-def shown(fields: Sequence[HeldField]) -> str:
+def held_fields(fields: Sequence[HeldField]) -> str:
     """Return fields with their managers, for a message."""
-    return ", ".join(f"{each.difference.text} ({each.manager})" for each in fields[:_NAMED_DIFFERENCES])
+    return enumerated([f"{each.difference.text} ({each.manager})" for each in fields], _NAMED_DIFFERENCES)
 
 
-def listed(differences: Sequence[Difference]) -> str:
+def field_paths(differences: Sequence[Difference]) -> str:
     """Return the field paths of differences, for a message."""
     return enumerated([difference.text for difference in differences], _NAMED_DIFFERENCES)
 

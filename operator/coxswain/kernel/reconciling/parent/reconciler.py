@@ -243,6 +243,10 @@ class Reconciler(Generic[P]):
                 )
             for event in events:
                 await self._recorder.record(observed, event, memory.events)
+        return self._outcome(results, report, memory, begun=begun)
+
+    def _outcome(self, results: Sequence[Result], report: Report, memory: Memory, *, begun: float) -> Outcome:
+        """Return what follows from the results of the children and of the status."""
         # An adopted object may cause no event, so children with that precondition are requeued here.
         adopted = any(result.writes.adopted for result in results)
         failed = next((result.failed for result in results if result.retry), None)
