@@ -4,6 +4,7 @@ Code above it uses no sockets, so the simulation replaces it with a model of the
 """
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -130,6 +131,19 @@ class HttpTransport:
         await self._api.close()
 
 
+_ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
+"""Characters that JSON allows and YAML does not, and those that YAML reads as the end of a line or of a document."""
+
+
+def _serialized(body: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> bytes:
+    """Return a body as JSON that is YAML, too: the API server parses an apply as YAML.
+
+    YAML knows no surrogate pairs, so a character beyond U+FFFF such as an emoji must not be escaped.
+    """
+    text = json.dumps(body, ensure_ascii=False)
+    return _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", text).encode()
+
+
 class _CheckedBody(aiohttp.BytesPayload):
     """A JSON body that is sent only if a check passes.
 
@@ -138,7 +152,7 @@ class _CheckedBody(aiohttp.BytesPayload):
     """
 
     def __init__(self, body: Mapping[str, Any] | Sequence[Mapping[str, Any]], check: Callable[[], None]) -> None:
-        super().__init__(json.dumps(body).encode())
+        super().__init__(_serialized(body))
         self._check = check
         self.prevented: Exception | None = None
         """The error of the check. aiohttp wraps it in one of its own."""

@@ -89,8 +89,8 @@ def element_of(item: Any, known: Sequence[str]) -> str:
     """Return the path element of an item, in the form (keys or value) of the known elements."""
     kind, _, literal = known[0].partition(":")
     if kind == "k" and isinstance(item, Mapping):
-        return "k:" + json.dumps({key: item.get(key) for key in _parsed(literal)}, separators=(",", ":"))
-    return "v:" + json.dumps(item)
+        return "k:" + _written({key: item.get(key) for key in _parsed(literal)})
+    return "v:" + _written(item)
 
 
 def owns(fields: Fields, path: Path) -> bool:
@@ -142,6 +142,11 @@ def plus(fields: Fields, path: Path, held: Fields) -> dict[str, Any]:
 def _merged(one: Fields, other: Fields) -> dict[str, Any]:
     keys = dict.fromkeys([*one, *other])
     return {key: _merged(one.get(key, {}), other.get(key, {})) for key in keys}
+
+
+def _written(value: Any) -> str:
+    """Return a value as managedFields have it: the API server escapes no letters."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
 @lru_cache(maxsize=4096)
