@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from coxswain.kernel.conflicts.unions import rivals_in_list, rivals_in_map, rivals_of
+from coxswain.kernel.conflicts.unions import rivals_in_list, rivals_in_map, rivals_of, rivals_of_removal
 from coxswain.kernel.objects.field_paths import (
     ElementIndex,
     Fields,
@@ -138,7 +138,9 @@ def _compare_map(
             yield _with_rivals(difference, rivals_of(difference.path, rivals.get(key, ())))
     for element in owned:
         if element != "." and element.removeprefix("f:") not in wanted:
-            yield Difference((*path, element), None, live.get(element.removeprefix("f:")))
+            removed, found = (*path, element), live.get(element.removeprefix("f:"))
+            is_shared = found is not None and sum(element in fields for fields in field_sets) > 1
+            yield Difference(removed, None, found, rivals=rivals_of_removal(removed) if is_shared else ())
     for key in rivals.keys() - wanted.keys():
         yield Difference((*path, f"f:{key}"), None, live.get(key), rivals=rivals[key])
 

@@ -10,6 +10,7 @@ from typing import Any
 from coxswain.kernel.objects.field_paths import Path, element_of, matches
 
 _HANDLERS = frozenset({"exec", "httpGet", "tcpSocket", "grpc", "sleep"})
+_PROBES = frozenset({"f:startupProbe", "f:livenessProbe", "f:readinessProbe"})
 _VALUES = frozenset({"value", "valueFrom"})
 _SOURCES = frozenset({"configMapKeyRef", "secretKeyRef", "fieldRef", "resourceFieldRef", "fileKeyRef"})
 _WITHOUT_RANGES = frozenset({"ClusterIP", "NodePort", "ExternalName"})
@@ -60,6 +61,14 @@ def rivals_in_map(path: Path, wanted: Mapping[str, Any], live: Mapping[str, Any]
     ours = [key for key in wanted if key in members]
     rivals = tuple((*path, f"f:{key}") for key in others)
     return dict.fromkeys(ours, rivals) if ours else {key: ((*path, f"f:{key}"),) for key in others}
+
+
+def rivals_of_removal(path: Path) -> tuple[Path, ...]:
+    """Return the rivals of a removed field of which other managers own a part: their part, if it cannot stay alone.
+
+    A probe needs a handler, so `periodSeconds` of another manager goes with it.
+    """
+    return (path,) if path[-1] in _PROBES else ()
 
 
 def rivals_in_list(path: Path, item: Any, live: Sequence[Any], known: Sequence[str]) -> tuple[Path, ...]:

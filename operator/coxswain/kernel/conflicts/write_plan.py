@@ -11,7 +11,7 @@ from typing import Any
 from coxswain.kernel.conflicts.diff import Difference, all_fields, differences, managers
 from coxswain.kernel.conflicts.managed_fields import ANOTHER_OPERATOR, BEFORE_FIRST_APPLY, UNKNOWN
 from coxswain.kernel.conflicts.policy import Policy, overlaps
-from coxswain.kernel.objects.edit import owned_part, with_value, without
+from coxswain.kernel.objects.edit import owned_part, value_at, with_value, without
 from coxswain.kernel.objects.field_paths import Fields, Path, at, owns, text
 from coxswain.kernel.objects.manifests import Manifest
 from coxswain.kernel.objects.projection import Projection
@@ -218,15 +218,24 @@ def _is_contested(difference: Difference, contested: Sequence[str]) -> bool:
 def _reduced(manifest: Manifest, observed: Projection, left: Sequence[HeldField]) -> Manifest:
     """Return a manifest without the fields left to other managers.
 
-    A contested field owned by our entry keeps its live value: an apply without the field would remove it. The data of a
-    ConfigMap is known only by its hashes, so its live value cannot be kept.
+    Our part of a contested field, of a field with rivals and of its rivals keeps its live value: an apply without it
+    would remove it, and the rest alone may be invalid. The data of a ConfigMap is known only by its hashes, so its live
+    value cannot be kept.
     """
-    owned = observed.owned or {}
     for held in left:
-        path = held.difference.path
-        ours = at(owned, path) if held.contested and path[0] != "f:data" else None
-        if ours is not None and held.difference.found is not None:
-            manifest = with_value(manifest, path, owned_part(held.difference.found, ours))
+        path, rivals = held.difference.path, held.difference.rivals
+        if rivals or (held.contested and path[0] != "f:data"):
+            for each in (path, *rivals):
+                manifest = _with_our_part(manifest, observed, each)
         else:
             manifest = without(manifest, path)
     return manifest
+
+
+def _with_our_part(manifest: Manifest, observed: Projection, path: Path) -> Manifest:
+    """Return a manifest in which a field has those of its live values that our entry owns."""
+    ours, live = at(observed.owned or {}, path), value_at(observed.content, path)
+    if ours is None or live is None:
+        return without(manifest, path)
+    changed: Manifest = with_value(manifest, path, owned_part(live, ours))
+    return changed
