@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from coxswain.kernel.conflicts.managed_fields import is_recorded
 from coxswain.kernel.objects.field_paths import owns
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.workload import World
@@ -76,6 +77,6 @@ def desired_type(wanted: Service, kept: Kept) -> str:
 
 
 def _note(live: Projection) -> str | None:
-    """Return the annotation's value, if the operator owns it. Ignore values of other managers."""
+    """Return the annotation's value. Ignore values of other managers."""
     note = live.content["metadata"].get("annotations", {}).get(SERVICE_TYPE_ANNOTATION)
-    return note if note in _KEPT and owns(live.owned or {}, _NOTE) else None
+    return note if note in _KEPT and is_recorded(live, _NOTE) else None

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from coxswain.kernel.objects.field_paths import owns
+from coxswain.kernel.conflicts.managed_fields import is_recorded
 from coxswain.kernel.objects.projection import Named, Projection
 from coxswain.kernel.workload import World
 from coxswain.webapp.identity import (
@@ -85,8 +85,8 @@ class Revision:
         return found
 
     def note(self, annotation: str) -> str | None:
-        """Return the value of an annotation, if the operator owns it. Ignore values of other managers."""
-        if not owns(self.observed.owned or {}, ("f:metadata", "f:annotations", f"f:{annotation}")):
+        """Return the value of an annotation. Ignore values of other managers."""
+        if not is_recorded(self.observed, ("f:metadata", "f:annotations", f"f:{annotation}")):
             return None
         found: str | None = self.observed.content["metadata"].get("annotations", {}).get(annotation)
         return found
