@@ -5,7 +5,7 @@ from typing import Any
 from integration.scene import SPEC, Scene, eventually
 from integration.test_rollback import BAD, GOOD, rolled_back, template
 
-STRIPPED = {"metadata": {"managedFields": [{}]}}
+STRIPPED: dict[str, Any] = {"metadata": {"managedFields": [{}]}}
 """The patch that removes all entries
 (https://kubernetes.io/docs/reference/using-api/server-side-apply/#clearing-managedfields)."""
 PORTS = [{"name": "http", "containerPort": 8080}]
