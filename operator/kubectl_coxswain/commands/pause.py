@@ -23,7 +23,7 @@ def change(session: Session, arguments: Arguments, *, paused: bool) -> int:
     done = Done(
         metadata["namespace"],
         metadata["name"],
-        word if before != paused else f"was {'paused' if paused else 'not paused'} already",
+        word if before != paused else "was paused already" if paused else "was not paused",
         warning_of(webapp) if before != paused else [],
     )
     session.show("Done", done, lambda: session.screen.line(f"WebApp {done.name} {done.done}."))
