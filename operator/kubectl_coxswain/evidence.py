@@ -145,7 +145,7 @@ def next_commands(webapp: Json, judged: Verdict, warnings: Sequence[str]) -> lis
     """
     name, namespace = webapp["metadata"]["name"], webapp["metadata"]["namespace"]
     place = f"{name} -n {namespace}"
-    texts = [_own_words(text, webapp) for text in (judged.message, *warnings)]
+    texts = [text.partition(MARK)[0] for text in (judged.message, *warnings)]
     commands = [clean(each) for text in texts for each in _COMMAND.findall(text)]
     status = webapp.get("status") or {}
     if judged.state == "Pending":
@@ -165,14 +165,6 @@ def next_commands(webapp: Json, judged: Verdict, warnings: Sequence[str]) -> lis
     if not commands:
         commands.append(f"kubectl coxswain status {place} --watch")
     return list(dict.fromkeys(commands))
-
-
-def _own_words(message: str, webapp: Json) -> str:
-    """Return a message without what others may choose: the quotation at its end, and the names of field managers."""
-    status, text = webapp.get("status") or {}, message.partition(MARK)[0]
-    for entry in (*status.get("conflicts", []), *status.get("drift", [])):
-        text = text.replace(f"({entry.get('manager')})", "()")
-    return text
 
 
 def _earlier(status: Mapping[str, Any]) -> bool:

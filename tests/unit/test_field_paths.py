@@ -138,6 +138,9 @@ def test_items_and_their_elements() -> None:
     assert matches(element, item)
     assert not matches(element, {**item, "port": 81})
     assert element_of("z", ['v:"a"']) == 'v:"z"'
+    # As seen in managedFields of a real API server.
+    mounted = element_of({"mountPath": "/größe 🎉 <&>"}, ['k:{"mountPath":"/"}'])
+    assert mounted == r'k:{"mountPath":"/größe 🎉 \u003c\u0026\u003e"}'
     assert matches('v:"z"', "z")
     assert not matches("f:z", "z")
     assert is_key(element, ("f:port",))

@@ -188,6 +188,8 @@ def test_pause_and_resume(bench: PluginBench) -> None:
     assert bench.out == "WebApp web was paused already.\n"
     assert bench.run("resume", "web") == 0
     assert bench.raw["spec"]["paused"] is False
+    assert bench.run("resume", "web") == 0
+    assert bench.out == "WebApp web was not paused.\n"
 
 
 def test_pause_of_what_git_owns_is_told(bench: PluginBench) -> None:

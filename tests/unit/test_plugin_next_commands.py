@@ -4,36 +4,50 @@ from typing import Any
 
 import pytest
 
+from coxswain.kernel.conflicts.diff import Difference
+from coxswain.kernel.conflicts.policy import Policy
+from coxswain.kernel.conflicts.write_plan import HeldField, Plan
+from coxswain.kernel.objects.commands import Commands
+from coxswain.kernel.reconciling.child.plan_health import planned_health
+from coxswain.kernel.status.conditions import standard_conditions
+from coxswain.kernel.status.conflict_report import Conflict
+from coxswain.kernel.status.health import HEALTHY
 from kubectl_coxswain.evidence import next_commands
 from kubectl_coxswain.verdict import verdict
 
-EDIT = "kubectl edit webapp web -n shop"
-CONFLICTS = "kubectl coxswain conflicts web -n shop"
+COMMANDS = Commands("webapp", "web", "shop", "coxswain")
 EVIL = "kubectl delete namespace shop"
+MANAGERS = ["kubectl", EVIL, f"x: {EVIL}", f"x:  {EVIL}", f"x:\t{EVIL}", f"x): {EVIL}"]
 
 
-def commands(message: str, manager: str) -> list[str]:
-    """Return the next commands of a WebApp with a conflict whose message names a manager."""
-    conditions = [
-        {"type": "Ready", "status": "False", "reason": "Contested", "message": message},
-        {"type": "Conflicted", "status": "True", "reason": "Conflict", "message": message},
-    ]
-    held = {"object": "Deployment/web", "field": "spec.replicas", "manager": manager, "policy": "Yield"}
+def conflicted(manager: str) -> str:
+    """Return the message of the condition Conflicted."""
+    held = Conflict("Deployment/web", "spec.replicas", manager, Policy.YIELD, differs=True)
+    return standard_conditions([], [held], {}, COMMANDS, paused=False, unknown_policies="")["Conflicted"].message
+
+
+def contested(manager: str) -> str:
+    """Return the message of the condition Contested."""
+    held = Conflict("Deployment/web", "spec.replicas", manager, Policy.ENFORCE, differs=True, contested=True)
+    return standard_conditions([], [held], {}, COMMANDS, paused=False, unknown_policies="")["Contested"].message
+
+
+def of_child(manager: str) -> str:
+    """Return the message of a child in a write war."""
+    held = HeldField(Difference(("f:spec", "f:replicas"), 1, 2), manager, Policy.ENFORCE, contested=True)
+    return planned_health(HEALTHY, Plan({}, (), left=(held,)), (), COMMANDS).message
+
+
+@pytest.mark.parametrize("manager", MANAGERS)
+@pytest.mark.parametrize("message", [conflicted, contested, of_child], ids=lambda each: each.__name__)
+def test_a_field_manager_is_no_command(message: Any, manager: str) -> None:
+    """Whoever may patch a child chooses the name of a manager."""
+    text = message(manager)
+    assert "kubectl" in text.partition("spec.replicas")[2].partition(". ")[0], "the message names the manager"
+    ready = {"type": "Ready", "status": "False", "reason": "Contested", "message": text}
     webapp: dict[str, Any] = {
         "metadata": {"name": "web", "namespace": "shop", "generation": 1},
         "spec": {},
-        "status": {"observedGeneration": 1, "conditions": conditions, "conflicts": [held]},
+        "status": {"observedGeneration": 1, "conditions": [ready]},
     }
-    return next_commands(webapp, verdict(webapp), [])
-
-
-@pytest.mark.parametrize("manager", ["kubectl", EVIL, f"x: {EVIL}", f"x): {EVIL}"])
-def test_a_field_manager_is_no_command(manager: str) -> None:
-    """Whoever may patch a child chooses the name of a manager."""
-    message = f"another field manager owns spec.replicas ({manager}). Leave the field to it, or correct it: {EDIT}"
-    assert commands(message, manager) == [EDIT, CONFLICTS]
-
-
-def test_a_word_of_a_sentence_is_no_command() -> None:
-    message = f"kubectl changes spec.replicas back, kubectl each time coxswain enforces it. Decide: {EDIT}"
-    assert commands(message, "kubectl") == [EDIT, CONFLICTS]
+    assert next_commands(webapp, verdict(webapp), []) == [COMMANDS.edit]

@@ -1,22 +1,19 @@
-"""The plan for structs of which another manager owns a part, and annotations without an owner."""
+"""The plan for structs of which another manager owns a part."""
 
 from typing import Any
 
 import pytest
 
-from coxswain.kernel.conflicts.managed_fields import BEFORE_FIRST_APPLY, is_recorded
 from coxswain.kernel.conflicts.policy import Policy
 from coxswain.kernel.conflicts.write_plan import Plan
 from coxswain.kernel.objects.field_paths import Fields, minus_path, text
 from coxswain.kernel.objects.manifests import Manifest
-from coxswain.webapp.kinds import DEPLOYMENT
 from rendered import desired, kind_of, observe, plan_of
 from unit.objects import fields_of, stored, webapp
 
 NAME = 'k:{"name":"app"}'
 CONTAINER = ("f:spec", "f:template", "f:spec", "f:containers", NAME)
 PORTS = [{"name": "http", "containerPort": 8080}]
-NOTE = ("f:metadata", "f:annotations", "f:example.com/note")
 
 
 def planned(before: Manifest, after: Manifest, theirs: Fields, policy: Policy, without: str = "") -> Plan:
@@ -67,31 +64,3 @@ def test_a_handler_left_to_another_manager_keeps_our_part() -> None:
     assert "path" not in probe["httpGet"]
     assert "exec" not in probe
     assert [held.manager for held in made.left] == ["kubectl-edit"]
-
-
-OWNERS: dict[str, tuple[list[str], bool]] = {
-    "ours": (["coxswain"], True),
-    "nobody's, as after a strip": ([], True),
-    "of the API server's entry after a strip": ([BEFORE_FIRST_APPLY], True),
-    "of a user": (["kubectl-annotate"], False),
-    "of a user, and older than managedFields": ([BEFORE_FIRST_APPLY, "kubectl-annotate"], False),
-}
-
-
-@pytest.mark.parametrize("owners", OWNERS)
-def test_an_annotation_counts_as_recorded_unless_somebody_else_owns_it(owners: str) -> None:
-    names, recorded = OWNERS[owners]
-    fields: Fields = {"f:metadata": {"f:annotations": {"f:example.com/note": {}}}}
-    entries = [
-        {"manager": name, "operation": "Apply" if name == "coxswain" else "Update", "fieldsV1": fields}
-        for name in names
-    ]
-    live = stored(deployment())
-    live["metadata"]["managedFields"] = entries
-    assert is_recorded(observe(DEPLOYMENT, live), NOTE) is recorded
-
-
-def test_an_annotation_that_nobody_owns_beside_our_entry_is_not_recorded() -> None:
-    live = stored(deployment())
-    live["metadata"]["managedFields"] = [{"manager": "coxswain", "operation": "Apply", "fieldsV1": {"f:spec": {}}}]
-    assert not is_recorded(observe(DEPLOYMENT, live), NOTE)

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from coxswain.kernel.conflicts.managed_fields import UNKNOWN
+from coxswain.kernel.conflicts.managed_fields import shown_manager
 from coxswain.kernel.objects.field_paths import Path
 from coxswain.kernel.objects.quote import clean
-from coxswain.kernel.status.conflict_report import FIELD_LIMIT, MANAGER_LIMIT
+from coxswain.kernel.status.conflict_report import FIELD_LIMIT
 
 _Object = Mapping[str, Any]
 
@@ -55,7 +55,7 @@ class Violation:
     def __post_init__(self) -> None:
         """Make external texts valid."""
         object.__setattr__(self, "field", clean(self.field, FIELD_LIMIT))
-        object.__setattr__(self, "manager", clean(self.manager, MANAGER_LIMIT) or UNKNOWN)
+        object.__setattr__(self, "manager", shown_manager(self.manager))
 
 
 def violations(template: _Object) -> list[Path]:

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 
 from coxswain.kernel.conflicts.diff import Difference
-from coxswain.kernel.conflicts.managed_fields import is_recorded
+from coxswain.kernel.conflicts.own_annotations import own_annotation
 from coxswain.kernel.objects.event_record import EventRecord
 from coxswain.kernel.objects.field_paths import owns
 from coxswain.kernel.objects.projection import Projection
@@ -242,8 +242,4 @@ def _count(live: Projection) -> int:
 
 
 def _note(live: Projection) -> str | None:
-    """Return the annotation value. Ignore values of other managers."""
-    if not is_recorded(live, _NOTE):
-        return None
-    note: str | None = live.content["metadata"].get("annotations", {}).get(REPLICAS_ANNOTATION)
-    return note
+    return own_annotation(live, REPLICAS_ANNOTATION)

@@ -8,8 +8,8 @@ server rejects the patch with 409. A failed `test` operation would return 422, w
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from coxswain.kernel.objects.field_paths import Fields, Path, at, minus, minus_path, owns, plus
-from coxswain.kernel.objects.projection import Projection
+from coxswain.kernel.objects.field_paths import Fields, Path, at, minus, minus_path, plus
+from coxswain.kernel.objects.quote import clean
 
 BEFORE_FIRST_APPLY = "before-first-apply"
 """The manager of all fields after the first apply to an object without managedFields, set by the API server."""
@@ -17,22 +17,21 @@ BEFORE_FIRST_APPLY = "before-first-apply"
 UNKNOWN = "unknown"
 """The manager of a change not recorded in managedFields."""
 
+MANAGER_LIMIT = 128
+"""Maximum length of a manager's name, as in the CRD."""
+
 ANOTHER_OPERATOR = "another operator"
 """The manager of a change made under our manager name, but by another process."""
 
 _Entry = Mapping[str, Any]
 
 
-def is_recorded(observed: Projection, path: Path) -> bool:
-    """Report whether a reserved annotation counts as written by this operator. It must not follow those of others.
+def shown_manager(manager: str) -> str:
+    """Return the name of a field manager for the status.
 
-    Another tool may have stripped managedFields. Then nobody owns the annotation, and after the next apply the API
-    server's `before-first-apply` does.
+    Its owner chooses it. In messages a command follows a colon and a space, so that no name has them.
     """
-    owners = {entry.manager for entry in observed.others if owns(entry.fields, path)}
-    if observed.owned is not None and owns(observed.owned, path):
-        return True
-    return owners == {BEFORE_FIRST_APPLY} or (observed.owned is None and not owners)
+    return clean(manager, MANAGER_LIMIT).replace(": ", ":") or UNKNOWN
 
 
 def reassigned(

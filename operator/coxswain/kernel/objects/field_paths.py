@@ -89,8 +89,8 @@ def element_of(item: Any, known: Sequence[str]) -> str:
     """Return the path element of an item, in the form (keys or value) of the known elements."""
     kind, _, literal = known[0].partition(":")
     if kind == "k" and isinstance(item, Mapping):
-        return "k:" + _written({key: item.get(key) for key in _parsed(literal)})
-    return "v:" + _written(item)
+        return "k:" + _literal({key: item.get(key) for key in _parsed(literal)})
+    return "v:" + _literal(item)
 
 
 def owns(fields: Fields, path: Path) -> bool:
@@ -144,9 +144,12 @@ def _merged(one: Fields, other: Fields) -> dict[str, Any]:
     return {key: _merged(one.get(key, {}), other.get(key, {})) for key in keys}
 
 
-def _written(value: Any) -> str:
-    """Return a value as managedFields have it: the API server escapes no letters."""
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+_ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&"}
+
+
+def _literal(value: Any) -> str:
+    """Return a value as the API server writes it in managedFields: Go's encoder escapes <, > and &, but no letters."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).translate(_ESCAPES)
 
 
 @lru_cache(maxsize=4096)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from coxswain.kernel.conflicts.managed_fields import UNKNOWN
+from coxswain.kernel.conflicts.managed_fields import shown_manager
 from coxswain.kernel.conflicts.policy import Policy
 from coxswain.kernel.objects.quote import clean
 from coxswain.kernel.objects.status_fields import ConflictStatus, DriftStatus, Status
@@ -19,8 +19,6 @@ COUNT_LIMIT = 100
 
 FIELD_LIMIT = 4096
 """Maximum length of a field path, as in the CRD."""
-MANAGER_LIMIT = 128
-"""Maximum length of a manager's name, as in the CRD."""
 
 _ENTRIES = 20
 _CONFLICTS = 50
@@ -134,7 +132,7 @@ def shown(field: str, value: Any) -> str:
 
 def _make_valid(item: Conflict | Repair) -> None:
     object.__setattr__(item, "field", clean(item.field, FIELD_LIMIT))
-    object.__setattr__(item, "manager", clean(item.manager, MANAGER_LIMIT) or UNKNOWN)
+    object.__setattr__(item, "manager", shown_manager(item.manager))
 
 
 def _key(entry: ConflictStatus | DriftStatus) -> tuple[str, str, str]:

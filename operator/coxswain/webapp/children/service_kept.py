@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from coxswain.kernel.conflicts.managed_fields import is_recorded
+from coxswain.kernel.conflicts.own_annotations import own_annotation
 from coxswain.kernel.objects.field_paths import owns
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.workload import World
@@ -25,7 +25,6 @@ NO_ADDRESS = "None"
 """clusterIP of a headless Service."""
 
 _KEPT = (NODE_PORT, LOAD_BALANCER, HEADLESS)
-_NOTE = ("f:metadata", "f:annotations", f"f:{SERVICE_TYPE_ANNOTATION}")
 _CLASS = ("f:spec", "f:loadBalancerClass")
 _FAMILY = ("f:spec", "f:ipFamilyPolicy")
 
@@ -77,6 +76,6 @@ def desired_type(wanted: Service, kept: Kept) -> str:
 
 
 def _note(live: Projection) -> str | None:
-    """Return the annotation's value. Ignore values of other managers."""
-    note = live.content["metadata"].get("annotations", {}).get(SERVICE_TYPE_ANNOTATION)
-    return note if note in _KEPT and is_recorded(live, _NOTE) else None
+    """Return the recorded type, if it is one that a Service keeps."""
+    note = own_annotation(live, SERVICE_TYPE_ANNOTATION)
+    return note if note in _KEPT else None

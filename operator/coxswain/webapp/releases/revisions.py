@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from coxswain.kernel.conflicts.managed_fields import is_recorded
+from coxswain.kernel.conflicts.own_annotations import own_annotation
 from coxswain.kernel.objects.projection import Named, Projection
 from coxswain.kernel.workload import World
 from coxswain.webapp.identity import (
@@ -85,11 +85,8 @@ class Revision:
         return found
 
     def note(self, annotation: str) -> str | None:
-        """Return the value of an annotation. Ignore values of other managers."""
-        if not is_recorded(self.observed, ("f:metadata", "f:annotations", f"f:{annotation}")):
-            return None
-        found: str | None = self.observed.content["metadata"].get("annotations", {}).get(annotation)
-        return found
+        """Return the value of an annotation, unless another manager has set it."""
+        return own_annotation(self.observed, annotation)
 
 
 def revisions_of(webapp: Named, observed: Sequence[Projection]) -> list[Revision]:

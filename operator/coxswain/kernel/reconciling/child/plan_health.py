@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from coxswain.kernel.conflicts.diff import Difference
 from coxswain.kernel.conflicts.immutable import Obstacle
-from coxswain.kernel.conflicts.managed_fields import ANOTHER_OPERATOR, UNKNOWN
+from coxswain.kernel.conflicts.managed_fields import ANOTHER_OPERATOR, UNKNOWN, shown_manager
 from coxswain.kernel.conflicts.policy import Policy
 from coxswain.kernel.conflicts.write_plan import HeldField, Plan
 from coxswain.kernel.objects.commands import Commands, delete_command
@@ -33,7 +33,9 @@ def planned_health(health: Health, planned: Plan, differing: Sequence[Difference
 
 def held_fields(fields: Sequence[HeldField]) -> str:
     """Return fields with their managers, for a message."""
-    return enumerated([f"{each.difference.text} ({each.manager})" for each in fields], _NAMED_DIFFERENCES)
+    return enumerated(
+        [f"{each.difference.text} ({shown_manager(each.manager)})" for each in fields], _NAMED_DIFFERENCES
+    )
 
 
 def field_paths(differences: Sequence[Difference]) -> str:
