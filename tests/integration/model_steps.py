@@ -159,6 +159,23 @@ def _json_patch(draw: st.DrawFn, kind: str, name: str) -> Request:
     return Request("PATCH", f"{PATHS[kind]}/{name}", operations, JSON_PATCH, agent="coxswain")
 
 
+STATUS_PATCHES: list[list[dict[str, Any]]] = [
+    [{"op": "remove", "path": "/status/conditions/0"}],
+    [{"op": "remove", "path": "/status/conditions/1"}, {"op": "remove", "path": "/status/conditions/0"}],
+    [{"op": "remove", "path": "/status/conditions/0/message"}],
+    [{"op": "remove", "path": "/status/conditions"}],
+    [{"op": "remove", "path": "/status/replicas"}],
+    [{"op": "remove", "path": "/status/children"}, {"op": "remove", "path": "/status/conditions/0"}],
+]
+
+
+def _patch_status(draw: st.DrawFn, kind: str, name: str) -> Request:
+    version = draw(VERSIONS)
+    precondition = [{"op": "replace", "path": "/metadata/resourceVersion", "value": version}] if version else []
+    operations = [*precondition, *draw(st.sampled_from(STATUS_PATCHES))]
+    return Request("PATCH", f"{PATHS[kind]}/{name}/status", operations, JSON_PATCH, agent="coxswain")
+
+
 def _delete(draw: st.DrawFn, kind: str, name: str) -> Request:
     body: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions"}
     preconditions = _preconditions(draw)
@@ -192,6 +209,7 @@ ONLY = {
     "operator again": tuple(OPERATORS),
     "apply status": CUSTOM,
     "merge status": tuple(STATUSES),
+    "patch status": CUSTOM,
     "scale": ("Deployment",),
 }
 """The kinds supported by each such request."""
@@ -211,6 +229,7 @@ MAKERS = {
     "merge status": _merge_status,
     "scale": _scale,
     "json patch": _json_patch,
+    "patch status": _patch_status,
     "delete": _delete,
     "get": _get,
     "list": _list,

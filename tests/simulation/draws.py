@@ -79,6 +79,8 @@ class Draws:
             "delete": _delete,
             "recreate": recreate,
             "annotate": named,
+            "edit status": named,
+            "clear managedFields": named,
             "change config again and again": _often,
             "drift": drift,
             "fight": fight,

@@ -13,6 +13,10 @@ Objects = Mapping[str, Mapping[Place, Object]]
 """Objects by plural name, namespace and name."""
 
 
+STRAY = {"object": "Nothing/none", "field": "none", "manager": "editor", "policy": "Yield"}
+"""An item in the status of a parent that another field manager has added."""
+
+
 @dataclass(frozen=True)
 class Gap:
     """A difference between a parent's spec and its children, or between the children and the status."""
@@ -115,6 +119,13 @@ def generation_gaps(plural: str, parent: Object) -> list[Gap]:
         return []
     found, wanted = parent.get("status", {}).get("observedGeneration"), parent["metadata"].get("generation")
     return [Gap(plural, parent["metadata"]["name"], "observedGeneration", str(wanted), str(found), of_status=True)]
+
+
+def stray_gaps(plural: str, parent: Object) -> list[Gap]:
+    """Return the gap of a status with an item of another field manager."""
+    if STRAY not in parent.get("status", {}).get("conflicts", ()):
+        return []
+    return [Gap(plural, parent["metadata"]["name"], "stray", "none", str(STRAY), of_status=True)]
 
 
 def ready_gaps(plural: str, parent: Object, children: list[Gap], unready: str) -> list[Gap]:

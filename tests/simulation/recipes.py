@@ -201,6 +201,21 @@ def refused_and_busy(recipe: RecipeBuilder) -> None:
         recipe.to_parent("annotate")
 
 
+def edited_status(recipe: RecipeBuilder) -> None:
+    """Another field manager owns a part of the status, and later all of it; then the status changes."""
+    recipe.create(1)
+    recipe.pause(10, 30)
+    recipe.to_parent("edit status")
+    recipe.pause(0.5, 20)
+    recipe.to_parent("clear managedFields")
+    recipe.pause(0.5, 20)
+    _, field, value = recipe.samples.drifts[0]
+    recipe.to_parent("drift", field=field, value=value, manager="helm")
+    recipe.pause(0.5, 20)
+    recipe.to_parent("clear managedFields")
+    recipe.change(**recipe.samples.every_child)
+
+
 def deleted_in_the_foreground(recipe: RecipeBuilder) -> None:
     """A parent stays until its children are gone; a finalizer of another manager holds one of them."""
     recipe.create(2)
@@ -229,5 +244,6 @@ RECIPES = (
     deletions,
     refused_and_busy,
     deleted_in_the_foreground,
+    edited_status,
 )
 """Recipes for any workload."""

@@ -6,7 +6,7 @@ from model_cluster.objects import Object, Place, place
 from simulation.bounds import Bounds, Violated
 from simulation.excuses import is_general
 from simulation.explanations import Explanations, is_of
-from simulation.judge import Gap, condition, is_behind
+from simulation.judge import Gap, condition, is_behind, stray_gaps
 from simulation.world import World
 
 
@@ -88,7 +88,8 @@ class Watchdog:
             if known.uid != parent["metadata"]["uid"]:
                 known.uid, known.since = parent["metadata"]["uid"], {}
             children = self._workload.gaps(parent, objects)
-            known.gaps = [*children, *self._workload.status_gaps(parent, objects, children)]
+            status = self._workload.status_gaps(parent, objects, children)
+            known.gaps = [*children, *status, *stray_gaps(self._workload.parent, parent)]
             present = {(gap.plural, gap.name, gap.field) for gap in known.gaps}
             known.since = {key: since for key, since in known.since.items() if key in present}
 

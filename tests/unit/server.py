@@ -1,7 +1,7 @@
 """A stand-in for the writer, with responses that a real API server does not give on demand."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from typing import Any
 
@@ -126,6 +126,9 @@ class RecordingWriter(Writer):
             return observe(WEBAPP, {"metadata": metadata, "spec": parent.content["spec"], "status": status})
 
         return self._answer("status", changed)
+
+    async def remove_from_status(self, parent: Projection, pointers: Sequence[str]) -> Projection:
+        return self._answer(f"status without {', '.join(pointers)}", lambda: parent)
 
     def _stored(self, manifest: Manifest, uid: str | None = None) -> Projection:
         self.version += 1

@@ -5,6 +5,8 @@ from typing import Any
 
 from model_cluster.cluster import MERGE
 from simulation.actions import action
+from simulation.judge import STRAY
+from simulation.scripts import JSON_PATCH
 from simulation.world import World
 
 
@@ -64,3 +66,24 @@ def annotate(world: World, *, at: str, name: str) -> bool:
     """Annotate a parent, without a change of its spec."""
     body = {"metadata": {"annotations": {"example.com/seen": f"{world.clock():.0f}"}}}
     return world.patch("kubectl-annotate", world.workload.parent, (at, name), body, MERGE)
+
+
+@action("edit status")
+def edit_status(world: World, *, at: str, name: str) -> bool:
+    """Add an item to the status of a parent by another field manager. A forced apply does not remove it."""
+    parent = world.cluster.objects[world.workload.parent].get((at, name))
+    if parent is None or "status" not in parent:
+        return False
+    body = [{"op": "add", "path": "/status/conflicts", "value": [STRAY]}]
+    path = world.cluster.path(world.workload.parent, at, name, "status")
+    query = {"fieldManager": "editor"}
+    return bool(
+        world.cluster.request("editor", "PATCH", path, body, query=query, content_type=JSON_PATCH).status == 200
+    )
+
+
+@action("clear managedFields")
+def clear_managed_fields(world: World, *, at: str, name: str) -> bool:
+    """Remove all entries from managedFields of a parent."""
+    body: dict[str, Any] = {"metadata": {"managedFields": [{}]}}
+    return world.patch("kubectl-patch", world.workload.parent, (at, name), body, MERGE)

@@ -153,10 +153,16 @@ class Client:
         return await self._write("PATCH", namespace, path, query=query, body=manifest, content_type=_APPLY)
 
     async def json_patch(
-        self, kind: Kind, namespace: str, name: str, operations: Sequence[Mapping[str, Any]]
+        self,
+        kind: Kind,
+        namespace: str,
+        name: str,
+        operations: Sequence[Mapping[str, Any]],
+        *,
+        subresource: str | None = None,
     ) -> dict[str, Any]:
         """Change an object by JSON Patch."""
-        path = kind.path(namespace, name)
+        path = kind.path(namespace, name, subresource)
         return await self._write("PATCH", namespace, path, body=operations, content_type=_JSON_PATCH)
 
     async def delete(

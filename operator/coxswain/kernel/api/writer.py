@@ -122,6 +122,25 @@ class Writer:
         )
         return self._projector.observe(parent.kind, response)
 
+    async def remove_from_status(self, parent: Projection, pointers: Sequence[str]) -> Projection:
+        """Remove fields from the status of a parent, whoever owns them.
+
+        Args:
+            parent: the observed parent.
+            pointers: JSON Pointers from the status, in the order of the removals.
+
+        Raises:
+            Refused: with status 409 if the parent has changed since.
+        """
+        operations = [
+            {"op": "replace", "path": "/metadata/resourceVersion", "value": str(parent.version)},
+            *({"op": "remove", "path": f"/status{pointer}"} for pointer in pointers),
+        ]
+        response = await self._client.json_patch(
+            parent.kind, parent.namespace, parent.name, operations, subresource="status"
+        )
+        return self._projector.observe(parent.kind, response)
+
     async def read(self, manifest: Manifest) -> Projection:
         """Return the live object with the kind and name of a child."""
         kind, metadata = self._projector.kinds.of(manifest), manifest["metadata"]

@@ -13,6 +13,7 @@ from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.objects.status_fields import Status
 from coxswain.kernel.status.conflict_report import Repair
 from coxswain.kernel.status.failed_writes import Attempt, FailedWrites
+from coxswain.kernel.status.left_over import left_over
 from coxswain.kernel.status.unanswered import UnansweredWrites
 from coxswain.kernel.status.urgency import Pace, StatusRules, Urgency
 from coxswain.settings import StatusSettings
@@ -219,13 +220,26 @@ class StatusWriter:
             return self._failed(memory, parent, status, error)
         memory.unanswered.answered()
         self._store.answer(answer, parent)
-        if answer.version == parent.version:
-            memory.without_effect = self._attempt(parent, status)
-        memory.failed = FailedWrites()
         if status.get("drift") != parent.content.get("status", {}).get("drift"):
             memory.drift_written = self._clock()
         memory.waiting = {}
+        pointers = left_over(answer.content["status"], status, self._rules.types)
+        if pointers:
+            try:
+                answer = await self._remove(answer, pointers)
+            except RequestFailed as error:
+                return self._failed(memory, answer, status, error)
+        memory.failed = FailedWrites()
+        if answer.version == parent.version:
+            memory.without_effect = self._attempt(parent, status)
         return Report(written=True)
+
+    async def _remove(self, parent: Projection, pointers: Sequence[str]) -> Projection:
+        """Remove what the apply has left in the status. Otherwise, readers would take it for the present state."""
+        log.info("removing from the status, because another field manager owns it too: %s", ", ".join(pointers))
+        answer = await self._writer.remove_from_status(parent, pointers)
+        self._store.answer(answer, parent)
+        return answer
 
     def _failed(self, memory: StatusMemory, parent: Projection, status: Status, error: RequestFailed) -> Report:
         """Remember a failed write.

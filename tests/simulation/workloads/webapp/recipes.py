@@ -104,6 +104,7 @@ RECIPES = {
         recipes.deletions,
         recipes.refused_and_busy,
         recipes.deleted_in_the_foreground,
+        recipes.edited_status,
         recipes_of_faults.paused_reads,
         *recipes_of_routes.RECIPES,
     )
