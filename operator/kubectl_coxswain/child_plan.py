@@ -17,7 +17,7 @@ from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.reconciling.child.adoption import foreign, is_released, to_release
 from coxswain.kernel.reconciling.child.ownership import ownership
 from coxswain.kernel.reconciling.child.plan_health import held_fields, stuck
-from coxswain.kernel.status.health import TERMINATING, Health, Level, adopted_later, halted, not_served
+from coxswain.kernel.status.health import Health, Level, adopted_later, halted, not_served, terminating
 from coxswain.kernel.workload import ChildType, Desired, Removal
 from coxswain.webapp.identity import MANAGED_BY
 from coxswain.webapp.kinds import DEPLOYMENT, WEBAPP
@@ -115,11 +115,12 @@ def plan_child(child_type: ChildType[WebApp], desired: Desired, webapp: WebApp, 
 def _may_not_be_written(
     child_type: ChildType[WebApp], webapp: WebApp, live: Projection, world: Snapshot
 ) -> Health | None:
-    health = foreign(webapp, WEBAPP, live)
+    commands = Commands.of(webapp, WEBAPP, MANAGED_BY)
+    health = foreign(webapp, WEBAPP, live, commands)
     if health is not None:
         return health
     if live.terminating:
-        return TERMINATING
+        return terminating(live, commands)
     needed = None if live.is_child_of(webapp) else child_type.adoptable_when(webapp, live, world)
     return None if needed is None else adopted_later(needed)
 

@@ -82,6 +82,15 @@ def ingress(name: str, namespace: str, owner: str | None = None) -> Object:
     return child("Ingress", name, namespace, owner, spec={"defaultBackend": backend})
 
 
+def service(name: str, namespace: str, owner: str | None = None) -> Object:
+    return child("Service", name, namespace, owner, spec={"ports": [{"port": 80}], "selector": {"app": "any"}})
+
+
+def route(name: str, namespace: str, owner: str | None = None) -> Object:
+    backend = {"name": "any", "port": 80}
+    return child("HTTPRoute", name, namespace, owner, spec={"rules": [{"backendRefs": [backend]}]})
+
+
 def without(thing: Object, field: str) -> Object:
     """Return an object without one field of its metadata."""
     return {**thing, "metadata": {name: value for name, value in thing["metadata"].items() if name != field}}
@@ -105,6 +114,11 @@ HARMFUL: dict[str, tuple[Callable[[str], Object], str]] = {
     "a child of another name": (lambda ns: child("ServiceAccount", "x", ns, owner="y"), NO_CHILD),
     "an Ingress of its own": (lambda ns: without(ingress("x", ns), "ownerReferences"), NO_CHILD),
     "an Ingress of another name": (lambda ns: ingress("x", ns, owner="y"), NO_CHILD),
+    "a Service of its own": (lambda ns: without(service("x", ns), "ownerReferences"), NO_CHILD),
+    "a Service of another name": (lambda ns: service("x", ns, owner="y"), NO_CHILD),
+    "a Service in kube-system": (lambda _: service("x", "kube-system"), "nothing in kube-* namespaces"),
+    "an HTTPRoute of its own": (lambda ns: without(route("x", ns), "ownerReferences"), NO_CHILD),
+    "an HTTPRoute of any name": (lambda ns: route("x", ns, owner="y"), NO_CHILD),
     "a ConfigMap of any name": (lambda ns: child("ConfigMap", "x", ns, owner="y"), NO_CHILD),
     "a revision of any name": (lambda ns: child("ControllerRevision", "x", ns, owner="y", **RECORD), NO_CHILD),
     "a revision of its own": (

@@ -35,6 +35,19 @@ def test_foreground_deletion_is_not_undone_while_the_webapp_is_going(scene: Scen
     eventually(lambda: scene.find("webapp") is None, "the WebApp is gone")
 
 
+def test_the_finalizer_of_a_child_is_named(scene: Scene) -> None:
+    scene.apply_ready()
+    scene.patch("service", {"metadata": {"finalizers": ["other.example/slow"]}})
+    old = scene.get("service")["metadata"]["uid"]
+    scene.kubectl("delete", "service", "web", "--wait=false")
+    message = scene.not_ready("Terminating")["message"]
+    assert "these finalizers: other.example/slow" in message
+    assert f"kubectl describe service web -n {scene.namespace}" in message
+    scene.patch("service", {"metadata": {"finalizers": None}})
+    scene.ready()
+    assert scene.get("service")["metadata"]["uid"] != old
+
+
 def test_orphans_are_adopted_by_a_new_webapp(scene: Scene) -> None:
     old = scene.apply_ready()["metadata"]["uid"]
     before = uids(scene)

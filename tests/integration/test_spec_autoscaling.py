@@ -54,6 +54,25 @@ def test_load_raises_the_count_and_its_end_lowers_it(scene: Scene, metrics: Metr
     assert scene.names("poddisruptionbudget") == ["web"]
 
 
+@pytest.mark.slow
+def test_missing_metrics_are_reported_until_they_come(scene: Scene, metrics: MetricsApi) -> None:
+    """Those of new pods take time to come, so the report follows after two minutes."""
+    scene.apply_ready(spec=SCALED)
+
+    def message() -> str:
+        children = scene.get("webapp")["status"]["children"]
+        return next((each.get("message", "") for each in children if each["kind"] == "HorizontalPodAutoscaler"), "")
+
+    eventually(lambda: "does not scale" in message(), "the missing metrics are reported", timeout=200)
+    assert "no metrics returned" in message()
+    assert "kubectl get apiservices | grep metrics.k8s.io" in message()
+    assert [event["reason"] for event in scene.awaited_events("NotScaling")] == ["NotScaling"]
+    assert scene.condition("Ready")["status"] == "True", "the pods serve traffic"
+    metrics.set_load(scene.namespace, 300)
+    scaled(scene, 3)
+    eventually(lambda: message() == "", "the message is gone")
+
+
 def test_a_new_webapp_starts_with_its_least_count(scene: Scene, metrics: MetricsApi) -> None:
     metrics.set_load(scene.namespace, 300)
     mark, audit = scene.cluster.audit(), scene.cluster.audit()

@@ -10,7 +10,6 @@ from coxswain.kernel.objects.quote import quoted
 from coxswain.kernel.status.health import (
     HEALTHY,
     MISSING,
-    TERMINATING,
     Child,
     Health,
     Level,
@@ -19,12 +18,13 @@ from coxswain.kernel.status.health import (
     name_taken,
     not_written,
     rejected,
+    terminating,
 )
 from coxswain.kernel.status.urgency import Urgency
 from coxswain.webapp.spec import Status
 from coxswain.webapp.status import RULES, status
 from rendered import health, observations, urgency
-from unit.objects import COMMANDS, webapp
+from unit.objects import COMMANDS, observed_child, webapp
 
 NOW, LATER = "2026-01-01T00:00:00Z", "2026-01-01T00:01:00Z"
 PORTS = [{"name": "http", "containerPort": 8080}]
@@ -97,13 +97,18 @@ def test_all_is_well() -> None:
 
 
 def test_the_worst_child_decides() -> None:
-    conditions = shown(made(HEALTHY, MISSING, name_taken("ReplicaSet x", "kubectl"), rejected("no", COMMANDS)))
+    conditions = shown(
+        made(HEALTHY, MISSING, name_taken("ReplicaSet x", "kubectl"), rejected("no", COMMANDS, there=True))
+    )
     assert conditions["Ready"] == ("False", "NameTaken")
     assert conditions["Stalled"] == ("True", "NameTaken")
     assert conditions["Progressing"] == ("False", "NameTaken")
 
 
-@pytest.mark.parametrize("state", [MISSING, TERMINATING, not_written("Forbidden", "no"), held_back("x", there=False)])
+@pytest.mark.parametrize(
+    "state",
+    [MISSING, terminating(observed_child(), COMMANDS), not_written("Forbidden", "no"), held_back("x", there=False)],
+)
 def test_what_may_pass_is_progress(state: Health) -> None:
     conditions = shown(made(HEALTHY, state))
     assert conditions["Ready"] == ("False", state.reason)
@@ -192,7 +197,14 @@ def test_numbers_in_the_last_words_of_a_program_are_no_news() -> None:
 @given(
     st.lists(
         st.sampled_from(
-            [HEALTHY, MISSING, TERMINATING, name_taken(None, "x"), rejected("no", COMMANDS), not_written("X", "y")]
+            [
+                HEALTHY,
+                MISSING,
+                terminating(observed_child(), COMMANDS),
+                name_taken(None, "x"),
+                rejected("no", COMMANDS, there=True),
+                not_written("X", "y"),
+            ]
         )
     )
 )
@@ -221,7 +233,15 @@ def test_ready_does_not_wait_for_what_the_application_serves_without() -> None:
     assert [child["health"] for child in found["children"]] == ["Healthy", "Progressing"]
 
 
-@pytest.mark.parametrize("other", [MISSING, TERMINATING, rejected("no", COMMANDS), held_back("x", there=True)])
+@pytest.mark.parametrize(
+    "other",
+    [
+        MISSING,
+        terminating(observed_child(), COMMANDS),
+        rejected("no", COMMANDS, there=True),
+        held_back("x", there=True),
+    ],
+)
 def test_another_child_decides_beside_it(other: Health) -> None:
     for healths in ((WAITING, other), (other, WAITING)):
         assert shown(made(*healths))["Ready"] == ("False", other.reason)

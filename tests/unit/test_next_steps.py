@@ -39,6 +39,7 @@ from coxswain.kernel.status.health import (
     not_listed,
     not_removed,
     not_served,
+    terminating,
 )
 from coxswain.kernel.workload import Reference
 from coxswain.webapp import kinds, restarts
@@ -77,7 +78,6 @@ NOTHING_TO_DO = {
     "RollingOut": "it takes its time, and has a deadline",
     "HeldBack": "another child has the cause",
     "Retrying": "most failures pass",
-    "Terminating": "the object is created afterwards",
     "Replaced": "the object is created afterwards",
     "Missing": "the object is created next",
     "NoAnswer": "the API server is the cause",
@@ -166,14 +166,16 @@ PAUSED = {"metadata": {}, "spec": {"paused": True, "replicas": 2}}
 PROBED = container(running(9999), started=False)
 BY_POLICY = "deployments.apps \"web\" is forbidden: ValidatingAdmissionPolicy 'x' with binding 'y' denied request: no"
 NO_CLASS = _message((kinds.HTTP_ROUTE, "shop"), _Failure(403, RBAC, 0.0, 0.0))
-FOREIGN = foreign(webapp(), kinds.WEBAPP, dataclasses.replace(observed_child(label=None), controller=None))
+FOREIGN = foreign(webapp(), kinds.WEBAPP, dataclasses.replace(observed_child(label=None), controller=None), COMMANDS)
 assert FOREIGN is not None
 CONTROLLED = foreign(
     webapp(),
     kinds.WEBAPP,
     dataclasses.replace(observed_child(label=None), controller=Controller("Website", "web", "other")),
+    COMMANDS,
 )
 assert CONTROLLED is not None
+HELD = dataclasses.replace(observed_child(), finalizers=("example.com/hold",))
 UNKNOWN_POLICIES = webapp(conflicts={"policy": "Observe"}).policies.unknown()
 UNKNOWN_RENDER = unknown_render(dataclasses.replace(webapp(), render="9"))
 assert UNKNOWN_RENDER is not None
@@ -188,6 +190,7 @@ HEALTHS = {
     "Immutable": immutable("spec.clusterIP", delete_command("Service", "web", "shop")),
     "AutoscalerConflict": conflict(webapp(), [observed_autoscaler()]),
     "Rejected": failure(refusal(422, "spec.x: Invalid"), COMMANDS, there=True, patient=True),
+    "Terminating": terminating(HELD, COMMANDS),
     "AdmissionDenied": failure(refusal(403, DENIED), COMMANDS, there=True, patient=True),
     "NotRemoved": not_removed(RBAC, next_step(refusal(403, RBAC), "shop")),
     "NotListed": not_listed(NO_CLASS),
@@ -234,6 +237,7 @@ OTHERS = {
     "Contested by a second operator": contested("spec.replicas (another)", COMMANDS, two_operators=True),
     "Halted by an unknown policy": halted("spec.replicas (kubectl)", COMMANDS, UNKNOWN_POLICIES),
     "Name of a controlled object": CONTROLLED,
+    "Rejected creation": failure(refusal(422, "spec.x: Invalid"), COMMANDS, there=False, patient=True),
     "No request": failing(
         webapp(), {"status": {"conditions": [{**SCALER, "message": "missing request for cpu"}]}}, NOW
     ).health,

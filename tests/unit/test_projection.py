@@ -39,6 +39,15 @@ def test_of_managed_fields_our_entry_and_the_others_are_kept() -> None:
     assert [entry.manager for entry in observed.others] == ["kubectl", "coxswain"]
 
 
+def test_finalizers_are_kept_while_they_delay_a_deletion() -> None:
+    """Those of other objects would only take memory."""
+    raw = stored(CONFIG)
+    raw["metadata"]["finalizers"] = ["example.com/hold"]
+    assert observe(CONFIG_MAP, raw).finalizers == ()
+    raw["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    assert observe(CONFIG_MAP, raw).finalizers == ("example.com/hold",)
+
+
 def test_the_webapps_that_it_names() -> None:
     raw = stored(CONFIG)
     raw["metadata"]["labels"]["coxswain.dev/webapp"] = "other"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from coxswain.kernel.api.errors import OutOfDate, Refused
-from coxswain.kernel.cache.store import HistoryReset
+from coxswain.kernel.cache.store import HistoryReset, Key
 from coxswain.kernel.objects.field_paths import ManagedFieldsEntry
 from coxswain.kernel.objects.projection import Controller, Projection
 from coxswain.kernel.reconciling.parent.reconciler import Outcome
@@ -167,10 +167,26 @@ def test_a_child_that_is_going_is_not_written(bench: Bench) -> None:
     bench.converge()
     live = bench.store.get(SERVICE, WEB)
     assert live is not None
-    bench.store.observe(dataclasses.replace(live, version=500, terminating=True))
+    bench.store.observe(dataclasses.replace(live, version=500, terminating=True, finalizers=("example.com/hold",)))
     bench.run()
     assert bench.writer.sent == ["status"]
     assert bench.conditions()["Ready"] == ("False", "Terminating")
+    assert "these finalizers: example.com/hold" in bench.message_of("Ready")
+
+
+def test_a_child_that_is_going_says_so_although_another_is_missing(bench: Bench) -> None:
+    """Nothing is written to it in both cases, and only its own state tells of its finalizers."""
+    bench.converge()
+    deployment = bench.store.get(DEPLOYMENT, WEB)
+    assert deployment is not None
+    (config,) = bench.store.objects_of(WEB, CONFIG_MAP)
+    bench.store.forget(CONFIG_MAP, Key("shop", config.name), 500)
+    bench.writer.fail("create ConfigMap", refusal(403))
+    bench.store.observe(dataclasses.replace(deployment, version=501, terminating=True))
+    bench.run()
+    assert bench.writer.sent[-2:] == ["create ConfigMap", "status"]
+    (found,) = [each for each in bench.webapp_now().content["status"]["children"] if each["kind"] == "Deployment"]
+    assert found["health"] == "Terminating"
 
 
 def test_a_rejected_child_is_not_sent_again_until_a_change(bench: Bench) -> None:

@@ -224,7 +224,7 @@ def test_a_deployment_that_can_not_be_written_says_that(bench: PodBench) -> None
     assert bench.conditions()["Ready"] == ("False", "Rejected")
     assert bench.message() == (
         "rejected by the API server: spec.x: Invalid. The operator retries after a change. "
-        "Correct the spec: kubectl edit webapp web -n shop"
+        "Correct what another manager has set in the object, or the spec: kubectl edit webapp web -n shop"
     )
 
 

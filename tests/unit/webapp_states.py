@@ -8,7 +8,6 @@ from coxswain.kernel.status.conflict_report import Conflict
 from coxswain.kernel.status.health import (
     HEALTHY,
     MISSING,
-    TERMINATING,
     Child,
     Health,
     changed_by_admission,
@@ -20,12 +19,13 @@ from coxswain.kernel.status.health import (
     name_taken,
     not_written,
     rejected,
+    terminating,
 )
 from coxswain.webapp.diagnosis.cause import Cause, Rank
 from coxswain.webapp.diagnosis.pods import Diagnosis, explained
 from coxswain.webapp.status import status
 from rendered import health, observations
-from unit.objects import COMMANDS, webapp
+from unit.objects import COMMANDS, observed_child, webapp
 
 NOW = "2026-01-01T00:00:00Z"
 
@@ -59,7 +59,7 @@ HEALTHS: Mapping[str, Health] = {
     "held by an admission policy": changed_by_admission(HEALTHY, "spec.replicas", COMMANDS),
     "complete": health(deployment(ready=2)),
     "missing": MISSING,
-    "terminating": TERMINATING,
+    "terminating": terminating(observed_child(), COMMANDS),
     "held back": held_back("ConfigMap web-1", there=False),
     "held back, and there": held_back("ConfigMap web-1", there=True),
     "not observed": health(deployment(observed=0, ready=2)),
@@ -68,7 +68,7 @@ HEALTHS: Mapping[str, Health] = {
     "past its deadline, with a cause": of_pods("ImagePullBackOff", Rank.NOT_MADE, LATE),
     "no pod can be made": health(deployment(REFUSED)),
     "name taken": name_taken("ReplicaSet other", "kubectl describe deployment web -n shop"),
-    "rejected": rejected("too large", COMMANDS),
+    "rejected": rejected("too large", COMMANDS, there=True),
     "forbidden": not_written("Forbidden", "exceeded quota: none"),
     "denied": denied('admission webhook "x" denied the request: no', COMMANDS),
     "no answer": not_written("WriteFailed", "no answer"),

@@ -36,6 +36,10 @@ class Commands:
         problem = f"a second operator with the field manager {self.manager} serves this namespace. Run only one"
         return f"{problem}: kubectl get deployments --all-namespaces -l app.kubernetes.io/name={self.manager}"
 
+    def describe(self, kind: str, name: str) -> str:
+        """Return the command that describes an object of the namespace."""
+        return f"kubectl describe {kind.lower()} {name} -n {self.namespace}"
+
     def events_about(self, kind: str, name: str) -> str:
         """Return the command that lists the Events about an object, which may be deleted already."""
         selector = f"involvedObject.kind={kind},involvedObject.name={name}"

@@ -71,6 +71,8 @@ class Projection:
     """The names of the parents whose child might have this kind and name."""
     names: frozenset[tuple[str, str]] = frozenset()
     """Kind and name of the objects of others that this parent names."""
+    finalizers: tuple[str, ...] = ()
+    """The finalizers that delay the end of a terminating object; otherwise empty."""
 
     @property
     def generation(self) -> int:
@@ -154,6 +156,7 @@ class Projector:
         metadata = raw["metadata"]
         owned, others = self._field_owners(managed) if is_child else (None, ())
         linked = is_child or rules.targets is None
+        terminating = "deletionTimestamp" in metadata
         controller = self._controller(metadata) if linked else None
         label = metadata.get("labels", {}).get(self._label) if linked else None
         adopter = metadata.get("annotations", {}).get(self.adopt_annotation) if is_child else None
@@ -168,7 +171,7 @@ class Projector:
             name=metadata["name"],
             uid=metadata["uid"],
             version=int(metadata["resourceVersion"]),
-            terminating="deletionTimestamp" in metadata,
+            terminating=terminating,
             content=content,
             controller=controller,
             label=label,
@@ -178,6 +181,7 @@ class Projector:
             parents=self._parents(kind, metadata["name"], content, label, controller),
             namesakes=_names(rules.namesake(metadata["name"])) if rules.namesake else (),
             names=frozenset(rules.names(content)),
+            finalizers=tuple(metadata.get("finalizers", ())) if terminating else (),
         )
 
     def _parents(

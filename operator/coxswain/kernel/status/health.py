@@ -9,6 +9,7 @@ from enum import IntEnum
 
 from coxswain.kernel.objects.commands import Commands
 from coxswain.kernel.objects.manifests import child_key
+from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.objects.quote import MESSAGE_LIMIT, abridged, reason
 
 UNNAMED = "Failed"
@@ -92,7 +93,15 @@ ABSENCE_ADVICE = (
 
 HEALTHY = Health(Level.HEALTHY)
 MISSING = Health(Level.MISSING, "Missing", "does not exist yet")
-TERMINATING = Health(Level.TERMINATING, "Terminating", "is being deleted. The operator recreates it afterwards")
+
+
+def terminating(live: Projection, commands: Commands) -> Health:
+    """Return the health of a child with a deletionTimestamp."""
+    message = "is being deleted. The operator recreates it afterwards"
+    if live.finalizers:
+        message += f". Before its end, others must remove these finalizers: {', '.join(live.finalizers)}. If it stays, "
+        message += f"find out what their controllers wait for: {commands.describe(live.kind.kind, live.name)}"
+    return Health(Level.TERMINATING, "Terminating", message)
 
 
 def differs(fields: str, commands: Commands) -> Health:
@@ -154,10 +163,14 @@ def replaced(field: str) -> Health:
     return Health(Level.TERMINATING, "Replaced", message)
 
 
-def rejected(message: str, commands: Commands) -> Health:
-    """Return the health of a child with a manifest rejected as invalid by the API server."""
+def rejected(message: str, commands: Commands, *, there: bool) -> Health:
+    """Return the health of a child with a manifest rejected as invalid by the API server.
+
+    `there` tells whether the child exists: then the rejected value may be of another field manager.
+    """
     problem = f"rejected by the API server: {_clause(message)}. The operator retries after a change"
-    return Health(Level.DEGRADED, "Rejected", f"{problem}. Correct the spec: {commands.edit}", stalled=True)
+    advice = "Correct what another manager has set in the object, or the spec" if there else "Correct the spec"
+    return Health(Level.DEGRADED, "Rejected", f"{problem}. {advice}: {commands.edit}", stalled=True)
 
 
 def denied(message: str, commands: Commands) -> Health:

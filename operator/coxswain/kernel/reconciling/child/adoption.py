@@ -3,13 +3,14 @@
 from collections.abc import Callable
 
 from coxswain.kernel.conflicts.managed_fields import BEFORE_FIRST_APPLY
+from coxswain.kernel.objects.commands import Commands
 from coxswain.kernel.objects.field_paths import minus
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Named, Projection
-from coxswain.kernel.status.health import TERMINATING, Health, name_taken
+from coxswain.kernel.status.health import Health, name_taken, terminating
 
 
-def foreign(parent: Named, parent_kind: Kind, live: Projection) -> Health | None:
+def foreign(parent: Named, parent_kind: Kind, live: Projection, commands: Commands) -> Health | None:
     """Return the health of a child if a foreign object has its name; None for a child or an adoptable object."""
     if live.is_child_of(parent) or live.is_adoptable_by(parent):
         return None
@@ -20,9 +21,9 @@ def foreign(parent: Named, parent_kind: Kind, live: Projection) -> Health | None
         return name_taken(None, allow)
     if (controller.kind, controller.name) == (parent_kind.kind, parent.name):
         # Its parent was deleted, and had the same name: the garbage collector deletes it, and its DELETED requeues.
-        return TERMINATING
+        return terminating(live, commands)
     allowed = live.adopter == parent.name
-    describe = f"kubectl describe {resource} -n {live.namespace}"
+    describe = commands.describe(live.kind.kind, live.name)
     return name_taken(f"{controller.kind} {controller.name}", describe, annotation=annotation if allowed else "")
 
 

@@ -114,7 +114,7 @@ class ChildReconciler(Generic[P]):
         after, live = _next_read(target.memory, target.now), target.live
         if live is None:
             return Result(_child(target, MISSING), after=after)
-        health = foreign(parent, self._workload.projector.kinds.parent, live)
+        health = foreign(parent, self._workload.projector.kinds.parent, live, target.commands)
         if health is None and not target.is_ours:
             health = adopted_later("spec.paused is no longer true")
         if health is not None:

@@ -28,7 +28,7 @@ from coxswain.kernel.reconciling.child.ownership import ownership
 from coxswain.kernel.reconciling.child.plan_health import absence, held_fields, stuck
 from coxswain.kernel.reconciling.memory.last_applied import LastApplied
 from coxswain.kernel.reconciling.memory.memory import ChildMemory
-from coxswain.kernel.status.health import TERMINATING, adopted_later, halted, left_absent, replaced
+from coxswain.kernel.status.health import adopted_later, halted, left_absent, replaced, terminating
 from coxswain.kernel.workload import ChildType, Desired, P, Workload
 
 
@@ -137,14 +137,14 @@ def _decide_absent(target: Target[P]) -> Action:
 
 def _blocked(target: Target[P], live: Projection) -> Wait | None:
     """Return the wait for an object in a state without writes; None if it may be written."""
-    health = foreign(target.parent, target.workload.projector.kinds.parent, live)
+    health = foreign(target.parent, target.workload.projector.kinds.parent, live, target.commands)
     if health is not None:
         return Wait(health, target.next_event)
     deletion = target.memory.deletion
     if deletion is not None and deletion.is_in_progress(live):
         return Wait(replaced(deletion.field), target.next_event)
     if live.terminating:
-        return Wait(TERMINATING, target.next_event)
+        return Wait(terminating(live, target.commands), target.next_event)
     if not target.is_ours and target.adoptable_when is not None:
         return Wait(adopted_later(target.adoptable_when), Ends.DEPENDENCY_EVENT)
     frozen = target.desired.frozen

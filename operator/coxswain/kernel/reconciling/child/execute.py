@@ -73,7 +73,7 @@ class Executor:
                 await self._apply(action, target, writer)
         except Refused as error:
             if error.error_class is ErrorClass.TERMINAL and not isinstance(action, Replace):
-                health = rejected(error.message, target.commands)
+                health = rejected(error.message, target.commands, there=True)
                 target.memory.attempt = Attempt.of(action.plan.manifest, action.live, health)
             if error.status == 409 and not error.by_admission and not isinstance(action, Release):
                 await self._learn_from_conflict(target, action.live, error)
@@ -131,7 +131,7 @@ class Executor:
             if not isinstance(error, Refused):
                 raise
             if error.error_class is ErrorClass.TERMINAL:
-                health = rejected(error.message, target.commands)
+                health = rejected(error.message, target.commands, there=False)
                 target.memory.attempt = Attempt.of(action.manifest, None, health)
             if error.status != 409 or error.by_admission:
                 raise

@@ -44,7 +44,7 @@ def failure(error: RequestFailed, commands: Commands, *, there: bool, patient: b
     """
     if isinstance(error, Refused):
         if error.error_class is ErrorClass.TERMINAL:
-            return rejected(error.message, commands)
+            return rejected(error.message, commands, there=there)
         if error.by_admission:
             return denied(error.message, commands)
         if error.status == 403 or not patient:

@@ -134,6 +134,9 @@ def _live(child_type: ChildType[P], desired: Desired, parent: P, world: CacheVie
 
 def _awaited(child_type: ChildType[P], live: Projection | None, unusable: Mapping[Kind, str]) -> str | None:
     """Return the unusable child for which a child has to wait; None if it can be written."""
+    if live is not None and live.terminating:
+        # Nothing is written to it, so that its own state is the news.
+        return None
     without = () if live is None else child_type.goes_without(live.content)
     return next((unusable[kind] for kind in child_type.needs if kind in unusable and kind not in without), None)
 
