@@ -155,7 +155,7 @@ class Explanations:
         return reason in ("Immutable", "Rejected") and foreign
 
     def _contested(self, parent: Object, gap: Gap) -> bool:
-        """Return whether another writer set a field after the last user change, and the status reports it."""
+        """Return whether another writer set a field lately, after the last user change, and the status reports it."""
         where = place(parent)
         asked = self.world.asked.get((*where, self.workload.spec_part(parent, gap)), -1.0)
         wrote = [at for key, at in self.world.touched.items() if is_of(key, gap, where)]
@@ -163,6 +163,7 @@ class Explanations:
         return (
             bool(wrote)
             and max(wrote) > asked
+            and self.world.clock() - max(wrote) < self._bounds.suspension
             and fought
             and self.world.holder(where[0]).subject.attends(where) is not None
         )

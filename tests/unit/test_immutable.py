@@ -152,6 +152,7 @@ def test_a_service_of_the_right_sort_is_applied_as_a_whole() -> None:
 
 def test_the_commands_keep_the_pods() -> None:
     assert delete_command("Deployment", "shop", "ns") == "kubectl delete deployment shop --cascade=orphan -n ns"
+    assert delete_command("StatefulSet", "db", "ns") == "kubectl delete statefulset db --cascade=orphan -n ns"
     assert delete_command("Service", "shop", "ns") == "kubectl delete service shop -n ns"
 
 

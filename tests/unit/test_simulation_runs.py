@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from coxswain.kernel.reconciling.memory.memory import Memories
+from coxswain.kernel.reconciling.memory.write_wars import WriteWars
 from coxswain.kernel.reconciling.parent.reconciler import Outcome, Reconciler
 from coxswain.kernel.reconciling.queue.workqueue import WorkQueue
 from model_cluster.shrink import shrunk
@@ -28,6 +29,9 @@ pytestmark = pytest.mark.thorough
 WEB = {"at": "a", "name": "web-0"}
 CREATE = Step(1.0, "create", {**WEB, "size": 3, "image": "app:1", "replicas": 1})
 CHANGE = Step(60.0, "change", {**WEB, "what": {"image": "app:2"}})
+FIGHT = Step(
+    30.0, "fight", {**WEB, "field": "image", "value": "other:1", "manager": "helm", "seconds": 20.0, "pause": 0.1}
+)
 DELETIONS = Step(30.0, "delete child again and again", {**WEB, "plural": "services", "seconds": 60.0, "pause": 0.1})
 
 
@@ -99,6 +103,12 @@ def test_a_false_status_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     finding = conditions.ConditionState("True", "Ready", "")
     monkeypatch.setattr(conditions, "_ready", lambda *_: finding)
     broken(play(script(replace(CREATE, parameters={**CREATE.parameters, "image": "app:crash"}))), "honesty")
+
+
+def test_a_suspension_without_end_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The status says Contested and a timer is set, but the other writer has stopped long ago."""
+    monkeypatch.setattr(WriteWars, "_suspension", lambda *_: 100_000.0)
+    broken(play(script(CREATE, FIGHT, Step(1200.0, "annotate", WEB))), "progress")
 
 
 def test_too_many_writes_are_found() -> None:

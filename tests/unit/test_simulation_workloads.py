@@ -9,6 +9,9 @@ from coxswain.kernel.objects.projection import Rules, whole
 from coxswain.kernel.reconciling.memory.memory import Memories
 from coxswain.kernel.reconciling.parent.reconciler import Outcome, Reconciler
 from example import scheduled_task
+from model_cluster.chance import Chance
+from model_cluster.cluster import Cluster
+from model_cluster.trace import Trace
 from simulation.conditions import Conditions
 from simulation.generate import actions_of, generate
 from simulation.run import Outcome as Played
@@ -32,6 +35,14 @@ def script(name: str, *steps: Step, finale: bool = False) -> Script:
 def broken(outcome: Played, invariant: str) -> None:
     """Assert that the run failed because of this invariant."""
     assert outcome.invariant == invariant, outcome.why
+
+
+def test_a_deployment_has_pods_although_the_operator_does_not_watch_them() -> None:
+    def now() -> float:
+        return 0.0
+
+    cluster = Cluster(now, Chance("a"), Trace(now), crds=(), resources=("deployments",), restricted_agent="coxswain")
+    assert set(cluster.objects) == {"deployments", "replicasets", "pods"}
 
 
 def test_the_default_workload_is_the_webapp() -> None:

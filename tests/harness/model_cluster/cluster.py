@@ -56,6 +56,10 @@ def place_of(address: str) -> tuple[str | None, str | None, str | None]:
     return namespace, rest[1] if len(rest) > 1 else None, rest[2] if len(rest) > 2 else None
 
 
+_BELOW = ("replicasets", "pods")
+"""The resources of the Deployment controller."""
+
+
 class Cluster:
     """The API server and the true state of its objects."""
 
@@ -84,9 +88,11 @@ class Cluster:
         self._uids = 0
         self._seed = chance.whole(0, 2**31, "uids")
         self.api = ApiServer(crds, now=self.now, new_uid=self._new_uid, restricted_agent=restricted_agent)
+        # The Deployment controller needs them, even if the operator does not watch them.
+        resources = tuple(dict.fromkeys((*resources, *(_BELOW if "deployments" in resources else ()))))
         self.kinds = {kind.plural: kind for kind in self.api.registry.kinds if kind.plural in resources}
         """The followed kinds by plural name."""
-        self.resources = tuple(resources)
+        self.resources = resources
         self.objects: dict[str, dict[Place, Object]] = {plural: {} for plural in resources}
         """By plural name; a resource that is not served is absent."""
         self.availability_changed: dict[str, float] = {}

@@ -46,7 +46,10 @@ class Commands:
         return f"kubectl get events -n {self.namespace} --field-selector {selector}"
 
 
+_OWNERS_OF_PODS = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet")
+
+
 def delete_command(kind: str, name: str, namespace: str) -> str:
-    """Return the kubectl command to delete a child; a Deployment keeps its pods."""
-    pods_stay = " --cascade=orphan" if kind == "Deployment" else ""
+    """Return the kubectl command to delete a child; the pods of a workload stay."""
+    pods_stay = " --cascade=orphan" if kind in _OWNERS_OF_PODS else ""
     return f"kubectl delete {kind.lower()} {name}{pods_stay} -n {namespace}"
