@@ -3,7 +3,7 @@
 It follows `coxswain.kernel.reconciling.child.decide`, which needs the memory and so the network. A test compares both.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +11,8 @@ from coxswain.kernel.conflicts.diff import Difference, managers
 from coxswain.kernel.conflicts.immutable import Obstacle, Remedy
 from coxswain.kernel.conflicts.write_plan import HeldField, Plan, plan
 from coxswain.kernel.objects.commands import Commands
-from coxswain.kernel.objects.field_paths import owns
+from coxswain.kernel.objects.edit import value_at
+from coxswain.kernel.objects.field_paths import Fields, at, minus, owns
 from coxswain.kernel.objects.manifests import Manifest, child_key
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.reconciling.child.adoption import foreign, is_released, to_release
@@ -43,7 +44,7 @@ class ChildPlan:
     live: Projection | None = None
     planned: Plan | None = None
     changes: tuple[Difference, ...] = ()
-    """The differences whose value changes, not only the owner."""
+    """The differences whose value changes, not only the owner, without values that stay."""
     health: Health | None = None
     """Why it is blocked."""
     obstacle: Obstacle | None = None
@@ -133,7 +134,9 @@ def _written(found: ChildPlan, desired: Desired, webapp: WebApp, live: Projectio
         ownership(WORKLOAD, child_type, webapp, desired),
         adopting=not is_ours,
     )
-    changes = tuple(each for each in planned.differences if _changes_value(each, child_type, webapp, live))
+    changes = tuple(
+        each for difference in planned.differences for each in _changes(difference, child_type, webapp, live)
+    )
     found = replace(
         found,
         manifest=planned.manifest,
@@ -165,18 +168,55 @@ def _blocked(found: ChildPlan, health: Health) -> ChildPlan:
     return replace(found, action="Blocked", message=health.message, health=health)
 
 
-def _changes_value(difference: Difference, child_type: ChildType[WebApp], webapp: WebApp, live: Projection) -> bool:
-    """Tell whether an apply changes the value, rather than the owner of a field alone."""
-    if not difference.changes_value and not difference.order:
-        return False
-    if difference.wanted is not None or difference.rivals:
-        return True
-    if difference.path in child_type.kept:
-        return False
-    released = is_released(webapp, live)
-    keeping = [entry for entry in live.others if not released(entry.manager, entry.operation)]
-    # A field that another manager owns as well stays when our apply leaves it out.
-    return difference.found is not None and not any(owns(entry.fields, difference.path) for entry in keeping)
+def _changes(
+    difference: Difference, child_type: ChildType[WebApp], webapp: WebApp, live: Projection
+) -> Iterator[Difference]:
+    """Yield what an apply changes in the values of a field; nothing if it changes the owner of the field alone."""
+    wanted, found = difference.wanted, difference.found
+    if difference.order or (difference.changes_value and difference.rivals):
+        yield difference
+    elif wanted is None:
+        released, owned = is_released(webapp, live), live.owned or {}
+        # A released manager gives up only what is ours.
+        theirs = [
+            minus(each.fields, owned) if released(each.manager, each.operation) else each.fields for each in live.others
+        ]
+        if difference.path not in child_type.kept:
+            yield from _removals(difference, owned, theirs)
+    else:
+        if isinstance(wanted, Mapping) and isinstance(found, Mapping) and _is_merged(difference, live):
+            found = _of_keys(wanted, found)
+        if wanted != found:
+            yield replace(difference, found=found)
+
+
+def _removals(difference: Difference, owned: Fields, theirs: Sequence[Fields]) -> Iterator[Difference]:
+    """Yield the fields that go when our apply leaves one out: what other managers own of it stays."""
+    path, found = difference.path, difference.found
+    if found is None:
+        return
+    if not any(owns(fields, path) for fields in theirs):
+        yield difference
+        return
+    for element in at(owned, path) or {}:
+        if element != ".":
+            yield from _removals(Difference((*path, element), None, value_at(found, (element,))), owned, theirs)
+
+
+def _is_merged(difference: Difference, live: Projection) -> bool:
+    """Tell whether an apply leaves the other keys of a map: unless its managers own it as a whole."""
+    sets = (at(fields, difference.path) for fields in (live.owned or {}, *(entry.fields for entry in live.others)))
+    known = [fields for fields in sets if fields is not None]
+    return not known or any(fields.keys() - {"."} for fields in known)
+
+
+def _of_keys(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the part of a live map below the keys of a desired one."""
+    kept = {key: found[key] for key in wanted if key in found}
+    return {
+        key: _of_keys(wanted[key], value) if isinstance(value, Mapping) and isinstance(wanted[key], Mapping) else value
+        for key, value in kept.items()
+    }
 
 
 def _removed(webapp: WebApp, world: Snapshot, wanted: set[str]) -> list[ChildPlan]:

@@ -1,0 +1,62 @@
+"""What `kubectl coxswain plan` says of values that go: what an apply removes, and nothing that stays."""
+
+import json
+from typing import Any
+
+import pytest
+
+from coxswain.webapp.kinds import DEPLOYMENT, SERVICE, WEBAPP
+from unit.model_bench import SPEC
+from unit.plugin_bench import LAST_APPLIED, PluginBench
+
+MINE: dict[str, Any] = {"annotations": {"mine": "1"}}
+THEIRS: dict[str, Any] = {"annotations": {"theirs": "2"}}
+
+
+def manifest(**spec: Any) -> str:
+    """Return a WebApp as a user writes it."""
+    metadata = {"name": "web", "namespace": "shop"}
+    return json.dumps({"apiVersion": "coxswain.dev/v1", "kind": "WebApp", "metadata": metadata, "spec": SPEC | spec})
+
+
+def plan(bench: PluginBench, stdin: str) -> dict[str, Any]:
+    """Return the plan with the fields of each child."""
+    [found] = bench.json("plan", "-f", "-", stdin=stdin)["items"]
+    fields = {each["object"]: [field["field"] for field in each["fields"]] for each in found["children"]}
+    return {**found, "fields": fields}
+
+
+@pytest.fixture
+def bench() -> PluginBench:
+    """A WebApp with an annotation. Others have set one as well, in the Deployment and in its pods."""
+    found = PluginBench(**MINE)
+    found.model.patch(WEBAPP.path("shop", "web"), {"metadata": {"annotations": {LAST_APPLIED: manifest(**MINE)}}})
+    found.model.patch(DEPLOYMENT.path("shop", "web"), {"metadata": THEIRS, "spec": {"template": {"metadata": THEIRS}}})
+    found.model.reconcile()
+    return found
+
+
+def test_a_removed_annotation_is_announced_beside_those_of_others(bench: PluginBench) -> None:
+    """As after `kubectl rollout restart`, which leaves an annotation in the pod template."""
+    found = plan(bench, manifest())
+    assert found["restart"]["restarts"]
+    assert found["fields"]["Deployment/web"] == ["metadata.annotations.mine", "spec.template.metadata.annotations.mine"]
+    bench.model.patch(WEBAPP.path("shop", "web"), {"spec": {"annotations": None}})
+    bench.model.reconcile()
+    stored = bench.model.request("GET", DEPLOYMENT.path("shop", "web"), None, "").body
+    left = stored["spec"]["template"]["metadata"]["annotations"]
+    assert left == THEIRS["annotations"], "the operator does what the plan says"
+
+
+def test_what_the_former_tool_of_an_adopted_object_owns_stays(bench: PluginBench) -> None:
+    adopted = {"metadata": {"annotations": {"coxswain.dev/adopt": "web"}}}
+    bench.model.patch(DEPLOYMENT.path("shop", "web"), adopted)
+    found = plan(bench, manifest())
+    assert found["fields"]["Deployment/web"] == ["metadata.annotations.mine", "spec.template.metadata.annotations.mine"]
+    assert found["restart"]["restarts"]
+
+
+def test_values_without_an_owner_stay(bench: PluginBench) -> None:
+    """An apply of a map leaves its other keys. Some tools remove managedFields."""
+    bench.model.patch(SERVICE.path("shop", "web"), {"metadata": {**THEIRS, "managedFields": [{}]}})
+    assert plan(bench, manifest(**MINE))["fields"]["Service/web"] == []
