@@ -109,7 +109,11 @@ def plan_child(child_type: ChildType[WebApp], desired: Desired, webapp: WebApp, 
             return _blocked(found, desired.withheld)
         return replace(found, action="Create")
     found = replace(found, live=live)
-    blocked = _may_not_be_written(child_type, webapp, live, world) or desired.frozen
+    blocked = _may_not_be_written(child_type, webapp, live, world)
+    if blocked is not None and live.is_adoptable_by(webapp) and not live.terminating:
+        # It waits for another child. The owner of the object agrees now, so its changes are shown now.
+        return _blocked(_written(found, desired, webapp, live), blocked)
+    blocked = blocked or desired.frozen
     return _blocked(found, blocked) if blocked is not None else _written(found, desired, webapp, live)
 
 
@@ -141,7 +145,7 @@ def _written(found: ChildPlan, desired: Desired, webapp: WebApp, live: Projectio
         found,
         manifest=planned.manifest,
         planned=planned,
-        changes=changes,
+        changes=(*_displaced(planned, live, changes), *changes),
         prepared=not planned.rivals and not to_release(webapp, live),
     )
     if planned.halted:
@@ -188,6 +192,12 @@ def _changes(
             found = _of_keys(wanted, found)
         if wanted != found:
             yield replace(difference, found=found)
+
+
+def _displaced(planned: Plan, live: Projection, changes: Sequence[Difference]) -> list[Difference]:
+    """Return what the operator removes because it cannot stay beside the desired values, as at an adoption."""
+    known = {each.path for each in changes}
+    return [Difference(path, None, value_at(live.content, path)) for path in planned.rivals if path not in known]
 
 
 def _removals(difference: Difference, owned: Fields, theirs: Sequence[Fields]) -> Iterator[Difference]:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from coxswain.kernel.objects.kinds import Kind
 from coxswain.webapp.kinds import DEPLOYMENT, SERVICE, WEBAPP
 from unit.model_bench import SPEC
 from unit.plugin_bench import LAST_APPLIED, PluginBench
@@ -60,3 +61,56 @@ def test_values_without_an_owner_stay(bench: PluginBench) -> None:
     """An apply of a map leaves its other keys. Some tools remove managedFields."""
     bench.model.patch(SERVICE.path("shop", "web"), {"metadata": {**THEIRS, "managedFields": [{}]}})
     assert plan(bench, manifest(**MINE))["fields"]["Service/web"] == []
+
+
+# What an adoption removes
+
+CHART = {"app": "chart"}
+CHARTS: dict[Kind, dict[str, Any]] = {
+    DEPLOYMENT: {
+        "selector": {"matchLabels": CHART},
+        "template": {
+            "metadata": {"labels": CHART},
+            "spec": {
+                "containers": [{"name": "main", "image": "a:0", "volumeMounts": [{"name": "old", "mountPath": "/a"}]}],
+                "volumes": [{"name": "old", "emptyDir": {}}],
+            },
+        },
+    },
+    SERVICE: {"selector": CHART, "ports": [{"name": "http", "port": 80}, {"name": "admin", "port": 9000}]},
+}
+GONE = {
+    "Deployment/web": [
+        "spec.template.spec.containers[name=main].image",
+        "spec.template.spec.containers[name=main].volumeMounts[name=old].mountPath",
+        "spec.template.spec.volumes[name=old].emptyDir",
+    ],
+    "Service/web": ["spec.ports[port=80,protocol=TCP].port", "spec.ports[port=9000,protocol=TCP].port"],
+}
+
+
+@pytest.fixture
+def charts() -> PluginBench:
+    """A WebApp beside Deployment and Service of a chart, with its name."""
+    found = PluginBench(reconciled=False)
+    for kind, spec in CHARTS.items():
+        made = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": "web"}, "spec": spec}
+        found.model.post(kind.path("shop"), made)
+    found.model.reconcile()
+    return found
+
+
+@pytest.mark.parametrize("child", GONE)
+def test_adopt_shows_what_the_adoption_removes(charts: PluginBench, child: str) -> None:
+    """The Service waits for the Deployment, and its ports go then."""
+    assert charts.run("adopt", "web", "--yes") == 0
+    shown = charts.out.partition(f" {child}: ")[2]
+    assert [field for field in GONE[child] if f"      {field}: " not in shown] == []
+
+
+def test_plan_shows_what_the_adoption_removes(charts: PluginBench) -> None:
+    charts.run("adopt", "web", "--yes")
+    fields = plan(charts, manifest())["fields"]
+    assert {child: [field for field in gone if field not in fields[child]] for child, gone in GONE.items()} == {
+        child: [] for child in GONE
+    }
