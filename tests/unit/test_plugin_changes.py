@@ -282,7 +282,9 @@ def test_adopt_changes_nothing_without_agreement() -> None:
 def test_adopt_names_what_it_does_not_find(bench: PluginBench) -> None:
     assert bench.run("adopt", "web") == 1
     assert "there is nothing to adopt for WebApp web" in bench.err
-    assert foreign().run("adopt", "web", "deployment") == 1
+    bench = foreign()
+    assert bench.run("adopt", "web", "deployment") == 1
+    assert bench.err.endswith("to adopt for WebApp web\nnext: kubectl coxswain adopt web -n shop\n")
 
 
 def test_an_object_with_a_controller_is_not_adoptable() -> None:

@@ -69,7 +69,8 @@ def candidates(webapp: WebApp, world: Snapshot, kinds: Sequence[str]) -> list[Ca
     chosen = [each for each in foreign if not kinds or _is_named(each, kinds)]
     unknown = [kind for kind in kinds if not any(_is_named(each, [kind]) for each in foreign)]
     if unknown:
-        raise Problem(f"there is no {unknown[0]} to adopt for WebApp {webapp.name}", f"{PROGRAM} adopt {webapp.name}")
+        place = f"{webapp.name} -n {webapp.namespace}"
+        raise Problem(f"there is no {unknown[0]} to adopt for WebApp {webapp.name}", f"{PROGRAM} adopt {place}")
     places = [(each.child_type.kind, each.name) for each in chosen]
     manifests = [world.manifests[place] for place in places]
     for place, manifest in zip(places, manifests, strict=True):
