@@ -36,14 +36,11 @@ def run(session: Session, arguments: Arguments) -> int:
     webapp = webapp_of(session.kubectl, arguments.name)
     name, namespace = webapp["metadata"]["name"], webapp["metadata"]["namespace"]
     world = snapshot(session.kubectl, webapp, session.now())
-    found = candidates(as_operated(webapp, world), world, arguments.kinds)
-    notes = [*deletion(webapp), *world.notes({kind.kind for kind in WORKLOAD.projector.kinds.children})]
+    notes = deletion(webapp)
     session.tell(notes)
-    if not found:
-        raise Problem(
-            f"there is nothing to adopt for WebApp {name}: no object without an owner has the name of a child",
-            f"{PROGRAM} why {name} -n {namespace}",
-        )
+    found = candidates(as_operated(webapp, world), world, arguments.kinds)
+    unread = world.notes({kind.kind for kind in WORKLOAD.projector.kinds.children})
+    session.tell(unread)
     if not session.structured:
         for each in found:
             write_child(session.screen, _change(each.plan))
@@ -54,7 +51,7 @@ def run(session: Session, arguments: Arguments) -> int:
         raise Problem("nothing was changed", "")
     for each in found:
         _annotate(session, each, name, namespace)
-    done = Done(namespace, name, f"may adopt {listed}", notes)
+    done = Done(namespace, name, f"may adopt {listed}", [*notes, *unread])
     following = "The operator looks for the annotation within a minute."
     if is_paused(webapp):
         following = f"It is paused. To let it adopt: {PROGRAM} resume {name} -n {namespace}"
@@ -65,12 +62,14 @@ def run(session: Session, arguments: Arguments) -> int:
 
 def candidates(webapp: WebApp, world: Snapshot, kinds: Sequence[str]) -> list[Candidate]:
     """Return the adoptable objects of some kinds, or of all, with the plan of their adoption. Raises Problem."""
-    foreign = [each for each in child_plans(webapp, world) if is_foreign(each.health) and _is_free(each)]
+    plans = child_plans(webapp, world)
+    foreign = [each for each in plans if is_foreign(each.health) and _is_free(each)]
     chosen = [each for each in foreign if not kinds or _is_named(each, kinds)]
-    unknown = [kind for kind in kinds if not any(_is_named(each, [kind]) for each in foreign)]
-    if unknown:
-        place = f"{webapp.name} -n {webapp.namespace}"
-        raise Problem(f"there is no {unknown[0]} to adopt for WebApp {webapp.name}", f"{PROGRAM} adopt {place}")
+    missing = [kind for kind in kinds if not any(_is_named(each, [kind]) for each in foreign)]
+    if missing or not chosen:
+        wanted = missing[:1]
+        unread = [each for each in plans if each.action == "Unknown" and (not wanted or _is_named(each, wanted))]
+        raise _nothing(webapp, wanted, unread)
     places = [(each.child_type.kind, each.name) for each in chosen]
     manifests = [world.manifests[place] for place in places]
     for place, manifest in zip(places, manifests, strict=True):
@@ -82,6 +81,19 @@ def candidates(webapp: WebApp, world: Snapshot, kinds: Sequence[str]) -> list[Ca
         Candidate(place, manifest, planned[each.object])
         for place, manifest, each in zip(places, manifests, chosen, strict=True)
     ]
+
+
+def _nothing(webapp: WebApp, kinds: Sequence[str], unread: Sequence[ChildPlan]) -> Problem:
+    """Return the problem that there is nothing to adopt, as far as the user may see it."""
+    place = f"{webapp.name} -n {webapp.namespace}"
+    if unread:
+        unknown = "; ".join(f"{each.object}: {each.message}" for each in unread)
+        message = f"it is not known whether there is anything to adopt for WebApp {webapp.name}. {unknown}"
+        return Problem(message, f"{PROGRAM} why {place}")
+    if kinds:
+        return Problem(f"there is no {kinds[0]} to adopt for WebApp {webapp.name}", f"{PROGRAM} adopt {place}")
+    message = "no object without an owner has the name of a child"
+    return Problem(f"there is nothing to adopt for WebApp {webapp.name}: {message}", f"{PROGRAM} why {place}")
 
 
 def _is_free(found: ChildPlan) -> bool:
