@@ -17,6 +17,7 @@ class Scales:
 
     def __init__(self, found: Found) -> None:
         """Index the read objects: a list may have thousands."""
+        self._may_read = DEPLOYMENT in found
         self._deployments = {owner(each): each for each in found.get(DEPLOYMENT, ())}
         self._autoscalers: dict[tuple[str, str], list[str]] = {}
         for each in found.get(HORIZONTAL_POD_AUTOSCALER, ()):
@@ -30,7 +31,9 @@ class Scales:
         deployment: Mapping[str, Any] = self._deployments.get(metadata["uid"]) or {}
         autoscalers = sorted(self._autoscalers.get((metadata["namespace"], metadata["name"]), ()))
         by_spec = "autoscaling" in spec
-        desired = None if by_spec else spec.get("replicas", 1)
+        # A policy or an autoscaler may have set another number than the reconciled spec.
+        hidden = by_spec or (not self._may_read and is_reconciled(webapp))
+        desired = None if hidden else spec.get("replicas", 1)
         live = (deployment.get("spec") or {}).get("replicas")
         # Before the operator has reconciled a changed spec.replicas, the Deployment has the earlier number.
         if live is not None and (by_spec or autoscalers or is_reconciled(webapp)):
