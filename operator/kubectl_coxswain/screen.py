@@ -26,6 +26,9 @@ _BRANCHES = ("├── ", "└── ", "│   ", "    ")
 _PLAIN_BRANCHES = ("|-- ", "`-- ", "|   ", "    ")
 _GAP = 2
 _NARROWEST = 20
+_LAST_COLUMN = 10
+_COLUMN = 4
+"""The least widths of a cut column of a table: of the last one, before others are cut, and of any."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,15 @@ def wrapped(text: str, width: int, first: int | None = None) -> list[str]:
     return lines
 
 
+def fitted(widths: Sequence[int], room: int) -> list[int]:
+    """Return the widths of columns that fit: the last one gives way first, then always the widest."""
+    *others, last = widths
+    found = [*others, min(last, max(_LAST_COLUMN, room - sum(others)))]
+    while sum(found) > room and max(found) > _COLUMN:
+        found[found.index(max(found))] -= 1
+    return found
+
+
 class Screen:
     """Writes to a stream."""
 
@@ -118,6 +130,11 @@ class Screen:
         """Return the glyph of a level with a space; nothing in plain text."""
         return f"{_GLYPH[level]} " if self.glyphs and _GLYPH[level] else ""
 
+    @property
+    def ellipsis(self) -> str:
+        """The mark of a cut."""
+        return "…" if self.glyphs else "..."
+
     def line(self, *spans: Cell) -> None:
         """Write a line, cut to the width."""
         room = self.width
@@ -125,7 +142,7 @@ class Screen:
         for span in spans:
             text, style = _text_and_style(span)
             if room is not None:
-                text = cut(text, room, "…" if self.glyphs else "...")
+                text = cut(text, room, self.ellipsis)
                 room -= cells(text)
             parts.append(self._painted(text, style))
         self._write("".join(parts).rstrip())
@@ -149,12 +166,14 @@ class Screen:
                 self.mark(level) + value, " " * width, first=Span(f"{name}:" + " " * (width - cells(name) - 1), "head")
             )
 
-    def table(self, header: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
-        """Write aligned columns. In a terminal the last column is cut to the width."""
+    def table(self, header: Sequence[str], rows: Sequence[Sequence[Cell]], *, fit: bool = True) -> None:
+        """Write aligned columns. In a terminal the cells of wide ones are cut; without `fit` the last columns are."""
         widths = [
             max(cells(text) for text in column)
             for column in zip(header, *([_text_and_style(cell)[0] for cell in row] for row in rows), strict=True)
         ]
+        if self.width is not None and fit:
+            widths = fitted(widths, self.width - _GAP * (len(widths) - 1))
         self.line(*self._padded([Span(title, "head") for title in header], widths))
         for row in rows:
             self.line(*self._padded(row, widths))
@@ -176,14 +195,13 @@ class Screen:
         """Write a text as it is: the output for programs."""
         self._stream.write(text)
 
-    @staticmethod
-    def _padded(row: Sequence[Cell], widths: Sequence[int]) -> list[Cell]:
+    def _padded(self, row: Sequence[Cell], widths: Sequence[int]) -> list[Cell]:
         padded: list[Cell] = []
         for number, cell in enumerate(row):
             text, style = _text_and_style(cell)
-            last = number == len(row) - 1
+            text = cut(text, widths[number], self.ellipsis)
             padded.append(Span(text, style))
-            if not last:
+            if number < len(row) - 1:
                 padded.append(" " * (widths[number] - cells(text) + _GAP))
         return padded
 

@@ -1,6 +1,7 @@
 """The text and the structured output of the plugin, apart from its commands."""
 
 import io
+import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,8 +13,10 @@ from hypothesis import strategies as st
 from kubectl_coxswain.ages import age, duration
 from kubectl_coxswain.completion import BASH, ZSH, candidates
 from kubectl_coxswain.pods import info, pod_state
-from kubectl_coxswain.screen import Screen, Span, cells, cut, screen_of, wrapped
+from kubectl_coxswain.reports import Node
+from kubectl_coxswain.screen import Screen, Span, cells, cut, fitted, screen_of, wrapped
 from kubectl_coxswain.structured import as_yaml
+from kubectl_coxswain.tree_text import write_tree
 from unit.plugin_bench import PluginBench
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x85\u2028\u2029\ufeff"), max_size=20)
@@ -55,6 +58,34 @@ def test_columns_stay_aligned_beside_wide_characters() -> None:
     Screen(stream).table(("A", "B"), [("日本", "x"), ("ab", "y")])
     lines = stream.getvalue().splitlines()
     assert {cells(line.rstrip("xyB")) for line in lines} == {6}
+
+
+@pytest.mark.parametrize("width", [50, 60, 80])
+def test_a_narrow_table_has_each_column(width: int) -> None:
+    stream = io.StringIO()
+    header = ("OBJECT", "FIELD", "MANAGER", "POLICY")
+    row = ("Deployment/shop", "spec.template.spec.containers[name=app].image", "kubectl-client-side-apply", "Yield")
+    Screen(stream, width=width, glyphs=True).table(header, [row])
+    head, line = stream.getvalue().splitlines()
+    assert (head.split(), line.split()[-1]) == ([*header], "Yield")
+    assert max(cells(head), cells(line)) <= width
+
+
+@pytest.mark.parametrize("widths", [(4, 15, 60, 25, 6), (4, 4, 100), (3,)])
+def test_columns_give_way_only_as_far_as_they_must(widths: tuple[int, ...]) -> None:
+    for room in range(30, sum(widths) + 3):
+        found = fitted(widths, room)
+        assert sum(found) == min(room, sum(widths))
+        assert all(each == was or each >= max(found) - 1 for each, was in zip(found[:-1], widths[:-1], strict=True))
+
+
+def test_the_state_in_a_narrow_tree_has_a_place() -> None:
+    stream = io.StringIO()
+    tree = Node(
+        "WebApp", "web", "Degraded", children=[Node("Deployment", "a-very-long-name-of-an-application", "Healthy")]
+    )
+    write_tree(Screen(stream, width=40, glyphs=True), tree, datetime(2026, 1, 1, tzinfo=UTC))
+    assert re.findall("Degraded|Healthy", stream.getvalue()) == ["Degraded", "Healthy"]
 
 
 def test_the_marks_of_colour_take_no_width() -> None:
