@@ -46,7 +46,8 @@ def _of_earlier(webapp: Json) -> list[str]:
     observed = (webapp.get("status") or {}).get("observedGeneration", 0)
     if is_reconciled(webapp) or not observed:
         return []
-    return [f"the conditions and the health of the children are those of generation {observed}"]
+    name = f"WebApp {webapp['metadata']['name']} in namespace {webapp['metadata']['namespace']}"
+    return [f"the conditions of {name} and its children are those of generation {observed}"]
 
 
 def _conditions(webapp: Json, judged: Verdict) -> Iterable[Evidence]:

@@ -53,8 +53,8 @@ class Session:
         self.screen.raw(as_json(value) if self.output == "json" else as_yaml(value))
 
     def tell(self, notes: Sequence[str]) -> None:
-        """Write notes to the standard error; programs find them in the report."""
-        for note in notes if not self.structured else ():
+        """Write notes to the standard error, each once; programs find them in the report."""
+        for note in dict.fromkeys(notes) if not self.structured else ():
             self.warn(note)
 
     def warn(self, note: str) -> None:
@@ -89,6 +89,12 @@ def each_webapp(session: Session, arguments: Arguments) -> list[Json]:
     if arguments.name:
         return [webapp_of(session.kubectl, arguments.name)]
     return webapps_of(session.kubectl, everywhere=arguments.all_namespaces)
+
+
+def title(arguments: Arguments, report: Any) -> str:
+    """Return the name of the WebApp of a report; among those of all namespaces with its own."""
+    name: str = report.name
+    return f"{report.namespace}/{name}" if arguments.all_namespaces else name
 
 
 def none_found(session: Session, arguments: Arguments) -> None:

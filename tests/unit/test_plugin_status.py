@@ -85,7 +85,7 @@ def test_why_without_a_name_explains_only_what_is_not_healthy(bench: PluginBench
     bench = PluginBench(replicas=2)
     failing(bench)
     assert bench.run("why", "-A") == 0
-    assert bench.out.startswith("web is Degraded (ImagePullBackOff)\n")
+    assert bench.out.startswith("shop/web is Degraded (ImagePullBackOff)\n")
 
 
 def test_the_tree_has_old_replica_sets_configmaps_and_revisions(bench: PluginBench) -> None:

@@ -128,7 +128,9 @@ def test_no_conflict_of_a_paused_webapp_is_no_statement_about_drift(unseen: Plug
 
 def test_why_says_of_which_generation_the_evidence_is(changed: PluginBench) -> None:
     assert changed.run("why", "web") == 0
-    assert changed.err == "note: the conditions and the health of the children are those of generation 1\n"
+    assert changed.err == (
+        "note: the conditions of WebApp web in namespace shop and its children are those of generation 1\n"
+    )
     assert CAUSE.partition(". ")[0] in changed.out
 
 

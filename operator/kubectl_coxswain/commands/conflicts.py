@@ -4,7 +4,7 @@ from kubectl_coxswain.arguments import PROGRAM
 from kubectl_coxswain.kubectl import Json
 from kubectl_coxswain.reports import ConflictEntry, ConflictsReport
 from kubectl_coxswain.screen import Cell
-from kubectl_coxswain.session import Arguments, Session, each_webapp, none_found
+from kubectl_coxswain.session import Arguments, Session, each_webapp, none_found, title
 from kubectl_coxswain.verdict import condition, holds, is_paused, is_reconciled, unreported
 
 
@@ -58,7 +58,7 @@ def _write(session: Session, arguments: Arguments, reports: list[ConflictsReport
         screen.table((*place, "NAME", "OBJECT", "FIELD", "MANAGER", "POLICY"), rows)
     for report in reports:
         if report.contested:
-            screen.paragraph(f"{report.name} is contested: {report.contested}", "  ", first="")
+            screen.paragraph(f"{title(arguments, report)} is contested: {report.contested}", "  ", first="")
     known = [report for report in reports if not report.notes]
     if known and not rows and not any(report.contested for report in reports):
         others = "" if len(known) == len(reports) else " of the other WebApps"

@@ -11,7 +11,7 @@ from kubectl_coxswain.kubectl import Json, Kubectl
 from kubectl_coxswain.planning import as_operated
 from kubectl_coxswain.reports import ChildDrift, Correction, DriftReport, FieldChange
 from kubectl_coxswain.screen import Level, Span
-from kubectl_coxswain.session import Arguments, Session, each_webapp, none_found
+from kubectl_coxswain.session import Arguments, Session, each_webapp, none_found, title
 from kubectl_coxswain.snapshot import snapshot
 from kubectl_coxswain.verdict import deletion, unreported
 
@@ -100,13 +100,13 @@ def _write_all(session: Session, arguments: Arguments, reports: list[DriftReport
     for number, report in enumerate(reports):
         if number:
             session.screen.blank()
-        _write(session, report)
+        _write(session, title(arguments, report), report)
 
 
-def _write(session: Session, report: DriftReport) -> None:
+def _write(session: Session, name: str, report: DriftReport) -> None:
     screen = session.screen
     level, verdict = _VERDICTS[report.drifted]
-    screen.line(Span(f"{screen.mark(level)}{report.name} {verdict}", level))
+    screen.line(Span(f"{screen.mark(level)}{name} {verdict}", level))
     for child in report.children:
         if child.state == "InSync" and not child.left and not session.wide:
             continue

@@ -4,7 +4,7 @@ from kubectl_coxswain.ages import age
 from kubectl_coxswain.evidence import gather
 from kubectl_coxswain.reports import Evidence, WhyReport
 from kubectl_coxswain.screen import Cell, Span
-from kubectl_coxswain.session import Arguments, Session, each_webapp, none_found
+from kubectl_coxswain.session import Arguments, Session, each_webapp, none_found, title
 from kubectl_coxswain.verdict import verdict
 
 
@@ -16,27 +16,27 @@ def run(session: Session, arguments: Arguments) -> int:
     if not arguments.name:
         unhealthy = [webapp for webapp in webapps if verdict(webapp).state != "Healthy"]
         reports = [gather(session.kubectl, webapp) for webapp in unhealthy]
-        session.show("Why", reports, lambda: _write_all(session, reports, len(webapps)))
+        session.show("Why", reports, lambda: _write_all(session, arguments, reports, len(webapps)))
+        session.tell([note for report in reports for note in report.notes])
         return 0
     report = gather(session.kubectl, webapps[0])
-    session.show("Why", report, lambda: _write(session, report))
+    session.show("Why", report, lambda: _write(session, report.name, report))
     session.tell(report.notes)
     return 0
 
 
-def _write_all(session: Session, reports: list[WhyReport], count: int) -> None:
+def _write_all(session: Session, arguments: Arguments, reports: list[WhyReport], count: int) -> None:
     for number, report in enumerate(reports):
         if number:
             session.screen.blank()
-        _write(session, report)
-        session.tell(report.notes)
+        _write(session, title(arguments, report), report)
     if not reports and count:
         session.screen.line(f"All {count} WebApps are healthy.")
 
 
-def _write(session: Session, report: WhyReport) -> None:
+def _write(session: Session, name: str, report: WhyReport) -> None:
     screen, found = session.screen, report.verdict
-    screen.line(Span(f"{screen.mark(found.level)}{report.name} is {found.state}", found.level), f" ({found.reason})")
+    screen.line(Span(f"{screen.mark(found.level)}{name} is {found.state}", found.level), f" ({found.reason})")
     screen.blank()
     screen.paragraph(report.cause, " " * 7, first=Span("Cause: ", "head"))
     if report.evidence:
