@@ -20,7 +20,8 @@ _SERVER = re.compile(
 )
 _DENIED = re.compile(
     r'cannot (?P<verb>[\w-]+) (?:resource|path) "(?P<resource>[^"]+)"'
-    r'(?: in API group "(?P<group>[^"]*)")?(?: (?:in the namespace "(?P<namespace>[^"]*)"|at the cluster scope))?'
+    r'(?: in API group "(?P<group>[^"]*)")?'
+    r'(?: (?:in the namespace "(?P<namespace>[^"]*)"|(?P<everywhere>at the cluster scope)))?'
 )
 _NO_MATCH = re.compile(r'no matches for kind "([^"]+)" in version "([^"]+)"')
 _BY_WEBHOOK = ("denied the request", "failed calling webhook")
@@ -149,7 +150,7 @@ def _forbidden(message: str) -> Problem:
     if found is None:
         return Denied(message, "change the manifest or the policy")
     resource = found["resource"] + (f".{found['group']}" if found["group"] else "")
-    place = f" -n {found['namespace']}" if found["namespace"] else ""
+    place = f" -n {found['namespace']}" if found["namespace"] else " -A" if found["everywhere"] else ""
     where = f" in namespace {found['namespace']}" if found["namespace"] else " in the whole cluster"
     return Forbidden(
         f"you are not allowed to {found['verb']} {resource}{where}",

@@ -78,6 +78,8 @@ def test_a_missing_right_names_verb_and_resource_and_how_to_check_it() -> None:
         "ask an administrator for the verb patch on deployments.apps; "
         "to check: kubectl auth can-i patch deployments.apps -n shop"
     )
+    # Without -A, kubectl answers for the namespace of the context.
+    assert problem_of(LIST_FORBIDDEN).next_step.endswith("kubectl auth can-i list webapps.coxswain.dev -A")
 
 
 def test_the_crd_of_coxswain_is_advised_only_for_its_own_kinds() -> None:
