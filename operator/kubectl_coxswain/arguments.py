@@ -83,7 +83,10 @@ def _plan(parser: argparse.ArgumentParser) -> None:
 
 def _adopt(parser: argparse.ArgumentParser) -> None:
     _name(parser)
-    parser.add_argument("kinds", metavar="KIND", nargs="*", help="kinds to adopt, such as deployment (default: all)")
+    # Without a default argparse would call them required beside a missing NAME.
+    parser.add_argument(
+        "kinds", metavar="KIND", nargs="*", default=[], help="kinds to adopt, such as deployment (default: all)"
+    )
     _yes(parser)
 
 

@@ -172,6 +172,13 @@ def test_wrong_usage_ends_with_2(words: tuple[str, ...], capsys: pytest.CaptureF
     assert "error: " in capsys.readouterr().err
 
 
+def test_a_missing_name_is_the_only_missing_argument(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parse(["adopt"])
+    assert capsys.readouterr().err.endswith("the following arguments are required: NAME\n")
+    assert (parse(["adopt", "web"]).kinds, parse(["adopt", "web", "service"]).kinds) == ([], ["service"])
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help_with_examples(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
