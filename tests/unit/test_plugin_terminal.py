@@ -236,3 +236,48 @@ def test_errors_are_red_only_where_colour_is(folder: Path) -> None:
     with terminal(folder, "status") as found:
         assert found.end() == 1
         assert 'context "x" does not exist' in without_colour(found.text)
+
+
+DENIED = (
+    'Error from server (Forbidden): webapps.coxswain.dev "shop" is forbidden: User "bob" cannot get resource "webapps" '
+    'in API group "coxswain.dev" in the namespace "demo"'
+)
+FAILURES = {
+    "no cluster": (
+        "The connection to the server 127.0.0.1:1 was refused - did you specify the right host or port?",
+        "error: the cluster cannot be reached: ",
+        "next: check: kubectl cluster-info, or give --context",
+    ),
+    "missing right": (
+        DENIED,
+        "error: you are not allowed to get webapps.coxswain.dev in namespace demo",
+        "kubectl auth can-i get webapps.coxswain.dev -n demo",
+    ),
+}
+
+
+@pytest.mark.parametrize("columns", [40, 100])
+@pytest.mark.parametrize("name", FAILURES)
+def test_a_failure_is_told_with_the_next_step(folder: Path, name: str, columns: int) -> None:
+    stderr, problem, following = FAILURES[name]
+    (folder / "stderr").write_text(stderr)
+    (folder / "kubectl").write_text(
+        f"#!/bin/sh\ncase $* in *config*) printf 'test\\ndemo'; exit ;; esac\ncat {folder}/stderr >&2; exit 1\n"
+    )
+    with terminal(folder, "status", "shop", columns=columns) as found:
+        assert found.end() == 1
+    lines = without_colour(found.text).splitlines()
+    assert max(map(columns_of, lines)) <= columns
+    text = " ".join(" ".join(lines).split())
+    assert problem in text
+    assert following in text
+
+
+@pytest.mark.parametrize("command", ["status", "tree", "why", "history", "conflicts"])
+def test_an_older_operator_without_revisions(folder: Path, command: str) -> None:
+    """Its status has neither revisions nor URLs."""
+    with terminal(folder, command, "shop") as found:
+        code = found.end()
+    assert "Traceback" not in found.text
+    assert code == (1 if command == "history" else 0), found.text
+    assert without_colour(found.text).strip()
