@@ -135,7 +135,7 @@ semantics: $(VENV)/.ready programs ## Test how the API server treats versions, w
 
 .PHONY: plan-walk
 plan-walk: $(VENV)/.ready programs ## Compare the verdicts of `kubectl coxswain plan` with real rollouts, for each field of the spec.
-	$(BIN)/pytest tests/integration --numprocesses $(JOBS) -m walk
+	$(BIN)/pytest tests/integration --numprocesses $(JOBS) -m walk -rP
 
 .PHONY: faults
 faults: $(VENV)/.ready programs ## Run the fault suite. ONLY="F7", WORKLOAD=scheduled-task, SCALE=1 for the waits of docs/faults.md.
