@@ -52,13 +52,21 @@ class Plugin:
 
     def kubectl(self, *words: str, stdin: str | None = None) -> Done:
         """Run kubectl."""
+        return self._run(["kubectl", *words], SECONDS, stdin)
+
+    def shell(self, script: str, seconds: float, stdin: str | None = None) -> Done:
+        """Run a script of a document, whose kubectl works in the namespace."""
+        namespaced = f'kubectl() {{ command kubectl "$@" --namespace={self._namespace}; }}\n'
+        return self._run(["bash", "-euc", namespaced + script], seconds, stdin)
+
+    def _run(self, command: list[str], seconds: float, stdin: str | None) -> Done:
         done = subprocess.run(
-            ["kubectl", *words],
+            command,
             input="" if stdin is None else stdin,
             capture_output=True,
             text=True,
             check=False,
-            timeout=SECONDS,
+            timeout=seconds,
             env={
                 "PATH": f"{self._programs}{os.pathsep}/usr/bin{os.pathsep}/bin",
                 "HOME": str(self._cluster.layout.home),
