@@ -1,6 +1,6 @@
 """Releases with real pods: a failed rollout goes back by itself, and an upgrade of the operator restarts no pod."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -49,7 +49,7 @@ def test_a_failed_rollout_is_rolled_back_without_a_failed_request(
 
 @pytest.mark.usefixtures("alone")
 def test_an_upgrade_and_a_downgrade_of_the_operator_restart_no_pod(
-    namespace: Namespace, operator: Installation, timings: Timings
+    namespace: Namespace, operator: Installation, timings: Timings, tell: Callable[[str], None]
 ) -> None:
     """F21, with other defaults in the other version. A changed spec has the new ones."""
     cluster, image = namespace.cluster, operator.image
@@ -66,6 +66,7 @@ def test_an_upgrade_and_a_downgrade_of_the_operator_restart_no_pod(
             operator.use(other)
             eventually(lambda: operator.reconciles() >= WEBAPPS, "all are reconciled", timeout=120, pause=1)
         assert (uids(namespace), generations(namespace)) == (pods, written)
+        tell(f"upgrade: {len(pods)} pods before and after it: {', '.join(sorted(pods))}")
         namespace.create(webapp("web-00", V2))
         namespace.ready("web-00")
         assert sleep_seconds(namespace, "web-00") == SLEEP_SECONDS
@@ -76,6 +77,7 @@ def test_an_upgrade_and_a_downgrade_of_the_operator_restart_no_pod(
             operator.use(image)
             eventually(lambda: operator.reconciles() >= WEBAPPS, "all are reconciled", timeout=120, pause=1)
     assert (uids(namespace), generations(namespace)) == (pods, written)
+    tell(f"downgrade: {len(pods)} pods before and after it: {', '.join(sorted(pods))}")
     assert "render version 2" in namespace.not_ready("RenderUnknown", "web-00")
     assert {sleep_seconds(namespace, name) for name in names[1:]} == {5}
 
