@@ -166,6 +166,21 @@ def test_plan_of_a_change_says_what_the_operator_then_does(scene: Scene, plugin:
     assert plugin("plan", "-f", "-", stdin=text).code == 0
 
 
+def test_plan_of_a_removed_annotation_after_a_restart(scene: Scene, plugin: Plugin) -> None:
+    """kubectl has left an annotation of its own in the pod template."""
+    scene.create(json.loads(given(scene, annotations={"example.com/mine": "1"})))
+    scene.ready()
+    assert plugin("restart", "web").code == 0
+    scene.ready()
+    (found,) = plugin.json("plan", "-f", "-", stdin=given(scene))["items"]
+    place = "spec.template.metadata.annotations[example.com/mine]"
+    assert (found["restart"]["restarts"], found["restart"]["fields"]) == (True, [place])
+    scene.create(json.loads(given(scene)))
+    scene.ready()
+    left = scene.get("deployment")["spec"]["template"]["metadata"]["annotations"]
+    assert list(left) == ["kubectl.kubernetes.io/restartedAt"]
+
+
 def test_plan_of_a_new_webapp_and_of_several_documents(scene: Scene, plugin: Plugin) -> None:
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "db"}, "stringData": {"password": "hunter2"}}
     done = plugin("plan", "-f", "-", stdin=f"{given(scene)}\n---\n{json.dumps(secret)}\n")
