@@ -234,7 +234,7 @@ def run(workload: str, *, program: str, description: str) -> None:
 
     Args:
         workload: the workload, as module:name. It is imported after the signal handlers are set.
-        program: the name of the program, for --help.
+        program: the name of the program, for --help and errors.
         description: one sentence, for --help.
     """
     # PID 1 in a container ignores signals without a handler. The imports below take a second, or five with a tenth of
@@ -247,7 +247,7 @@ def run(workload: str, *, program: str, description: str) -> None:
 
     try:
         module, _, name = workload.partition(":")
-        status = start(getattr(importlib.import_module(module), name), made)
+        status = start(getattr(importlib.import_module(module), name), made, program)
     except Exception:  # noqa: BLE001 - internal error: print the traceback, then exit as usual
         sys.excepthook(*sys.exc_info())
         status = 1

@@ -103,7 +103,7 @@ async def run(workload: Workload[P], settings: Settings) -> None:
     log.info("ended")
 
 
-def start(workload: Workload[P], settings: Settings) -> int:
+def start(workload: Workload[P], settings: Settings, program: str) -> int:
     """Run an operator until it ends. Return the exit status.
 
     It is 1 if the operator cannot start or has lost the leadership, with one line on standard error.
@@ -115,7 +115,7 @@ def start(workload: Workload[P], settings: Settings) -> int:
     try:
         event_loop.run(run(workload, settings))
     except (NoConnection, UnknownKind, LeadershipLost, InvalidCertificate, OSError) as error:
-        print(f"coxswain: {error}", file=sys.stderr)
+        print(f"{program}: {error}", file=sys.stderr)
         return 1
     finally:
         # Python removes its handlers before it exits, and a signal would then kill the process.

@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 TEXT = (DOCS / "mechanisms.md").read_text(encoding="utf-8")
 CODE = ROOT / "operator" / "coxswain"
-SUITES = ("unit", "integration", "kind", "faults")
+SUITES = ("unit", "integration", "kind", "faults", "gateway")
 
 ROWS: Mapping[int, Sequence[str]] = {
     int(cells[0]): cells

@@ -16,6 +16,7 @@ INVARIANTS = {
     "nobody is forgotten",
     "honesty",
     "restraint",
+    "no write to foreign objects",
     "memory is bounded",
     "memory is empty",
     "no internal error",
