@@ -63,7 +63,7 @@ def test_missing_metrics_are_reported_until_they_come(scene: Scene, metrics: Met
         children = scene.get("webapp")["status"]["children"]
         return next((each.get("message", "") for each in children if each["kind"] == "HorizontalPodAutoscaler"), "")
 
-    eventually(lambda: "does not scale" in message(), "the missing metrics are reported", timeout=200)
+    eventually(lambda: "does not scale" in message(), "the missing metrics are reported", timeout=240)
     assert "no metrics returned" in message()
     assert "kubectl get apiservices | grep metrics.k8s.io" in message()
     assert [event["reason"] for event in scene.awaited_events("NotScaling")] == ["NotScaling"]
