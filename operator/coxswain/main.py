@@ -162,8 +162,9 @@ async def _unless(stop: asyncio.Event, connecting: Coroutine[Any, Any, Connectio
 
 
 def _end(number: int, stop: asyncio.Event) -> None:
-    log.info("%s: draining in-flight reconciles", signal.Signals(number).name)
-    stop.set()
+    if not stop.is_set():
+        log.info("%s: draining in-flight reconciles", signal.Signals(number).name)
+        stop.set()
 
 
 def _return_large_blocks() -> None:

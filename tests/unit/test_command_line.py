@@ -168,3 +168,5 @@ def test_signals_that_go_on_coming_do_not_kill_what_is_ending(tmp_path: Path) ->
             process.terminate()
             time.sleep(0.001)
         assert process.wait(1) == 0
+        # With a line for each signal, nobody would have to read the log for long until the process blocks.
+        assert process.stderr.read().count("draining") == 1
