@@ -1,6 +1,7 @@
 """The simulation on each workload: the same harness, actions of each workload, and invariants that can fail."""
 
 import ast
+import asyncio
 from typing import Any
 
 import pytest
@@ -11,7 +12,9 @@ from coxswain.kernel.reconciling.parent.reconciler import Outcome, Reconciler
 from example import scheduled_task
 from model_cluster.chance import Chance
 from model_cluster.cluster import Cluster
+from model_cluster.controllers import Controllers
 from model_cluster.trace import Trace
+from model_cluster.virtual import VirtualLoop, run
 from simulation.conditions import Conditions
 from simulation.generate import actions_of, generate
 from simulation.run import Outcome as Played
@@ -43,6 +46,23 @@ def test_a_deployment_has_pods_although_the_operator_does_not_watch_them() -> No
 
     cluster = Cluster(now, Chance("a"), Trace(now), crds=(), resources=("deployments",), restricted_agent="coxswain")
     assert set(cluster.objects) == {"deployments", "replicasets", "pods"}
+
+
+def test_a_pod_runs_although_the_operator_has_no_deployments() -> None:
+    loop, failures = VirtualLoop(Chance("loop")), list[Any]()
+    loop.set_exception_handler(lambda _, context: failures.append(context.get("exception")))
+    made = Cluster(loop.time, Chance("a"), Trace(loop.time), crds=(), resources=("pods",), restricted_agent="coxswain")
+    body = {"metadata": {"name": "task"}, "spec": {"containers": [{"name": "task", "image": "app:1"}]}}
+
+    async def create() -> None:
+        Controllers(made, Chance("b"), slowest=0.05)
+        made.request("user", "POST", "/api/v1/namespaces", {"metadata": {"name": "a"}})
+        asyncio.get_running_loop().call_soon(made.request, "user", "POST", made.path("pods", "a"), body)
+        await asyncio.sleep(20.0)
+
+    run(loop, create())
+    assert failures == []
+    assert (made.get("pods", ("a", "task")) or {})["status"]["phase"] == "Running"
 
 
 def test_the_default_workload_is_the_webapp() -> None:

@@ -85,7 +85,7 @@ class Controllers:
             self.collect_soon()
 
     def _look_soon(self, where: Place) -> None:
-        if where not in self._dirty and where in self._cluster.objects["deployments"]:
+        if where not in self._dirty and self._cluster.get("deployments", where) is not None:
             self._dirty.add(where)
             delay = self._chance.delay(0.005, 5 * self._slowest, "deployment controller")
             self._loop.call_later(delay, self._look, where)
