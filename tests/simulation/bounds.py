@@ -39,9 +39,11 @@ class Bounds:
     """From the end of the work on a slot until nothing of its parents is remembered: in-flight reconciles end."""
     write_war: float = 45.0
     """From three writes of two processes to one object until the status reports their write war."""
-    suspension: float = 750.0
-    """From another writer's last write until the operator enforces a contested field: its longest suspension is ten
-    minutes, and the write after it may fail for as long as after a fault."""
+    suspension: float = 610.0
+    """From another writer's last write until the operator tries to enforce a contested field: its longest suspension is
+    ten minutes. `calm` and `after` bound the write itself."""
+    retry: float = 70.0
+    """The same for a field or child that is not contested: the longest backoff, or the longest delay of a creation."""
     unseen: float = 105.0
     """Until an optional kind is watched and listed after it has come, or after a fault of its watch: discovery is asked
     every 30 s, and a watch that was opened silent in the fault's last moment is reopened 90 s later."""

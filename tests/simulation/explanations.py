@@ -44,7 +44,7 @@ class Explanations:
             or self._waits_for_the_collector(parent, gap)
             or self._name_taken(parent, gap)
             or self._needs_a_person(parent, gap)
-            or self._contested(parent, gap)
+            or self.contested(parent, gap)
             or self._unavailable(parent, gap)
             or self.workload.explains(self, parent, gap)
         )
@@ -154,19 +154,23 @@ class Explanations:
         foreign = thing is not None and thing["metadata"]["uid"] in world.memory.get("foreign", ())
         return reason in ("Immutable", "Rejected") and foreign
 
-    def _contested(self, parent: Object, gap: Gap) -> bool:
+    def contested(self, parent: Object, gap: Gap) -> bool:
         """Return whether another writer set a field lately, after the last user change, and the status reports it."""
         where = place(parent)
         asked = self.world.asked.get((*where, self.workload.spec_part(parent, gap)), -1.0)
         wrote = [at for key, at in self.world.touched.items() if is_of(key, gap, where)]
-        fought = condition(parent, "Contested") == "True" or self.reported(parent, gap) in ("Degraded", "Missing")
         return (
             bool(wrote)
             and max(wrote) > asked
-            and self.world.clock() - max(wrote) < self._bounds.suspension
-            and fought
+            and self.world.clock() - max(wrote) < self._longest_wait(parent, gap)
             and self.world.holder(where[0]).subject.attends(where) is not None
         )
+
+    def _longest_wait(self, parent: Object, gap: Gap) -> float:
+        """Return for how long the operator may leave a value of another writer, by what the status says."""
+        if condition(parent, "Contested") == "True" and gap.field != "existence":
+            return self._bounds.suspension
+        return self._bounds.retry if self.reported(parent, gap) in ("Degraded", "Missing") else 0.0
 
 
 def is_of(key: tuple[str, str, str, str], gap: Gap, where: Place) -> bool:

@@ -135,6 +135,9 @@ class _Play:
             await self._until(step.time)
             self._act(world, step)
         await self._until(self.script.end + _TAIL_SECONDS)
+        latest = self.script.end + self.bounds.suspension + self.bounds.after
+        while watchdog.has_open_gaps() and self.loop.time() < latest:
+            await asyncio.sleep(10.0)
         if self.script.finale:
             await self._finale(world, watchdog)
         while any(replica.restarting for replica in world.replicas):

@@ -71,6 +71,16 @@ class Watchdog:
             if known.gaps:
                 self._look_at(where, known)
 
+    def has_open_gaps(self) -> bool:
+        """Return whether a child has a gap without a lasting excuse: the enforcement may be suspended."""
+        parents, judge = self._world.cluster.objects[self._workload.parent], self._explanations
+        return any(
+            judge.contested(parents[where], gap) or not judge.explained(parents[where], gap)
+            for where, known in self._known.items()
+            for gap in known.gaps
+            if where in parents and not gap.of_status
+        )
+
     def _changed(self, plural: str, change: str, thing: Object) -> None:  # noqa: ARG002
         if plural in self._judged:
             self._dirty.add(place(thing)[0])

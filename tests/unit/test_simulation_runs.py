@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from coxswain.kernel.api.errors import Refused
+from coxswain.kernel.api.writer import Writer
 from coxswain.kernel.reconciling.memory.memory import Memories
 from coxswain.kernel.reconciling.memory.write_wars import WriteWars
 from coxswain.kernel.reconciling.parent.reconciler import Outcome, Reconciler
@@ -32,6 +34,7 @@ CHANGE = Step(60.0, "change", {**WEB, "what": {"image": "app:2"}})
 FIGHT = Step(
     30.0, "fight", {**WEB, "field": "image", "value": "other:1", "manager": "helm", "seconds": 20.0, "pause": 0.1}
 )
+DRIFT = Step(30.0, "drift", {**WEB, "field": "image", "value": "other:1", "manager": "kubectl"})
 DELETIONS = Step(30.0, "delete child again and again", {**WEB, "plural": "services", "seconds": 60.0, "pause": 0.1})
 
 
@@ -108,7 +111,24 @@ def test_a_false_status_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_suspension_without_end_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The status says Contested and a timer is set, but the other writer has stopped long ago."""
     monkeypatch.setattr(WriteWars, "_suspension", lambda *_: 100_000.0)
-    broken(play(script(CREATE, FIGHT, Step(1200.0, "annotate", WEB))), "progress")
+    broken(play(script(CREATE, FIGHT)), "progress")
+
+
+def test_a_run_lasts_until_a_suspension_ends() -> None:
+    """The third suspension lasts four minutes and begins just before the other writer stops."""
+    outcome = play(script(CREATE, replace(FIGHT, parameters={**FIGHT.parameters, "seconds": 190.0})))
+    assert outcome.why == ""
+    assert outcome.seconds > 450
+
+
+def test_a_correction_that_always_fails_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The status says Degraded and a timer is set, but the other writer has written only once."""
+
+    async def fails(*_: Any, **__: Any) -> Any:
+        raise Refused(500, {"message": "a defect"})
+
+    monkeypatch.setattr(Writer, "update", fails)
+    broken(play(script(CREATE, DRIFT)), "progress")
 
 
 def test_too_many_writes_are_found() -> None:
