@@ -129,7 +129,7 @@ def _of_the_cache(now: Readings) -> Iterator[GaugeMetricFamily]:
 def _of_the_parents(now: Readings) -> Iterator[GaugeMetricFamily]:
     yield _gauge(
         "coxswain_parents",
-        "Parents (WebApps) by the status of each condition. A missing condition counts as Unknown.",
+        "Parents by the status of each condition. A missing condition counts as Unknown.",
         ["kind", "condition", "status"],
         {(now.parent, *found): count for found, count in now.conditions.items()},
     )

@@ -1,6 +1,7 @@
 """The example operator: its manifests, and the tutorial with quotations from it."""
 
 import re
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,17 @@ def desired(parent: Task) -> list[Manifest]:
 def test_the_tutorial_quotes_the_example(block: str) -> None:
     code = "".join(path.read_text(encoding="utf-8") for path in EXAMPLE.glob("*.py"))
     assert block in code
+
+
+def test_the_tutorial_has_a_complete_conftest() -> None:
+    blocks = re.findall(r"`tests/conftest.py`:\n\n((?:    .*\n|\n)+)", TUTORIAL)
+    assert len(blocks) == 1
+    made: dict[str, Any] = {}
+    exec(textwrap.dedent(blocks[0]), made)  # noqa: S102
+    assert made["eventually"](lambda: "there", "an object", timeout=0.0) == "there"
+    with pytest.raises(AssertionError, match=r"an object: not within 0\.0 s; the last result was None"):
+        made["eventually"](lambda: None, "an object", timeout=0.0)
+    assert {"cluster", "ControlPlane"} <= made.keys()
 
 
 def test_it_stays_small() -> None:

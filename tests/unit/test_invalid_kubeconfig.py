@@ -40,14 +40,15 @@ def refused(path: Path, context: str | None = None) -> str:
 
 
 @pytest.mark.thorough
-def test_the_operator_ends_with_one_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize("program", ["coxswain", "example"])
+def test_the_operator_ends_with_one_line(tmp_path: Path, program: str) -> None:
     """One of the invalid kubeconfigs below is enough. A YAML error is chosen because its message has several lines."""
     path = tmp_path / "kubeconfig"
     path.write_text(CASES["malformed"][0])
     command = [
         sys.executable,
         "-m",
-        "coxswain",
+        program,
         "--kubeconfig",
         str(path),
         "--listen",
@@ -59,7 +60,7 @@ def test_the_operator_ends_with_one_line(tmp_path: Path) -> None:
     )
     assert done.returncode == 1, done.stderr
     (line,) = done.stderr.splitlines()
-    assert line.startswith("coxswain: ")
+    assert line.startswith(f"{program}: ")
     assert str(path) in line
 
 

@@ -147,6 +147,8 @@ def test_the_gauges_of_a_manager(monkeypatch: pytest.MonkeyPatch) -> None:
             assert sample("coxswain_parents", kind="webapps", condition="Ready", status="True") == 1
             assert sample("coxswain_parents", kind="webapps", condition="Stalled", status="Unknown") == 1
             assert sample("coxswain_contested_fields") == 3
+            texts = [each.documentation for each in REGISTRY.collect() if each.name.startswith("coxswain")]
+            assert [text for text in texts if "WebApp" in text] == [], "an operator of another workload serves them too"
         stuck.set()
 
     during(monkeypatch, reconciler, body, settings=Settings(queue=QueueSettings(workers=2)))
