@@ -1,8 +1,9 @@
 """Counters and histograms for /metrics. `gauges` has the values that are read at each scrape.
 
-The metrics `controller_runtime_*`, `workqueue_*` and `rest_client_*` have the names, labels and buckets of
+The metrics `controller_runtime_*`, `workqueue_*` and `rest_client_requests_total` have the names, labels and buckets of
 controller-runtime, so that its dashboards and alerts work: its files pkg/internal/controller/metrics/metrics.go,
-pkg/internal/metrics/workqueue.go and pkg/metrics/client_go_adapter.go.
+pkg/internal/metrics/workqueue.go and pkg/metrics/client_go_adapter.go. The other metrics `rest_client_*` are those of
+component-base: metrics/prometheus/restclient/metrics.go.
 
 No label has a value that a tenant can choose, such as a name or a field manager: each value would add a time series.
 """
@@ -97,7 +98,7 @@ _DRIFT_CORRECTED = Counter(
 )
 _UNLISTED = Gauge(
     "coxswain_unlisted",
-    "Kinds that can't be listed; the namespace is empty where the whole cluster is served.",
+    "Kinds that cannot be listed; the namespace is empty where the whole cluster is served.",
     ["kind", "namespace"],
 )
 _UNREADABLE = Counter(

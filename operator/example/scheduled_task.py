@@ -125,22 +125,22 @@ class ScheduledTasks:
         spec = observed.content["spec"]
         return Task(observed.namespace, observed.name, observed.uid, observed.generation, spec)
 
-    def status(self, parent: Task, found: Observations, previous: Status, now: str) -> Status:
+    def status(self, parent: Task, observations: Observations, previous: Status, now: str) -> Status:
         """Return the status of a ScheduledTask."""
-        children, unknown = [report.child for report in found.children], parent.policies.unknown()
-        held, paused, commands = found.conflicts, parent.paused, Commands.of(parent, TASK, MANAGER)
+        children, unknown = [report.child for report in observations.children], parent.policies.unknown()
+        held, paused, commands = observations.conflicts, parent.paused, Commands.of(parent, TASK, MANAGER)
         states = standard_conditions(children, held, previous, commands, paused=paused, unknown_policies=unknown)
         return {
             "observedGeneration": parent.generation,
             "conditions": conditions(states, parent.generation, previous, now),
-            **standard_fields(children, held, found.repairs, previous),
+            **standard_fields(children, held, observations.repairs, previous),
         }
 
-    def pace(self, parent: Task, found: Observations) -> Pace:  # noqa: ARG002
+    def pace(self, parent: Task, observations: Observations) -> Pace:  # noqa: ARG002
         """Return the pace: no child rolls out."""
-        return Pace(retried=any(report.child.health.retried for report in found.children))
+        return Pace(retried=any(report.child.health.retried for report in observations.children))
 
-    def events(self, parent: Task, found: Observations, previous: Status, present: Status) -> list[EventRecord]:  # noqa: ARG002
+    def events(self, parent: Task, observations: Observations, previous: Status, present: Status) -> list[EventRecord]:  # noqa: ARG002
         """Return no Events besides those of the kernel."""
         return []
 

@@ -117,7 +117,7 @@ def test_a_role_without_the_right_stops_only_the_routes(without_the_right: Scene
     scene.apply_ready("other")
     scene.apply(spec=ROUTED)
     message = scene.not_ready("NotListed")["message"]
-    assert "httproutes.gateway.networking.k8s.io can't be listed in the cluster: 403" in message
+    assert "httproutes.gateway.networking.k8s.io cannot be listed in the cluster: 403" in message
     assert "No HTTPRoute is written until they can" in message
     assert scene.names("deployment") == ["web"]
     roll(scene, "registry.example/web:2")

@@ -72,12 +72,12 @@ def test_a_namespace_without_rights_stops_no_other(
         scene.apply()
     scenes[0].ready()
     eventually(
-        lambda: f"webapps of {second} can't be listed: 403 Forbidden" in operator.probe("/readyz")[1], "the reason"
+        lambda: f"webapps of {second} cannot be listed: 403 Forbidden" in operator.probe("/readyz")[1], "the reason"
     )
     assert operator.probe("/readyz")[0] == 200
     assert f'coxswain_unlisted{{kind="deployments",namespace="{third}"}} 1.0' in operator.metrics()[1]
     message = scenes[2].not_ready("NotListed")["message"]
-    assert f"deployments.apps can't be listed in namespace {third}: 403 Forbidden" in message
+    assert f"deployments.apps cannot be listed in namespace {third}: 403 Forbidden" in message
     assert [scenes[2].names(kind) for kind in CHILDREN] == [[], [], [], []]
     grant(cluster, second, first)
     cluster.kubectl("apply", "--namespace", third, "-f", str(ROLE))

@@ -45,7 +45,7 @@ def test_an_unlisted_namespace_does_not_block_others(bench: Bench) -> None:
     assert bench.coverage.view("a").settled
     assert not bench.coverage.view("b").settled
     assert all(scope[1] == "b" for scope in bench.coverage.missing())
-    assert bench.coverage.missing()[WEBAPP, "b"] == "webapps of b can't be listed: 403 Forbidden: no right"
+    assert bench.coverage.missing()[WEBAPP, "b"] == "webapps of b cannot be listed: 403 Forbidden: no right"
 
 
 @pytest.mark.parametrize("kind", KINDS.watched)
@@ -101,7 +101,7 @@ def test_an_outage_after_all_lists_is_not_reported(bench: Bench) -> None:
     bench.cover("a")
     bench.fail(SERVICE, "a", Unreachable("refused"), seconds=1000)
     assert bench.coverage.view("a").unlisted == ()
-    assert bench.coverage.missing()[SERVICE, "a"] == "services of a can't be listed: refused"
+    assert bench.coverage.missing()[SERVICE, "a"] == "services of a cannot be listed: refused"
 
 
 def test_a_short_failure_of_a_listed_kind_is_not_missing(bench: Bench) -> None:
@@ -152,7 +152,7 @@ def test_a_watch_that_is_refused_for_long_is_missing(bench: Bench) -> None:
     bench.coverage.watch_refused(scope)
     assert bench.coverage.is_unwatched(scope)
     assert bench.coverage.missing()[scope] == (
-        "deployments of a can't be watched: each attempt has failed for 60 s. The log has the reason"
+        "deployments of a cannot be watched: each attempt has failed for 60 s. The log has the reason"
     )
     assert bench.coverage.view("a").settled, "they are relisted each minute"
     bench.coverage.watch_opened(scope)
@@ -192,7 +192,7 @@ def test_an_unlisted_kind_is_reported_and_nothing_is_written(monkeypatch: pytest
     bench, why = Reconciling(), dict[str, str]()
     monkeypatch.setattr(bench.reconciler, "_unlisted", lambda namespace: why if namespace == "shop" else {})
     bench.converge()
-    why["Deployment"] = "deployments.apps can't be listed in namespace shop: 403 Forbidden: no right"
+    why["Deployment"] = "deployments.apps cannot be listed in namespace shop: 403 Forbidden: no right"
     bench.webapp(version=500, generation=2, image="registry.example/web:2")
     bench.run()
     assert bench.writer.sent == ["status"]

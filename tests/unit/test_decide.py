@@ -201,5 +201,9 @@ def each_wait_ends(bench: ModelBench) -> None:
         elif action.until is Ends.NEXT_READ:
             assert target.memory.name_holder is not None
             assert target.memory.name_holder.until > bench.now
-        elif action.until is Ends.CHANGE_OR_RESYNC:
+        elif action.until is Ends.DEPENDENCY_EVENT:
+            awaited = target.desired.withheld if target.live is None else target.adoptable_when
+            assert awaited is not None
+        else:
+            assert action.until is Ends.CHANGE_OR_RESYNC
             assert target.memory.attempt is not None

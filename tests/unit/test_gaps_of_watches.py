@@ -180,7 +180,7 @@ def test_an_optional_kind_with_alternating_errors_does_not_hold_up_webapps_for_e
     coverage = unlisted_routes(seconds=MIXED_LASTING_SECONDS)
     view = coverage.view(None)
     assert (view.settled, view.unavailable) == (True, (HTTP_ROUTE,))
-    assert "can't be listed" in (coverage.unavailable("shop")[HTTP_ROUTE] or "")
+    assert "cannot be listed" in (coverage.unavailable("shop")[HTTP_ROUTE] or "")
 
 
 def test_a_success_restarts_the_time_of_all_failures() -> None:

@@ -77,7 +77,7 @@ def test_a_forbidden_namespace_does_not_block_others(monkeypatch: pytest.MonkeyP
     async def body(loop: Manager[WebApp], client: Two, sink: EventSink) -> None:
         while reconciler.asked != [Key("a", "web")]:
             await asyncio.sleep(0.01)
-        assert "webapps of b can't be listed: 403 Forbidden: its RoleBinding is gone" in loop.missing
+        assert "webapps of b cannot be listed: 403 Forbidden: its RoleBinding is gone" in loop.missing
         assert REGISTRY.get_sample_value("coxswain_unlisted", {"kind": "webapps", "namespace": "b"}) == 1
         for number in range(5):
             loop._queue.add(Key("b", f"web-{number}"))

@@ -139,7 +139,7 @@ def test_a_missing_right_is_reported_and_blocks_nothing(covered: Covered) -> Non
     assert (view.settled, view.unlisted, view.unavailable) == (True, (), (HTTP_ROUTE,))
     told = coverage.unavailable("a")[HTTP_ROUTE]
     assert told is not None
-    assert "httproutes.gateway.networking.k8s.io can't be listed in namespace a: 403 Forbidden" in told
+    assert "httproutes.gateway.networking.k8s.io cannot be listed in namespace a: 403 Forbidden" in told
     assert "No HTTPRoute is written until they can" in told
     assert coverage.missing() == {}
     assert coverage.complete

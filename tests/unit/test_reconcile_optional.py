@@ -81,10 +81,10 @@ def test_a_kind_that_comes_and_goes_is_no_write_war(bench: Bench) -> None:
 
 
 def test_a_missing_right_is_reported(bench: Bench) -> None:
-    bench.unavailable = {HTTP_ROUTE: "httproutes can't be listed in the cluster: 403."}
+    bench.unavailable = {HTTP_ROUTE: "httproutes cannot be listed in the cluster: 403."}
     bench.run()
     assert bench.conditions()["Ready"] == ("False", "NotListed")
-    assert "httproutes can't be listed" in bench.message_of("Ready")
+    assert "httproutes cannot be listed" in bench.message_of("Ready")
     assert bench.conditions()["Stalled"] == ("False", "NotStalled"), "the LIST is retried"
 
 

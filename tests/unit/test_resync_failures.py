@@ -59,7 +59,7 @@ def test_an_unreadable_object_is_skipped_and_reported(caplog: pytest.LogCaptureF
         await bench.relisted(SERVICE)
         assert all(bench.store.get(SERVICE, Key("shop", name)) is not None for name in ("before", "after"))
         assert unreadable() == before + 1
-        assert "can't be read and is skipped" in caplog.text
+        assert "cannot be read and is skipped" in caplog.text
         if odd and odd != 7:
             assert "odd" in caplog.text
             assert bench.store.get(SERVICE, Key("shop", "odd")) is not None, "a listed object stays in the store"
@@ -105,7 +105,7 @@ def test_a_scope_with_a_refused_watch_is_listed_for_the_reason_only() -> None:
         bench.client.failure, bench.client.failures = Refused(403, {"message": "no right"}), 1
         bench.resync.diagnose(scope)
         await bench.listed(1)
-        assert bench.resync.coverage.missing()[scope] == "webapps can't be listed: 403 : no right"
+        assert bench.resync.coverage.missing()[scope] == "webapps cannot be listed: 403 : no right"
         bench.resync.diagnose(scope)
         await asyncio.sleep(0.05)
         assert len(bench.client.listed) == 1, "one request in ten seconds"
@@ -153,7 +153,7 @@ def test_a_kind_with_a_refused_watch_is_relisted_each_minute() -> None:
 
 
 def test_an_outage_is_no_reason_for_more_relists() -> None:
-    """Otherwise each outage would end with a relist of every kind, and be reported as a kind that can't be listed."""
+    """Otherwise each outage would end with a relist of every kind, and be reported as a kind that cannot be listed."""
 
     async def body(bench: Bench) -> None:
         bench.resync.coverage.watch_started((SERVICE, None))
@@ -162,7 +162,7 @@ def test_an_outage_is_no_reason_for_more_relists() -> None:
         bench.client.failures, bench.client.failure = 1000, Refused(403, {"message": "the roles are not loaded yet"})
         await refused_watch(bench, 240)
         assert bench.client.listed == [SERVICE] * 4, "one attempt a minute"
-        assert "can't be watched" in bench.resync.coverage.missing()[SERVICE, None]
+        assert "cannot be watched" in bench.resync.coverage.missing()[SERVICE, None]
         bench.client.failures = 0
         bench.resync.coverage.watch_opened((SERVICE, None))
         await asyncio.sleep(60)

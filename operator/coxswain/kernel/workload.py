@@ -332,11 +332,11 @@ class Workload(Protocol[P]):
     def parse(self, observed: Projection) -> P:
         """Return a parent as desired."""
 
-    def status(self, parent: P, found: Observations, previous: Status, now: str) -> Status:
+    def status(self, parent: P, observations: Observations, previous: Status, now: str) -> Status:
         """Return the status of a parent; `now` is the time of day in the form of RFC 3339 with seconds."""
 
-    def pace(self, parent: P, found: Observations) -> Pace:
+    def pace(self, parent: P, observations: Observations) -> Pace:
         """Return the inputs for the urgency of a status."""
 
-    def events(self, parent: P, found: Observations, previous: Status, present: Status) -> list[EventRecord]:
+    def events(self, parent: P, observations: Observations, previous: Status, present: Status) -> list[EventRecord]:
         """Return the Events of this workload, besides the Events of the kernel."""

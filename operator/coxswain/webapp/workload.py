@@ -42,23 +42,25 @@ class WebAppWorkload:
             asks_for_newest_render=asks_for_newest_render(observed),
         )
 
-    def status(self, parent: WebApp, found: Observations, previous: Status, now: str) -> Status:
+    def status(self, parent: WebApp, observations: Observations, previous: Status, now: str) -> Status:
         """Return the status of a WebApp."""
-        return status.status(parent, found, previous, now)
+        return status.status(parent, observations, previous, now)
 
-    def pace(self, parent: WebApp, found: Observations) -> Pace:
+    def pace(self, parent: WebApp, observations: Observations) -> Pace:
         """Return the facts for the urgency of the status."""
-        return status.pace(parent, found)
+        return status.pace(parent, observations)
 
-    def events(self, parent: WebApp, found: Observations, previous: Status, present: Status) -> list[EventRecord]:
+    def events(
+        self, parent: WebApp, observations: Observations, previous: Status, present: Status
+    ) -> list[EventRecord]:
         """Return the Events of a WebApp about scaling, Pod Security, and children with a warning."""
         if parent.paused:
             return []
         return [
             *rollback_events(previous, present),
-            *replicas.events(parent, found),
+            *replicas.events(parent, observations),
             *status.security_events(previous, present),
-            *status.warning_events(found, previous),
+            *status.warning_events(observations, previous),
         ]
 
 

@@ -216,14 +216,14 @@ class Coverage:
             if self._is_dispensable(scope):
                 continue
             if state.failure is not None and (not state.listed or self._is_lasting(state)):
-                found[scope] = f"{describe(scope)} can't be listed: {state.failure.text}"
+                found[scope] = f"{describe(scope)} cannot be listed: {state.failure.text}"
             elif not state.listed:
                 found[scope] = f"{describe(scope)} not listed yet"
             elif not state.watched:
                 found[scope] = f"{describe(scope)} not watched yet"
             elif self.is_unwatched(scope):
                 attempts = f"each attempt has failed for {UNWATCHED_SECONDS:.0f} s. The log has the reason"
-                found[scope] = f"{describe(scope)} can't be watched: {attempts}"
+                found[scope] = f"{describe(scope)} cannot be watched: {attempts}"
         return found
 
     def view(self, namespace: str | None) -> View:
@@ -314,7 +314,7 @@ def _message(scope: Scope, failure: _Failure, unwritten: Kind | None = None) -> 
     resource = f"{kind.plural}.{kind.group}" if kind.group else kind.plural
     where = f"in namespace {namespace}" if namespace else "in the cluster"
     scope_flag = f"-n {namespace}" if namespace else "--all-namespaces"
-    problem = f"{resource} can't be listed {where}: {failure.text}"
+    problem = f"{resource} cannot be listed {where}: {failure.text}"
     action = f"{nothing} until they can; the operator retries every few seconds"
     answers = f"Check that the API server answers: kubectl get {resource} {scope_flag}"
     return f"{problem}. {action}. {step_after_refusal(failure.text, resource, namespace, kind.grant) or answers}"

@@ -20,7 +20,7 @@ def read(projector: Projector, kind: Kind, raw: Mapping[str, Any]) -> Projection
         return projector.observe(kind, raw)
     except _ODD as error:
         unreadable(kind.collection)
-        log.warning("%s %s can't be read and is skipped: %r", kind, place(raw) or "without a name", error)
+        log.warning("%s %s cannot be read and is skipped: %r", kind, place(raw) or "without a name", error)
         return None
 
 
@@ -32,7 +32,7 @@ def read_identity(kind: Kind, raw: Mapping[str, Any]) -> Projection | None:
         return Projection(kind, namespace, name, metadata["uid"], int(metadata["resourceVersion"]), True, {})
     except _ODD as error:
         unreadable(kind.collection)
-        log.warning("the deletion of %s %s can't be read and is skipped: %r", kind, place(raw), error)
+        log.warning("the deletion of %s %s cannot be read and is skipped: %r", kind, place(raw), error)
         return None
 
 

@@ -191,7 +191,7 @@ class Resync:
                 requested = error.retry_after if isinstance(error, RequestFailed) else None
                 pause = max(delay * random.uniform(0.75, 1), requested or 0.0)  # noqa: S311
                 self._failed(scope, error)
-                text = "%s can't be listed: %s; retrying in %.0f s"
+                text = "%s cannot be listed: %s; retrying in %.0f s"
                 defect = not isinstance(error, RequestFailed)
                 log.warning(text, describe(scope), str(error) or repr(error), pause, exc_info=defect)
                 await asyncio.sleep(pause)
@@ -214,7 +214,7 @@ class Resync:
         except HistoryReset as reset:
             self._history_reset(reset)
         except Exception as error:  # noqa: BLE001 - as in _relist_until_done
-            log.debug("%s can't be listed in place of their watch: %s", describe(scope), error)
+            log.debug("%s cannot be listed in place of their watch: %s", describe(scope), error)
         else:
             self._relisted(scope, history_resets, gaps, clock() - begun)
 

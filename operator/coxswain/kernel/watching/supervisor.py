@@ -100,7 +100,7 @@ class Supervisor:
                 if not needed:
                     return [kind for kind in self._kinds.watched if kind not in missing]
                 names = _names(needed)
-                self.obstacle = f"the API server doesn't serve {names}. Install the CRDs, {APPLY_CRDS}"
+                self.obstacle = f"the API server does not serve {names}. Install the CRDs, {APPLY_CRDS}"
             log.warning("%s; retrying in %.0f s", self.obstacle, delay)
             await self._pause(delay)
             delay = min(delay * 2, self._settings.restart_backoff_limit)
@@ -133,7 +133,7 @@ class Supervisor:
         A kind that goes needs no discovery: its watch answers 404, which ends all watches.
         """
         if absent:
-            log.info("not watched, because the API server doesn't serve them: %s", _names(absent))
+            log.info("not watched, because the API server does not serve them: %s", _names(absent))
         while absent:
             await asyncio.sleep(self._settings.discovery_interval)
             try:
