@@ -162,9 +162,14 @@ class Explanations:
         return (
             bool(wrote)
             and max(wrote) > asked
-            and self.world.clock() - max(wrote) < self._longest_wait(parent, gap)
+            and self.world.clock() - self._fought_until(gap, max(wrote)) < self._longest_wait(parent, gap)
             and self.world.holder(where[0]).subject.attends(where) is not None
         )
+
+    def _fought_until(self, gap: Gap, wrote: float) -> float:
+        """Return the last time at which the operator may have begun to wait: conflicts of a fault count like a war."""
+        faults = self.world.faults.until
+        return max(wrote, *(min(faults.get(plural, wrote), self.world.clock()) for plural in gap.resources))
 
     def _longest_wait(self, parent: Object, gap: Gap) -> float:
         """Return for how long the operator may leave a value of another writer, by what the status says."""
