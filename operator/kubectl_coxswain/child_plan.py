@@ -125,7 +125,7 @@ def _may_not_be_written(
     if health is not None:
         return health
     if live.terminating:
-        return terminating(live, commands)
+        return terminating(live, commands, paused=webapp.paused)
     needed = None if live.is_child_of(webapp) else child_type.adoptable_when(webapp, live, world)
     return None if needed is None else adopted_later(needed)
 

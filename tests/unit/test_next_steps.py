@@ -176,6 +176,7 @@ CONTROLLED = foreign(
 )
 assert CONTROLLED is not None
 HELD = dataclasses.replace(observed_child(), finalizers=("example.com/hold",))
+COLLECTED = dataclasses.replace(observed_child(), finalizers=("foregroundDeletion",))
 UNKNOWN_POLICIES = webapp(conflicts={"policy": "Observe"}).policies.unknown()
 UNKNOWN_RENDER = unknown_render(dataclasses.replace(webapp(), render="9"))
 assert UNKNOWN_RENDER is not None
@@ -237,6 +238,7 @@ OTHERS = {
     "Contested by a second operator": contested("spec.replicas (another)", COMMANDS, two_operators=True),
     "Halted by an unknown policy": halted("spec.replicas (kubectl)", COMMANDS, UNKNOWN_POLICIES),
     "Name of a controlled object": CONTROLLED,
+    "Held by the garbage collector": terminating(COLLECTED, COMMANDS),
     "Rejected creation": failure(refusal(422, "spec.x: Invalid"), COMMANDS, there=False, patient=True),
     "No request": failing(
         webapp(), {"status": {"conditions": [{**SCALER, "message": "missing request for cpu"}]}}, NOW

@@ -36,6 +36,12 @@ class Commands:
         problem = f"a second operator with the field manager {self.manager} serves this namespace. Run only one"
         return f"{problem}: kubectl get deployments --all-namespaces -l app.kubernetes.io/name={self.manager}"
 
+    @property
+    def finalizers(self) -> str:
+        """The command that lists objects of the namespace with their finalizers and the time of their deletion."""
+        columns = "KIND:.kind,NAME:.metadata.name,DELETED:.metadata.deletionTimestamp,FINALIZERS:.metadata.finalizers"
+        return f"kubectl get all -n {self.namespace} -o custom-columns={columns}"
+
     def describe(self, kind: str, name: str) -> str:
         """Return the command that describes an object of the namespace."""
         return f"kubectl describe {kind.lower()} {name} -n {self.namespace}"

@@ -91,17 +91,35 @@ ABSENCE_ADVICE = (
     "Find the client that deletes it in the audit log of the API server. Some controllers also report it in Events"
 )
 
+_COLLECTOR = (
+    ("foregroundDeletion", "deletes its dependents and waits for their end"),
+    ("orphan", "removes the owner references of its dependents"),
+)
+"""Finalizers of the garbage collector, and its task before each is removed."""
+
 HEALTHY = Health(Level.HEALTHY)
 MISSING = Health(Level.MISSING, "Missing", "does not exist yet")
 
 
-def terminating(live: Projection, commands: Commands) -> Health:
-    """Return the health of a child with a deletionTimestamp."""
-    message = "is being deleted. The operator recreates it afterwards"
-    if live.finalizers:
-        message += f". Before its end, others must remove these finalizers: {', '.join(live.finalizers)}. If it stays, "
-        message += f"find out what their controllers wait for: {commands.describe(live.kind.kind, live.name)}"
-    return Health(Level.TERMINATING, "Terminating", message)
+def terminating(live: Projection, commands: Commands, *, paused: bool = False) -> Health:
+    """Return the health of a child with a deletionTimestamp; `paused` tells whether its parent is paused."""
+    later = "when spec.paused is no longer true" if paused else "afterwards"
+    message = f"is being deleted. The operator recreates it {later}"
+    return held(Health(Level.TERMINATING, "Terminating", message), live, commands)
+
+
+def held(state: Health, live: Projection, commands: Commands) -> Health:
+    """Return the health of a child that is being deleted, with the finalizers that delay its end."""
+    if not live.finalizers:
+        return state
+    tasks = [f"the garbage collector {task} (finalizer {name})" for name, task in _COLLECTOR if name in live.finalizers]
+    others = [each for each in live.finalizers if each not in dict(_COLLECTOR)]
+    step = f"find the dependents that remain: {commands.finalizers}"
+    if others:
+        tasks.append(f"others must remove these finalizers: {', '.join(others)}")
+        step = f"find out what their controllers wait for: {commands.describe(live.kind.kind, live.name)}"
+    message = f"{state.message}. Before its end, {', and '.join(tasks)}. If it stays, {step}"
+    return replace(state, message=message)
 
 
 def differs(fields: str, commands: Commands) -> Health:

@@ -31,7 +31,7 @@ from coxswain.kernel.reconciling.memory.backoff import Backoff
 from coxswain.kernel.reconciling.memory.last_applied import LastApplied
 from coxswain.kernel.reconciling.memory.memory import ChildMemory
 from coxswain.kernel.reconciling.memory.writes import NOTHING_WRITTEN
-from coxswain.kernel.status.health import MISSING, Child, Health, adopted_later, differs, retried
+from coxswain.kernel.status.health import MISSING, Child, Health, adopted_later, differs, retried, terminating
 from coxswain.kernel.workload import ChildType, Desired, P, Workload
 from coxswain.settings import StatusSettings
 
@@ -115,10 +115,12 @@ class ChildReconciler(Generic[P]):
         if live is None:
             return Result(_child(target, MISSING), after=after)
         health = foreign(parent, self._workload.projector.kinds.parent, live, target.commands)
-        if health is None and not target.is_ours:
+        if health is None and live.terminating:
+            health = terminating(live, target.commands, paused=parent.paused)
+        elif health is None and not target.is_ours:
             health = adopted_later("spec.paused is no longer true")
         if health is not None:
-            return Result(_child(target, health), after=after)
+            return Result(_child(target, health), _ours(target), after=after)
         planned, blocked, state = plan_for(target, live), obstacle_of(target, live), child_type.health(live.content)
         fields = field_paths(planned.differences) or (blocked.field if blocked else "")
         health = differs(fields, target.commands) if fields else planned_health(state, planned, (), target.commands)
