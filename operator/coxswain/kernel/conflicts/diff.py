@@ -22,6 +22,7 @@ from coxswain.kernel.objects.field_paths import (
     distinct_elements,
     element_of,
     is_key,
+    missing_keys,
     owns,
     subfields,
     text,
@@ -84,6 +85,18 @@ def managers(difference: Difference, others: Sequence[ManagedFieldsEntry]) -> li
         return []
     paths = (difference.path, *difference.rivals)
     return list(dict.fromkeys(entry.manager for entry in others if any(owns(entry.fields, path) for path in paths)))
+
+
+def lists_without_keys(found: Sequence[Difference]) -> dict[Path, list[str]]:
+    """Return the merge keys that desired items lack, by the path of their list.
+
+    The API server adds the default of a key, so such an item is never equal to the stored one.
+    """
+    lists: dict[Path, list[str]] = {}
+    for each in found:
+        if each.path and each.wanted is not None and (keys := missing_keys(each.path[-1])):
+            lists[each.path[:-1]] = keys
+    return lists
 
 
 def _differences(

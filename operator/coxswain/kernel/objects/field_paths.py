@@ -85,6 +85,12 @@ def is_key(element: str, path: Path) -> bool:
     return kind == "k" and len(path) == 1 and path[0].removeprefix("f:") in _parsed(literal)
 
 
+def missing_keys(element: str) -> list[str]:
+    """Return the merge keys without a value in the path element of a list item."""
+    kind, _, literal = element.partition(":")
+    return [key for key, value in _parsed(literal).items() if value is None] if kind == "k" else []
+
+
 def element_of(item: Any, known: Sequence[str]) -> str:
     """Return the path element of an item, in the form (keys or value) of the known elements."""
     kind, _, literal = known[0].partition(":")

@@ -7,6 +7,9 @@ from typing import Generic
 
 from coxswain.kernel.api.errors import ErrorClass, OutOfDate, RequestFailed
 from coxswain.kernel.cache.store import Key, Store
+from coxswain.kernel.conflicts.diff import Difference, lists_without_keys
+from coxswain.kernel.conflicts.write_plan import Plan
+from coxswain.kernel.objects.field_paths import text
 from coxswain.kernel.objects.manifests import child_key, kind_and_name
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.reconciling.child.actions import (
@@ -122,7 +125,7 @@ class ChildReconciler(Generic[P]):
         if health is not None:
             return Result(_child(target, health), _ours(target), after=after)
         planned, blocked, state = plan_for(target, live), obstacle_of(target, live), child_type.health(live.content)
-        fields = field_paths(planned.differences) or (blocked.field if blocked else "")
+        fields = field_paths(_comparable(target, planned)) or (blocked.field if blocked else "")
         health = differs(fields, target.commands) if fields else planned_health(state, planned, (), target.commands)
         return Result(_child(target, health), live, left=planned.left, after=after)
 
@@ -156,7 +159,7 @@ class ChildReconciler(Generic[P]):
         memory.deletion = memory.planned = None
         memory.last_applied = LastApplied.of(target.manifest, planned, action.live)
         state = target.child_type.health(action.live.content)
-        health = planned_health(state, planned, planned.differences, target.commands)
+        health = planned_health(state, planned, _comparable(target, planned), target.commands)
         if action.obstacle is not None and not health.stalled:
             health = stuck(target.manifest, action.obstacle)
         return replace(result, child=_child(target, health), left=planned.left)
@@ -204,6 +207,15 @@ def _next_read(memory: ChildMemory, now: float) -> float | None:
         return None
     left = memory.name_holder.until - now
     return left if left > 0 else None
+
+
+def _comparable(target: Target[P], planned: Plan) -> list[Difference]:
+    """Return the differences outside of lists whose desired items lack a merge key: nobody else has caused those."""
+    lists = lists_without_keys(planned.differences)
+    for path, keys in lists.items():
+        message = "%s %s: the workload must set the merge key %s in each item of %s, or the list is never equal"
+        log.error(message, *kind_and_name(target.manifest), ", ".join(keys), text(path))
+    return [each for each in planned.differences if not any(each.path[: len(path)] == path for path in lists)]
 
 
 def _ours(target: Target[P]) -> Projection | None:
