@@ -42,10 +42,6 @@ class Commands:
         columns = "KIND:.kind,NAME:.metadata.name,DELETED:.metadata.deletionTimestamp,FINALIZERS:.metadata.finalizers"
         return f"kubectl get all -n {self.namespace} -o custom-columns={columns}"
 
-    def edit_object(self, kind: str, name: str) -> str:
-        """Return the command that changes an object of the namespace."""
-        return f"kubectl edit {kind.lower()} {name} -n {self.namespace}"
-
     def describe(self, kind: str, name: str) -> str:
         """Return the command that describes an object of the namespace."""
         return f"kubectl describe {kind.lower()} {name} -n {self.namespace}"

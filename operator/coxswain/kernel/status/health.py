@@ -181,25 +181,14 @@ def replaced(field: str) -> Health:
     return Health(Level.TERMINATING, "Replaced", message)
 
 
-def rejected(message: str, commands: Commands, *, there: bool, theirs: str = "") -> Health:
+def rejected(message: str, commands: Commands, *, there: bool) -> Health:
     """Return the health of a child with a manifest rejected as invalid by the API server.
 
-    Args:
-        message: the message of the API server.
-        commands: the commands about the parent.
-        there: whether the child exists: then the rejected value may be of another field manager.
-        theirs: the user's options if it is known to be of another one.
+    `there` tells whether the child exists: then the rejected value may be of another field manager.
     """
     problem = f"rejected by the API server: {_clause(message)}. The operator retries after a change"
     advice = "Correct what another manager has set in the object, or the spec" if there else "Correct the spec"
-    return Health(Level.DEGRADED, "Rejected", f"{problem}. {theirs or f'{advice}: {commands.edit}'}", stalled=True)
-
-
-def set_by_another(field: str, manager: str, command: str) -> str:
-    """Return the user's options if the API server refuses a field of another manager; `command` edits the object."""
-    return (
-        f"{manager} has set {field}, not the operator. Change the spec, or correct the field in the object: {command}"
-    )
+    return Health(Level.DEGRADED, "Rejected", f"{problem}. {advice}: {commands.edit}", stalled=True)
 
 
 def denied(message: str, commands: Commands) -> Health:

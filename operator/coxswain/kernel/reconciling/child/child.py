@@ -26,7 +26,7 @@ from coxswain.kernel.reconciling.child.actions import (
 from coxswain.kernel.reconciling.child.adoption import foreign, is_watched
 from coxswain.kernel.reconciling.child.decide import Target, decide, obstacle_of, plan_for
 from coxswain.kernel.reconciling.child.execute import Executor
-from coxswain.kernel.reconciling.child.failures import PATIENCE, concerns_all, failure, options_after
+from coxswain.kernel.reconciling.child.failures import PATIENCE, concerns_all, failure
 from coxswain.kernel.reconciling.child.plan_health import field_paths, planned_health, stuck
 from coxswain.kernel.reconciling.child.result import Result, sooner
 from coxswain.kernel.reconciling.child.world import CacheView
@@ -187,8 +187,7 @@ class ChildReconciler(Generic[P]):
     def _failed(self, target: Target[P], error: RequestFailed, *, patient: bool) -> Result:
         memory, live = target.memory, _ours(target)
         memory.failures += 1
-        patient, theirs = patient or memory.failures <= PATIENCE, options_after(error, target)
-        health = failure(error, target.commands, there=live is not None, patient=patient, theirs=theirs)
+        health = failure(error, target.commands, there=live is not None, patient=patient or memory.failures <= PATIENCE)
         if error.error_class is not ErrorClass.TERMINAL:
             memory.backoff = Backoff.after(memory.backoff, error, health, self._clock(), target.manifest)
         expected = health.retried and error.error_class is ErrorClass.CONFLICT

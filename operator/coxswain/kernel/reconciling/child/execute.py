@@ -16,7 +16,6 @@ from coxswain.kernel.reconciling.child.actions import Apply, Create, Keep, Read,
 from coxswain.kernel.reconciling.child.adoption import is_released, is_watched
 from coxswain.kernel.reconciling.child.answers import Answers
 from coxswain.kernel.reconciling.child.decide import Target, plan_for
-from coxswain.kernel.reconciling.child.failures import options_after
 from coxswain.kernel.reconciling.child.generation_guard import GenerationGuard
 from coxswain.kernel.reconciling.child.ownership import is_note
 from coxswain.kernel.reconciling.child.plan_health import field_paths
@@ -74,8 +73,7 @@ class Executor:
                 await self._apply(action, target, writer)
         except Refused as error:
             if error.error_class is ErrorClass.TERMINAL and not isinstance(action, Replace):
-                theirs = options_after(error, target)
-                health = rejected(error.message, target.commands, there=True, theirs=theirs)
+                health = rejected(error.message, target.commands, there=True)
                 target.memory.attempt = Attempt.of(action.plan.manifest, action.live, health)
             if error.status == 409 and not error.by_admission and not isinstance(action, Release):
                 await self._learn_from_conflict(target, action.live, error)

@@ -12,13 +12,9 @@ from coxswain.kernel.api.errors import (
     Undecodable,
     Unreachable,
 )
-from coxswain.kernel.conflicts.managed_fields import BEFORE_FIRST_APPLY, shown_manager
-from coxswain.kernel.conflicts.refused_fields import manager_of
 from coxswain.kernel.objects.commands import Commands
 from coxswain.kernel.objects.quote import reason
-from coxswain.kernel.reconciling.child.decide import Target, plan_for
-from coxswain.kernel.status.health import Health, denied, not_written, rejected, retried, set_by_another
-from coxswain.kernel.workload import P
+from coxswain.kernel.status.health import Health, denied, not_written, rejected, retried
 
 _REASONS: Mapping[type[RequestFailed], str] = {Unreachable: "NoAnswer", Undecodable: "UnreadableAnswer"}
 
@@ -37,7 +33,7 @@ _POLICY = re.compile(r"(\w+AdmissionPolicy) '([^']+)'")
 _RBAC = re.compile(r'User "([^"]+)" cannot (\w+) resource "([^"]+)" in API group "([^"]*)"')
 
 
-def failure(error: RequestFailed, commands: Commands, *, there: bool, patient: bool, theirs: str = "") -> Health:
+def failure(error: RequestFailed, commands: Commands, *, there: bool, patient: bool) -> Health:
     """Return the health of a child after a failed request.
 
     Args:
@@ -45,11 +41,10 @@ def failure(error: RequestFailed, commands: Commands, *, there: bool, patient: b
         commands: the commands about the parent.
         there: whether the child exists.
         patient: whether a transient failure, such as a conflict or a 500, is not reported yet.
-        theirs: the user's options if another manager has set the refused field.
     """
     if isinstance(error, Refused):
         if error.error_class is ErrorClass.TERMINAL:
-            return rejected(error.message, commands, there=there, theirs=theirs)
+            return rejected(error.message, commands, there=there)
         if error.by_admission:
             return denied(error.message, commands)
         if error.status == 403 or not patient:
@@ -58,19 +53,6 @@ def failure(error: RequestFailed, commands: Commands, *, there: bool, patient: b
     if patient:
         return retried(there=there)
     return not_written(_REASONS.get(type(error), "WriteFailed"), str(error))
-
-
-def options_after(error: RequestFailed, target: Target[P]) -> str:
-    """Return the user's options if another manager has set a refused field, and not the manifest; otherwise empty."""
-    live, projector = target.live, target.workload.projector
-    if not isinstance(error, Refused) or error.error_class is not ErrorClass.TERMINAL or live is None:
-        return ""
-    manifest, ours = plan_for(target, live).manifest, (projector.manager, projector.keeper, BEFORE_FIRST_APPLY)
-    others = [each for each in live.others if each.manager not in ours]
-    found = ((cause.field, manager_of(cause.field, manifest, others)) for cause in error.causes)
-    field, manager = next(((field, manager) for field, manager in found if manager is not None), ("", ""))
-    edit = target.commands.edit_object(live.kind.kind, live.name)
-    return set_by_another(field, shown_manager(manager), edit) if manager else ""
 
 
 def next_step(error: RequestFailed, namespace: str) -> str:
