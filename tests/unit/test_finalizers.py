@@ -59,6 +59,11 @@ def held_by(*finalizers: str) -> Projection:
             f"{ORPHAN}, and others must remove these finalizers: example.com/a, example.com/b",
             DESCRIBE,
         ),
+        (
+            [f"example.com/{name}" for name in "abcde"],
+            "others must remove these finalizers: example.com/a, example.com/b, example.com/c and 2 more",
+            DESCRIBE,
+        ),
     ],
 )
 def test_the_message_names_who_holds_the_object(finalizers: list[str], cause: str, command: str) -> None:

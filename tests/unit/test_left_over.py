@@ -7,16 +7,15 @@ import pytest
 
 from coxswain.kernel.api.errors import Refused, Unreachable
 from coxswain.kernel.api.writer import Writer
-from coxswain.kernel.cache.store import Key, Store
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.status.left_over import left_over
-from coxswain.kernel.status.status_writer import Report, StatusMemory, StatusWriter
+from coxswain.kernel.status.status_writer import Report
 from coxswain.kernel.status.urgency import Pace
-from coxswain.settings import StatusSettings
-from coxswain.webapp.kinds import WEBAPP
 from coxswain.webapp.workload import WORKLOAD
 from unit.objects import observed_webapp
-from unit.server import RecordingWriter, refusal
+from unit.server import refusal
+from unit.test_status_writer import WEB
+from unit.test_status_writer import Bench as StatusBench
 
 READY = {"type": "Ready", "status": "True"}
 ROLLED_BACK = {"type": "RolledBack", "status": "True"}
@@ -48,30 +47,19 @@ def test_left_over(observed: dict[str, Any], wanted: dict[str, Any], expected: l
     assert left_over(observed, wanted, WORKLOAD.status_rules.types) == expected
 
 
-class Bench:
-    """A status writer for a WebApp that was rolled back. An apply leaves that condition, up to a removal."""
+class Bench(StatusBench):
+    """A WebApp that was rolled back. An apply leaves that condition, up to a removal."""
 
     def __init__(self) -> None:
-        self.store = Store(WEBAPP)
-        self.writer = RecordingWriter()
-        self.reporter = StatusWriter(
-            self.store,
-            self.writer,
-            StatusSettings(),
-            WORKLOAD.status_rules,
-            clock=lambda: self.now,
-            relist_parents=lambda _: None,
-        )
-        self.memory = StatusMemory()
-        self.now = 0.0
+        super().__init__()
         self.wanted: Any = {"observedGeneration": 1, "conditions": [READY]}
         self.left = {"observedGeneration": 1, "conditions": [READY, ROLLED_BACK]}
         self.store.observe(observed_webapp(version=10, status=self.left))
         self.writer.answer("status", observed_webapp(version=10, status=self.left))
 
-    def report(self) -> Report:
+    def report_wanted(self) -> Report:
         """Report the wanted status of the WebApp in the store."""
-        webapp = self.store.parent(Key("shop", "web"))
+        webapp = self.store.parent(WEB)
         assert webapp is not None
         return asyncio.run(self.reporter.report(self.memory, webapp, self.wanted, Pace()))
 
@@ -86,38 +74,38 @@ def bench() -> Bench:
 
 def test_what_is_left_is_removed(bench: Bench) -> None:
     bench.writer.answer(REMOVAL, observed_webapp(version=11, status=bench.wanted))
-    assert bench.report() == Report(written=True)
+    assert bench.report_wanted() == Report(written=True)
     assert bench.writer.sent == ["status", REMOVAL]
-    assert bench.report() == Report()
+    assert bench.report_wanted() == Report()
     assert bench.writer.sent == ["status", REMOVAL]
 
 
 def test_a_removal_without_effect_is_not_repeated(bench: Bench) -> None:
     """A webhook can prevent it."""
     bench.writer.answer(REMOVAL, observed_webapp(version=10, status=bench.left))
-    assert bench.report() == Report(written=True)
-    assert bench.report() == Report()
+    assert bench.report_wanted() == Report(written=True)
+    assert bench.report_wanted() == Report()
     assert bench.writer.sent == ["status", REMOVAL]
 
 
 def test_a_removal_with_effect_counts_as_one(bench: Bench) -> None:
     """Another write may bring the field back. Then it is removed again."""
     bench.writer.answer(REMOVAL, observed_webapp(version=11, status=bench.wanted))
-    bench.report()
+    bench.report_wanted()
     bench.store.observe(observed_webapp(version=12, status=bench.left))
     bench.writer.answer("status", observed_webapp(version=12, status=bench.left))
     bench.writer.answer(REMOVAL, observed_webapp(version=13, status=bench.wanted))
-    assert bench.report() == Report(written=True)
+    assert bench.report_wanted() == Report(written=True)
     assert bench.writer.sent == ["status", REMOVAL] * 2
 
 
 def test_a_conflict_of_the_removal_is_one_of_the_status(bench: Bench) -> None:
     bench.writer.fail(REMOVAL, refusal(409))
-    assert bench.report() == Report(after=30.0)
+    assert bench.report_wanted() == Report(after=30.0)
     bench.store.observe(observed_webapp(version=12, status=bench.left))
     bench.writer.answer("status", observed_webapp(version=12, status=bench.left))
     bench.writer.answer(REMOVAL, observed_webapp(version=13, status=bench.wanted))
-    assert bench.report() == Report(written=True)
+    assert bench.report_wanted() == Report(written=True)
 
 
 def test_failures_of_the_removal_are_retried_with_backoff(bench: Bench) -> None:
@@ -125,7 +113,7 @@ def test_failures_of_the_removal_are_retried_with_backoff(bench: Bench) -> None:
     tried: list[float] = []
     while bench.now < 1.0:
         try:
-            report = bench.report()
+            report = bench.report_wanted()
         except Unreachable:
             tried.append(bench.now)
         else:
@@ -138,8 +126,8 @@ def test_failures_of_the_removal_are_retried_with_backoff(bench: Bench) -> None:
 def test_a_refused_removal_is_reported_and_not_repeated(bench: Bench) -> None:
     refused = refusal(422)
     bench.writer.fail(REMOVAL, refused)
-    assert bench.report() == Report(refused=refused)
-    assert bench.report() == Report()
+    assert bench.report_wanted() == Report(refused=refused)
+    assert bench.report_wanted() == Report()
     assert bench.writer.sent == ["status", REMOVAL]
 
 

@@ -46,6 +46,8 @@ def test_finalizers_are_kept_while_they_delay_a_deletion() -> None:
     assert observe(CONFIG_MAP, raw).finalizers == ()
     raw["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     assert observe(CONFIG_MAP, raw).finalizers == ("example.com/hold",)
+    raw["metadata"]["finalizers"] = [f"example.com/{number}" for number in range(1000)]
+    assert len(observe(CONFIG_MAP, raw).finalizers) == 16
 
 
 def test_the_webapps_that_it_names() -> None:

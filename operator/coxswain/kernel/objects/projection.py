@@ -31,6 +31,10 @@ class Named(Protocol):
         """The parent's uid."""
 
 
+FINALIZERS_KEPT = 16
+"""Anyone who may change an object can add finalizers, so that they must not fill the memory."""
+
+
 @dataclass(frozen=True)
 class Controller:
     """The controller owner reference, with `controller: true`."""
@@ -72,7 +76,7 @@ class Projection:
     names: frozenset[tuple[str, str]] = frozenset()
     """Kind and name of the objects of others that this parent names."""
     finalizers: tuple[str, ...] = ()
-    """The finalizers that delay the end of a terminating object; otherwise empty."""
+    """The first finalizers that delay the end of a terminating object, at most `FINALIZERS_KEPT`; otherwise empty."""
 
     @property
     def generation(self) -> int:
@@ -181,7 +185,7 @@ class Projector:
             parents=self._parents(kind, metadata["name"], content, label, controller),
             namesakes=_names(rules.namesake(metadata["name"])) if rules.namesake else (),
             names=frozenset(rules.names(content)),
-            finalizers=tuple(metadata.get("finalizers", ())) if terminating else (),
+            finalizers=tuple(metadata.get("finalizers", ())[:FINALIZERS_KEPT]) if terminating else (),
         )
 
     def _parents(

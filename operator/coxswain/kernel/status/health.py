@@ -10,7 +10,7 @@ from enum import IntEnum
 from coxswain.kernel.objects.commands import Commands
 from coxswain.kernel.objects.manifests import child_key
 from coxswain.kernel.objects.projection import Projection
-from coxswain.kernel.objects.quote import MESSAGE_LIMIT, abridged, reason
+from coxswain.kernel.objects.quote import MESSAGE_LIMIT, abridged, enumerated, reason
 
 UNNAMED = "Failed"
 """Replaces an external reason of more than one word."""
@@ -91,6 +91,7 @@ ABSENCE_ADVICE = (
     "Find the client that deletes it in the audit log of the API server. Some controllers also report it in Events"
 )
 
+_FINALIZERS_NAMED = 3
 _COLLECTOR = (
     ("foregroundDeletion", "deletes its dependents and waits for their end"),
     ("orphan", "removes the owner references of its dependents"),
@@ -105,10 +106,10 @@ def terminating(live: Projection, commands: Commands, *, paused: bool = False) -
     """Return the health of a child with a deletionTimestamp; `paused` tells whether its parent is paused."""
     later = "when spec.paused is no longer true" if paused else "afterwards"
     message = f"is being deleted. The operator recreates it {later}"
-    return held(Health(Level.TERMINATING, "Terminating", message), live, commands)
+    return with_finalizers(Health(Level.TERMINATING, "Terminating", message), live, commands)
 
 
-def held(state: Health, live: Projection, commands: Commands) -> Health:
+def with_finalizers(state: Health, live: Projection, commands: Commands) -> Health:
     """Return the health of a child that is being deleted, with the finalizers that delay its end."""
     if not live.finalizers:
         return state
@@ -116,7 +117,7 @@ def held(state: Health, live: Projection, commands: Commands) -> Health:
     others = [each for each in live.finalizers if each not in dict(_COLLECTOR)]
     step = f"find the dependents that remain: {commands.finalizers}"
     if others:
-        tasks.append(f"others must remove these finalizers: {', '.join(others)}")
+        tasks.append(f"others must remove these finalizers: {enumerated(others, _FINALIZERS_NAMED)}")
         step = f"find out what their controllers wait for: {commands.describe(live.kind.kind, live.name)}"
     message = f"{state.message}. Before its end, {', and '.join(tasks)}. If it stays, {step}"
     return replace(state, message=message)

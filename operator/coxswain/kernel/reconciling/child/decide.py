@@ -28,7 +28,7 @@ from coxswain.kernel.reconciling.child.ownership import ownership
 from coxswain.kernel.reconciling.child.plan_health import absence, held_fields, stuck
 from coxswain.kernel.reconciling.memory.last_applied import LastApplied
 from coxswain.kernel.reconciling.memory.memory import ChildMemory
-from coxswain.kernel.status.health import adopted_later, halted, held, left_absent, replaced, terminating
+from coxswain.kernel.status.health import adopted_later, halted, left_absent, replaced, terminating, with_finalizers
 from coxswain.kernel.workload import ChildType, Desired, P, Workload
 
 
@@ -142,7 +142,7 @@ def _blocked(target: Target[P], live: Projection) -> Wait | None:
         return Wait(health, target.next_event)
     deletion = target.memory.deletion
     if deletion is not None and deletion.is_in_progress(live):
-        return Wait(held(replaced(deletion.field), live, target.commands), target.next_event)
+        return Wait(with_finalizers(replaced(deletion.field), live, target.commands), target.next_event)
     if live.terminating:
         return Wait(terminating(live, target.commands), target.next_event)
     if not target.is_ours and target.adoptable_when is not None:
