@@ -23,6 +23,7 @@ from coxswain.kernel.reconciling.child.child import ChildReconciler
 from coxswain.kernel.reconciling.child.decide import Target, decide
 from coxswain.kernel.reconciling.child.execute import Executor
 from coxswain.kernel.reconciling.child.generation_guard import GenerationGuard
+from coxswain.kernel.reconciling.child.name_reader import NameReader
 from coxswain.kernel.reconciling.child.result import Result
 from coxswain.kernel.reconciling.child.world import CacheView
 from coxswain.kernel.reconciling.memory.memory import Memories
@@ -95,8 +96,11 @@ class ModelBench:
         )
         guard = GenerationGuard(self.store, writer, WORKLOAD)
         answers = Answers(self.store, name_interval=60, clock=lambda: self.now)
-        executor = Executor(self.store, writer, guard, answers, clock=lambda: self.now)
-        self.children = ChildReconciler(WORKLOAD, self.store, executor, Settings().status, clock=lambda: self.now)
+        reader = NameReader(writer, answers)
+        executor = Executor(self.store, writer, guard, answers, reader, clock=lambda: self.now)
+        self.children = ChildReconciler(
+            WORKLOAD, self.store, executor, reader, Settings().status, clock=lambda: self.now
+        )
         self._memories = Memories(Settings().write_war)
         self._observed = 0
         self.observe_all()

@@ -25,8 +25,10 @@ from coxswain.kernel.reconciling.child.actions import (
 )
 from coxswain.kernel.reconciling.child.adoption import foreign, is_watched
 from coxswain.kernel.reconciling.child.decide import Target, decide, obstacle_of, plan_for
+from coxswain.kernel.reconciling.child.effects import confirm
 from coxswain.kernel.reconciling.child.execute import Executor
 from coxswain.kernel.reconciling.child.failures import PATIENCE, concerns_all, failure
+from coxswain.kernel.reconciling.child.name_reader import NameReader
 from coxswain.kernel.reconciling.child.plan_health import field_paths, planned_health, stuck
 from coxswain.kernel.reconciling.child.result import Result, sooner
 from coxswain.kernel.reconciling.child.world import CacheView
@@ -52,6 +54,7 @@ class ChildReconciler(Generic[P]):
         workload: Workload[P],
         store: Store,
         executor: Executor,
+        reader: NameReader,
         settings: StatusSettings,
         *,
         clock: Callable[[], float],
@@ -60,6 +63,7 @@ class ChildReconciler(Generic[P]):
         self._workload = workload
         self._store = store
         self._executor = executor
+        self._reader = reader
         self._settings = settings
         self._clock = clock
 
@@ -112,7 +116,7 @@ class ChildReconciler(Generic[P]):
             HistoryReset: an answer was older than a removal of the object.
         """
         target = self._target(child_type, desired, parent, world)
-        if await self._executor.read_when_due(target):
+        if await self._reader.read_when_due(target):
             target = self._target(child_type, desired, parent, world)
         after, live = _next_read(target.memory, target.now), target.live
         if live is None:
@@ -132,7 +136,7 @@ class ChildReconciler(Generic[P]):
     async def _act(self, target: Target[P], world: CacheView) -> Result:
         prepared = frozenset[type[Action]]()
         for _ in range(_ACTIONS):
-            self._executor.confirm(target)
+            confirm(target, self._clock())
             # Not before: an unanswered creation that `confirm` has counted may be the first one.
             target.memory.existed = target.memory.existed or target.is_ours
             action = decide(target)

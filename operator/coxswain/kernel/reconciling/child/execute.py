@@ -1,7 +1,7 @@
 """Execute the actions of `decide`: one write each."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -13,17 +13,18 @@ from coxswain.kernel.conflicts.policy import within
 from coxswain.kernel.objects.manifests import kind_and_name
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.reconciling.child.actions import Apply, Create, Keep, Read, Release, Replace, TakeOwnership
-from coxswain.kernel.reconciling.child.adoption import is_released, is_watched
+from coxswain.kernel.reconciling.child.adoption import is_released
 from coxswain.kernel.reconciling.child.answers import Answers
-from coxswain.kernel.reconciling.child.decide import Target, plan_for
+from coxswain.kernel.reconciling.child.decide import Target
+from coxswain.kernel.reconciling.child.effects import record_corrections, record_creation, record_deletion
 from coxswain.kernel.reconciling.child.generation_guard import GenerationGuard
+from coxswain.kernel.reconciling.child.name_reader import NameReader
 from coxswain.kernel.reconciling.child.ownership import is_note
 from coxswain.kernel.reconciling.child.plan_health import field_paths
 from coxswain.kernel.reconciling.child.result import contested_paths, corrected, effective, with_authors
 from coxswain.kernel.reconciling.memory.attempts import Attempt
 from coxswain.kernel.reconciling.memory.memory import Memory
 from coxswain.kernel.reconciling.memory.replacement import Deletion
-from coxswain.kernel.reconciling.memory.write_wars import WHOLE
 from coxswain.kernel.reconciling.memory.writes import Correction, PlannedApply
 from coxswain.kernel.status.health import rejected
 from coxswain.kernel.workload import P
@@ -35,7 +36,14 @@ class Executor:
     """Writes one child."""
 
     def __init__(
-        self, store: Store, writer: Writer, guard: GenerationGuard, answers: Answers, *, clock: Callable[[], float]
+        self,
+        store: Store,
+        writer: Writer,
+        guard: GenerationGuard,
+        answers: Answers,
+        reader: NameReader,
+        *,
+        clock: Callable[[], float],
     ) -> None:
         """`clock` gives monotonic seconds."""
         self._clock = clock
@@ -43,6 +51,7 @@ class Executor:
         self._writer = writer
         self._guard = guard
         self._answers = answers
+        self._reader = reader
 
     async def execute(
         self,
@@ -57,7 +66,7 @@ class Executor:
             HistoryReset: the answer was older than the object of the request.
         """
         if isinstance(action, Read):
-            await self._read(target)
+            await self._reader.read(target)
             return
         if isinstance(action, Create):
             await self._create(action, target, memory)
@@ -81,42 +90,6 @@ class Executor:
                     await self._guard.check(target.parent, memory)
             raise
 
-    async def read_when_due(self, target: Target[P]) -> bool:
-        """Read the object with the child's name if that is due; tell whether it was read.
-
-        A failed read takes place again after the interval, and the last one counts until then.
-
-        Raises:
-            NotSent: the operator is shutting down or does not lead.
-            HistoryReset: the answer is older than a removal of the object.
-        """
-        holder = target.memory.name_holder
-        if holder is None or holder.is_current(target.parent.generation, target.now):
-            return False
-        try:
-            await self._read(target)
-        except NotSent:
-            raise
-        except RequestFailed as error:
-            log.warning("%s %s cannot be read: %s", *kind_and_name(target.manifest), error)
-            self._answers.postpone(target, holder)
-        return True
-
-    async def _read(self, target: Target[P]) -> None:
-        try:
-            await self._read_name(target)
-        except Refused as error:
-            if error.status != 404:
-                raise
-            target.memory.name_holder = None
-
-    async def _read_name(self, target: Target[P]) -> Projection:
-        """Read the object with the child's name, and take it in."""
-        removed_at = self._answers.removed_at(target)
-        found = await self._writer.read(target.manifest)
-        self._answers.read(target, found, removed_at)
-        return found
-
     async def _create(self, action: Create, target: Target[P], memory: Memory) -> None:
         if action.vanished:
             # The garbage collector may be faster than the watch of the parents.
@@ -137,10 +110,10 @@ class Executor:
                 raise
             # The name is taken. The cache knows neither by whom nor whether its parent is the present one.
             await self._guard.check(target.parent, memory)
-            await self._read_name(target)
+            await self._reader.read_existing(target)
             return
         self._answers.written(target, created, None)
-        self._count_creation(target)
+        record_creation(target, self._clock())
         self._answers.learn(target, created, None)
 
     async def _apply(self, action: Keep | TakeOwnership | Apply, target: Target[P], writer: Writer) -> None:
@@ -164,51 +137,8 @@ class Executor:
         log.info("%s %s %s: %s", done, *kind_and_name(target.manifest), differences)
         after = self._answers.learn(target, answer, live)
         memory.planned = None
-        self._count(target, effective(planned.corrections, after.differences))
+        record_corrections(target, effective(planned.corrections, after.differences), self._clock())
         memory.writes = replace(memory.writes, adopted=memory.writes.adopted or planned.adopting)
-
-    def confirm(self, target: Target[P]) -> None:
-        """Count the writes whose answer was lost, if the live object shows them."""
-        memory, live = target.memory, target.live
-        if memory.deletion is not None and memory.deletion.is_seen(live):
-            self._count_deletion(target, memory.deletion)
-        if memory.create_unanswered and live is not None:
-            memory.create_unanswered = False
-            # A created object has our label.
-            if target.is_ours and live.owned is not None and is_watched(live):
-                self._count_creation(target)
-        planned = memory.planned
-        if planned is None or live is None or not planned.is_decided(live):
-            return
-        after = plan_for(target, live)
-        held = (each.difference for each in (*after.left, *after.halted))
-        open_paths = {each.path for each in (*after.differences, *held)}
-        self._count(target, [each for each in planned.corrections if each.difference.path not in open_paths])
-        adopted = memory.writes.adopted or (planned.adopting and target.is_ours)
-        memory.writes = replace(memory.writes, adopted=adopted)
-        still_open = tuple(each for each in planned.corrections if each.difference.path in open_paths)
-        memory.planned = replace(planned, corrections=still_open, sent_for=None)
-
-    def _count(self, target: Target[P], corrections: Sequence[Correction]) -> None:
-        target.memory.wars.enforced(target.manifest, contested_paths(corrections), self._clock())
-        writes = target.memory.writes
-        target.memory.writes = replace(writes, corrections=(*writes.corrections, *corrections))
-
-    def _count_creation(self, target: Target[P]) -> None:
-        memory = target.memory
-        if memory.deletion is not None and not memory.deletion.answered:
-            self._count_deletion(target, memory.deletion)
-        log.info("created %s %s", *kind_and_name(target.manifest))
-        memory.writes = replace(memory.writes, created=True, replaced=memory.deletion is not None)
-        if memory.deleted_by_others:
-            memory.wars.enforced(target.manifest, [WHOLE], self._clock())
-        memory.deletion, memory.create_unanswered = None, False
-
-    def _count_deletion(self, target: Target[P], deletion: Deletion) -> None:
-        target.memory.deletion = replace(deletion, answered=True)
-        log.info("deleted %s %s, to create it again: %s is immutable", *kind_and_name(target.manifest), deletion.field)
-        target.memory.wars.enforced(deletion.manifest, deletion.paths, self._clock())
-        target.memory.writes = replace(target.memory.writes, deleted_for=deletion.field)
 
     async def _replace(self, action: Replace, target: Target[P], writer: Writer) -> None:
         """Delete an object exactly as it was observed.
@@ -231,7 +161,7 @@ class Executor:
                 raise
         if not target.is_ours:
             self._answers.hold(target, replace(live, terminating=True))
-        self._count_deletion(target, deletion)
+        record_deletion(target, deletion, self._clock())
 
     async def _learn_from_conflict(self, target: Target[P], live: Projection, error: Refused) -> None:
         """Read a child after a conflict.
@@ -243,7 +173,7 @@ class Executor:
         if error.field_conflicts:
             log.info("%s %s: new field conflict: %s", *kind_and_name(target.manifest), error)
         try:
-            present = await self._read_name(target)
+            present = await self._reader.read_existing(target)
         except Refused as missing:
             if missing.status == 404:
                 self._store.forget(live.kind, Key(live.namespace, live.name), live.version + 1)

@@ -23,6 +23,7 @@ from coxswain.kernel.reconciling.child.child import ChildReconciler
 from coxswain.kernel.reconciling.child.execute import Executor
 from coxswain.kernel.reconciling.child.failures import PATIENCE, concerns_all
 from coxswain.kernel.reconciling.child.generation_guard import GenerationGuard
+from coxswain.kernel.reconciling.child.name_reader import NameReader
 from coxswain.kernel.reconciling.child.result import Result, sooner
 from coxswain.kernel.reconciling.child.world import CacheView
 from coxswain.kernel.reconciling.memory.memory import Memories, Memory
@@ -117,10 +118,11 @@ class Reconciler(Generic[P]):
         interval = settings.events_interval
         self._recaller = Recaller(workload, store, writer)
         answers = Answers(store, name_interval=settings.taken_name_interval, clock=clock)
-        executor = Executor(store, writer, guard, answers, clock=clock)
+        reader = NameReader(writer, answers)
+        executor = Executor(store, writer, guard, answers, reader, clock=clock)
         self._child_set = ChildSet(
             workload,
-            ChildReconciler(workload, store, executor, settings.status, clock=clock),
+            ChildReconciler(workload, store, executor, reader, settings.status, clock=clock),
             Explainer(workload, event_reader, interval=interval, clock=clock, now=now),
             Remover(workload, store, guard, settings.status, clock=clock),
             unavailable,
