@@ -43,6 +43,7 @@ def rounds(bench: ModelBench, count: int, patch: Any) -> int:
     return written
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("removed", [{"team": None}, None], ids=["one label", "all labels"])
 def test_the_war_over_an_overridden_field_ends(bench: ModelBench, removed: Any) -> None:
     """Each apply takes the field into our entry, without an effect on its value; its removal undoes that."""

@@ -170,6 +170,7 @@ def test_rules_of_every_webapp(spec: dict[str, Any]) -> None:
     assert "HorizontalPodAutoscaler" not in kinds(app)
 
 
+@pytest.mark.thorough
 @given(specs)
 def test_nothing_is_said_that_the_server_would_not_store(spec: dict[str, Any]) -> None:
     def empties(value: Any, path: str) -> list[str]:

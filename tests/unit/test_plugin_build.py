@@ -19,6 +19,8 @@ from demo.plugin import _MAIN, build, modules
 from kubectl_coxswain import VERSION
 from kubectl_coxswain.arguments import COMMANDS
 
+pytestmark = pytest.mark.thorough
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -30,7 +32,6 @@ def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.thorough
 def test_two_builds_are_equal(dist: Path, tmp_path: Path) -> None:
     """The second one is built by another process, with another hash seed, in another folder and time zone."""
     code = f"from pathlib import Path; from demo.plugin import build; build(Path({str(tmp_path)!r}))"
@@ -64,7 +65,6 @@ def test_every_command_can_be_imported_from_the_zipapp(dist: Path, command: str)
     assert done.stderr == ""
 
 
-@pytest.mark.thorough
 def test_the_zipapp_has_no_part_of_the_operator_that_needs_more(dist: Path) -> None:
     with zipfile.ZipFile(dist / "kubectl-coxswain") as found:
         names = found.namelist()

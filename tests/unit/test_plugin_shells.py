@@ -9,6 +9,8 @@ import pytest
 
 from unit.test_plugin_terminal import environment
 
+pytestmark = pytest.mark.thorough
+
 BASH = """\
 source <(kubectl-coxswain completion bash)
 COMP_WORDS=(kubectl-coxswain "$@") COMP_CWORD=$#
