@@ -138,7 +138,7 @@ plan-walk: $(VENV)/.ready programs ## Compare the verdicts of `kubectl coxswain 
 	$(BIN)/pytest tests/integration --numprocesses $(JOBS) -m walk -rP
 
 .PHONY: faults
-faults: $(VENV)/.ready programs ## Run the fault suite. ONLY="F7", WORKLOAD=scheduled-task, SCALE=1 for the waits of docs/faults.md.
+faults: $(VENV)/.ready programs ## Run the fault suite. ONLY="F7", WORKLOAD=scheduled-task; SCALE=1 ONLY="F18" for the waits of docs/faults.md.
 	$(FAULTS) $(if $(ONLY),-k "$(ONLY)") $(if $(IS_WEBAPP),--results docs/faults-survived.json)
 	$(if $(IS_WEBAPP),$(BIN)/python -m faults.render)
 
