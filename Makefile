@@ -117,8 +117,8 @@ test: $(VENV)/.ready $(NCA)/.ready programs ## Run unit tests, integration tests
 	$(BIN)/python -m simulation --workload scheduled-task --first 200 --seeds 60 --floor 1
 
 .PHONY: slow
-slow: $(VENV)/.ready programs ## Run the tests that `make test` leaves out because they wait, take many steps or simulate long.
-	$(BIN)/pytest tests/integration tests/unit $(PARALLEL) -m "slow or thorough"
+slow: $(VENV)/.ready programs ## Run the tests that `make test` leaves out because they wait, take many steps or simulate long. PART=2/3
+	$(BIN)/pytest tests/integration tests/unit $(PARALLEL) -m "slow or thorough" $(if $(PART),--part $(PART))
 
 .PHONY: gateway-test
 gateway-test: $(VENV)/.ready ## Test routes and Ingresses with Contour and Envoy. Getting these takes minutes, the first time.
@@ -148,8 +148,8 @@ faults-proof: $(VENV)/.ready programs ## Run the fault suite on operators broken
 	$(if $(IS_WEBAPP),$(BIN)/python -m faults.render)
 
 .PHONY: faults-ci
-faults-ci: $(VENV)/.ready programs ## Run the fault tests of CI, and a few on the example operator. About twelve minutes.
-	$(FAULTS) -m "ci or quick"
+faults-ci: $(VENV)/.ready programs ## Run the fault tests of CI, and a few on the example operator. About fifteen minutes. PART=1/2
+	$(FAULTS) -m "ci or quick" $(if $(PART),--part $(PART))
 	$(FAULTS) -m quick --workload scheduled-task
 
 .PHONY: replay

@@ -50,3 +50,18 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--part", metavar="K/N", help="run one of N parts of the selected test files: each Nth, from the Kth")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Select the files of one part. Last, so that files whose tests are all deselected do not count."""
+    if not (part := config.getoption("--part")):
+        return
+    first, parts = (int(number) for number in part.split("/"))
+    chosen = set(sorted({item.path for item in items})[first - 1 :: parts])
+    config.hook.pytest_deselected(items=[item for item in items if item.path not in chosen])
+    items[:] = [item for item in items if item.path in chosen]
