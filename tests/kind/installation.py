@@ -130,13 +130,14 @@ class Installation:
         self._kubectl("delete", "crd", CRD, f"--timeout={GONE_SECONDS}s")
 
     def writes(self) -> Counter[str]:
-        """Return the number of server-side applies of each resource since the API server's start.
+        """Return the number of successful server-side applies of each resource since the API server's start.
 
-        Only the operator applies these resources here: by default, kubectl sends other requests.
+        Only the operator applies these resources here: by default, kubectl sends other requests. Refused ones may be
+        for the namespace of the test before: while it terminates, its children may be deleted before the WebApp.
         """
         counted: Counter[str] = Counter()
         for labels, value in _REQUESTS.findall(self._kubectl("get", "--raw", "/metrics")):
             of = dict(_LABEL.findall(labels))
-            if of["verb"] == "APPLY" and of["resource"] in WRITTEN:
+            if of["verb"] == "APPLY" and of["resource"] in WRITTEN and of["code"].startswith("2"):
                 counted[of["resource"] + (f"/{of['subresource']}" if of["subresource"] else "")] += int(float(value))
         return counted
