@@ -53,7 +53,9 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--part", metavar="K/N", help="run one of N parts of the selected test files: each Nth, from the Kth")
+    parser.addoption(
+        "--part", metavar="K/N", help="run one of N parts of the selected test files: each Nth, from the Kth"
+    )
 
 
 @pytest.hookimpl(trylast=True)

@@ -287,6 +287,7 @@ def test_other_writers_may_have_given_a_pod_host_access(scene: Scene) -> None:
     eventually(rolled, "the new image is written, and the other field stays")
 
 
+@pytest.mark.slow
 def test_a_renamed_operator_is_named_in_the_policy(cluster: ControlPlane, tmp_path: Path) -> None:
     """The lines of docs/security.md for a kustomization that moves and renames the operator."""
     text = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")

@@ -55,6 +55,7 @@ def test_an_object_of_another_controller_is_not_adopted(scene: Scene) -> None:
     assert scene.get("serviceaccount") == before
 
 
+@pytest.mark.slow
 def test_the_annotation_is_noticed_without_a_resync(scene: Scene) -> None:
     """The test runs the command from the message, and then only waits."""
     scene.kubectl("create", "serviceaccount", "web")
@@ -73,6 +74,7 @@ def by_expression(selector: dict[str, str]) -> dict[str, Any]:
     return {"matchExpressions": [{"key": key, "operator": "In", "values": [value]} for key, value in selector.items()]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("same", [True, False], ids=["the same template", "another template"])
 def test_a_deployment_with_another_selector_goes_over_with_its_pods(scene: Scene, same: bool) -> None:
     """Its pods have our label too. The new Deployment adopts the ReplicaSets and so the pods."""
@@ -104,6 +106,7 @@ def test_a_deployment_with_another_selector_goes_over_with_its_pods(scene: Scene
     assert endpoints.fewest() >= 1
 
 
+@pytest.mark.slow
 def test_pods_without_our_label_serve_until_a_person_says_when(scene: Scene) -> None:
     """A person runs the command from the message. The Service switches to the new pods when they are available."""
     children = learned(scene, FULL)
@@ -128,6 +131,7 @@ def test_pods_without_our_label_serve_until_a_person_says_when(scene: Scene) -> 
     assert endpoints.fewest() >= 1
 
 
+@pytest.mark.slow
 def test_a_service_is_adopted_when_its_pods_are_there(scene: Scene) -> None:
     scene.kubectl("create", "deployment", "old", "--image=registry.example/old:1")
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}}

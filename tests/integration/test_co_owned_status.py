@@ -3,6 +3,8 @@
 A forced Server-Side Apply sets a field of another manager, but does not remove it.
 """
 
+import pytest
+
 from integration.scene import Scene, eventually
 from integration.test_rollback import BAD, GOOD, rolled_back
 from integration.test_stripped_managed_fields import STRIPPED
@@ -28,6 +30,7 @@ def owners(scene: Scene) -> set[tuple[str, str]]:
     return {(each["manager"], each["operation"]) for each in entries if each.get("subresource") == "status"}
 
 
+@pytest.mark.slow
 def test_a_rollback_ends_after_managed_fields_were_cleared(scene: Scene) -> None:
     usual = types(_ready(scene))
     scene.apply(spec=BAD)
@@ -46,6 +49,7 @@ def test_a_rollback_ends_after_managed_fields_were_cleared(scene: Scene) -> None
     assert not scene.settled(mark, seconds=3), "nothing is written without a cause"
 
 
+@pytest.mark.slow
 def test_fields_of_a_patch_of_the_status_go_away(scene: Scene) -> None:
     before = _ready(scene).get("webapp")["status"]
     stray = {"kind": "Service", "name": "old", "health": "Healthy"}

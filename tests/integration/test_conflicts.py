@@ -91,6 +91,7 @@ def test_yield_leaves_it_and_applies_the_rest(scene: Scene, way: str) -> None:
     scene.ready()
 
 
+@pytest.mark.slow
 def test_a_field_under_yield_costs_no_request_however_often_it_changes(scene: Scene) -> None:
     path = f"metadata.annotations[{NOTE}]"
     scene.apply_ready(spec=ruled("Yield", NOTED, kind="Service", path=path))
@@ -107,6 +108,7 @@ def test_a_field_under_yield_costs_no_request_however_often_it_changes(scene: Sc
     assert drift(scene) == {}
 
 
+@pytest.mark.slow
 def test_a_controller_that_does_not_force_succeeds_once_the_field_was_left_to_it(scene: Scene) -> None:
     """It first applies the same value, like a careful migration; then it owns the field."""
     scene.apply_ready(spec=ruled("Yield", path=IMAGE))
@@ -146,6 +148,7 @@ def test_a_released_field_is_enforced_again(scene: Scene) -> None:
     scene.ready()
 
 
+@pytest.mark.slow
 def test_halt_writes_nothing_to_that_object_and_everything_to_others(scene: Scene) -> None:
     spec = ruled("Halt", NOTED, path="spec.replicas")
     scene.apply_ready(spec=spec)
@@ -205,6 +208,7 @@ UNIONS: dict[str, tuple[str, dict[str, Any], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("union", UNIONS)
 def test_a_union_or_merge_key_under_yield_is_unchanged(scene: Scene, union: str) -> None:
     kind, operation, field = UNIONS[union]
@@ -234,6 +238,7 @@ def _at(thing: Any, path: tuple[str, ...]) -> Any:
     return thing
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changed", [False, True], ids=["as it was", "with another value"])
 @pytest.mark.parametrize("policy", ["Enforce", "Yield"])
 def test_stripped_managed_fields_keep_nothing_for_ever(scene: Scene, policy: str, changed: bool) -> None:

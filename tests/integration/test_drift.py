@@ -122,6 +122,7 @@ def test_a_changed_field_is_corrected(scene: Scene, change: tuple[str, dict[str,
     _change_and_wait(scene, *change)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", UNIONS_AND_MERGE_KEYS, ids=named)
 def test_a_changed_union_or_merge_key_is_corrected(scene: Scene, change: tuple[str, dict[str, Any]]) -> None:
     _change_and_wait(scene, *change, spec={**FOUR, "files": [{"path": "/etc/motd", "content": "hello"}]})
@@ -144,6 +145,7 @@ def _change_and_wait(scene: Scene, kind: str, operation: dict[str, Any], spec: d
     scene.ready()
 
 
+@pytest.mark.slow
 def test_labels_and_annotations_of_others_stay_without_a_write(scene: Scene) -> None:
     mark = scene.cluster.audit()
     scene.apply_ready(spec=FOUR)

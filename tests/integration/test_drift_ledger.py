@@ -3,6 +3,8 @@
 import re
 import time
 
+import pytest
+
 from integration.co_writing import IMAGE, apply_as, drift, image, patch_as, told
 from integration.scene import SPEC, Scene, eventually
 
@@ -42,6 +44,7 @@ def test_a_removal_has_no_known_manager(scene: Scene) -> None:
     assert scene.get("service")["metadata"]["annotations"][NOTE] == "ours"
 
 
+@pytest.mark.slow
 def test_a_change_of_the_spec_is_no_drift(scene: Scene) -> None:
     """New, changed or removed fields of the spec are the user's changes, even if another manager had set them."""
     scene.apply_ready(spec=NOTED)
@@ -60,6 +63,7 @@ def test_a_change_of_the_spec_is_no_drift(scene: Scene) -> None:
     assert (drift(scene), told(scene, "DriftCorrected")) == ({}, [])
 
 
+@pytest.mark.slow
 def test_a_change_while_the_operator_was_down_is_reported(scene: Scene) -> None:
     scene.apply_ready(spec=NOTED)
     scene.operator.stop()
@@ -90,6 +94,7 @@ def test_secrets_are_hidden_in_status_events_and_logs(scene: Scene) -> None:
     assert "open-sesame" not in scene.operator.logged()
 
 
+@pytest.mark.slow
 def test_counts_alone_are_written_at_most_once_a_minute(scene: Scene) -> None:
     scene.apply_ready(spec=NOTED)
     mark = scene.cluster.audit()

@@ -75,6 +75,7 @@ def test_the_target_of_an_autoscaler_is_put_back(scene: Scene, field: str, other
     eventually(lambda: scene.get("horizontalpodautoscaler")["spec"]["scaleTargetRef"] == before, f"{field} is put back")
 
 
+@pytest.mark.slow
 def test_metadata_of_a_revision_is_put_back(scene: Scene) -> None:
     scene.apply_ready()
     (name,) = scene.names("controllerrevision")

@@ -201,6 +201,7 @@ MEDDLINGS = [
 ]
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(parts, st.one_of(st.none(), parts), st.lists(st.sampled_from(MEDDLINGS), max_size=2, unique=True))
 def test_equal_exactly_when_a_dry_run_changes_nothing(
@@ -235,6 +236,7 @@ def test_fields_for_pods_are_equal_exactly_when_a_dry_run_changes_nothing(
     assert differences(comparable(second), observed.content, observed.owned) == []
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(parts, parts)
 def test_the_other_children_are_equal_exactly_when_a_dry_run_changes_nothing(

@@ -108,6 +108,7 @@ def test_a_deleted_child_is_created_again(tasks: Tasks) -> None:
     tasks.ready()
 
 
+@pytest.mark.slow
 def test_a_change_during_a_restart_is_applied(tasks: Tasks) -> None:
     tasks.operator.stop(Signals.SIGKILL)
     tasks.patch("scheduledtask", {"spec": {"schedule": "*/7 * * * *", "config": None}})
@@ -128,6 +129,7 @@ def test_a_field_of_another_manager_is_left_under_yield(tasks: Tasks) -> None:
     eventually(lambda: tasks.get("cronjob")["spec"]["concurrencyPolicy"] == "Forbid", "the field is enforced")
 
 
+@pytest.mark.slow
 def test_it_converges_without_requests(tasks: Tasks) -> None:
     tasks.ready()
     audit = tasks.cluster.audit()

@@ -55,6 +55,7 @@ def _body(scene: Scene, kind: str) -> dict[str, Any]:
     return {key: value for key, value in whole(scene, kind).items() if key not in ("metadata", "status")}
 
 
+@pytest.mark.slow
 def test_a_config_map_with_another_content_is_recreated(scene: Scene) -> None:
     scene.apply_ready()
     before, pods = scene.child("configmap"), pod_uids(scene, OURS)
@@ -97,6 +98,7 @@ def _selector(scene: Scene) -> dict[str, str] | None:
     return found["spec"]["selector"]["matchLabels"] if found else None
 
 
+@pytest.mark.slow
 def test_a_deployment_whose_pods_would_be_left_behind_stays(scene: Scene) -> None:
     scene.apply_ready()
     theirs = relabelled(_body(scene, "deployment"), {"app": "old"}, lambda _: {"app": "old"})

@@ -56,6 +56,7 @@ def test_the_reader_of_the_unit_tests_agrees_with_kstatus(kstatus: Path) -> None
     print({verdict: verdicts.count(verdict) for verdict in sorted(set(verdicts))})
 
 
+@pytest.mark.slow
 def test_a_webapp_without_a_status_is_in_progress(scene: Scene, kstatus: Path) -> None:
     scene.operator.stop()
     scene.apply()
@@ -64,6 +65,7 @@ def test_a_webapp_without_a_status_is_in_progress(scene: Scene, kstatus: Path) -
     assert judged(kstatus, scene.ready()) == [CURRENT]
 
 
+@pytest.mark.slow
 def test_a_changed_spec_that_no_operator_has_seen_is_in_progress(scene: Scene, kstatus: Path) -> None:
     """`kubectl wait` does not accept the Ready condition of the previous generation either."""
     scene.apply_ready()

@@ -180,6 +180,7 @@ def test_a_stopped_leader_writes_nothing_when_it_continues(pair: Pair, namespace
     assert standby.role.startswith("leader: ")
 
 
+@pytest.mark.slow
 def test_a_standby_ends_at_once_and_the_leader_stays(pair: Pair) -> None:
     leader, standby = pair.start()
     holder = pair.lease()["holderIdentity"]
@@ -192,6 +193,7 @@ def test_a_standby_ends_at_once_and_the_leader_stays(pair: Pair) -> None:
     assert leader.role == f"leader: {holder}"
 
 
+@pytest.mark.slow
 def test_without_the_right_to_the_lease_a_replica_is_not_ready(pair: Pair) -> None:
     replica = pair.replicas[0]
     pair.cluster.kubectl("delete", "rolebinding", replica.name, "--namespace", SYSTEM)
@@ -208,6 +210,7 @@ def test_without_the_right_to_the_lease_a_replica_is_not_ready(pair: Pair) -> No
     eventually(lambda: replica.process.probe("/readyz")[0] == 200, "ready")
 
 
+@pytest.mark.slow
 def test_a_deleted_lease_is_created_again_by_its_leader(pair: Pair) -> None:
     leader, standby = pair.start()
     before = pair.cluster.kubectl("get", "lease", "coxswain", "--namespace", SYSTEM, "--output=json")

@@ -212,6 +212,7 @@ def containers(cluster: ControlPlane, overlay: Path) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.slow
 def test_the_kustomizations_of_the_docs(cluster: ControlPlane, kustomize: Kustomize) -> None:
     """For one namespace (applied above), also with routes, for several, and with a custom image and setting."""
     _, routes, several, own = KUSTOMIZATIONS

@@ -135,6 +135,7 @@ def test_only_who_may_gets_the_metrics(
     assert scraper not in operator.logged()
 
 
+@pytest.mark.slow
 def test_without_the_rights_the_operator_says_so(
     scene: Scene, scraper: str, another_operator: Callable[..., OperatorProcess]
 ) -> None:

@@ -94,6 +94,7 @@ def _recovers(scene: Scene, kind: str, name: str) -> None:
     assert scene.child(kind)["metadata"]["name"].startswith("web")
 
 
+@pytest.mark.slow
 def test_the_next_resync_finds_that_a_name_is_free(
     cluster: ControlPlane,
     make_namespace: Callable[[], str],

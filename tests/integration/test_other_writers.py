@@ -126,6 +126,7 @@ GROWING = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [CONSTANT, GROWING], ids=["the same each time", "another each time"])
 def test_a_policy_that_changes_our_value_is_not_fought(scene: Scene, value: str) -> None:
     mark = scene.cluster.audit()

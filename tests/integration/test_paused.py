@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from integration.scene import CHILDREN, SPEC, Scene, eventually
 
 PAUSED = {**SPEC, "paused": True}
@@ -18,6 +20,7 @@ def observed(scene: Scene) -> dict[str, dict[str, Any]]:
     return {found["type"]: found for found in status["conditions"]}
 
 
+@pytest.mark.slow
 def test_paused_nothing_but_status_is_written(scene: Scene) -> None:
     scene.apply_ready()
     generation = scene.get("deployment")["metadata"]["generation"]

@@ -53,6 +53,7 @@ def ended(code: int, message: str = "", *, ran: float = 1) -> dict[str, Any]:
     return {"terminated": {"exitCode": code, "reason": "Error", "message": message, **times}}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fate", "reason", "cause", "quoted"),
     [
@@ -87,6 +88,7 @@ def test_a_bad_revision_is_explained_while_the_old_pods_serve(
     scene.apply_ready(spec={**SPEC, "image": "registry.example/web:3"})
 
 
+@pytest.mark.slow
 def test_a_crash_loop_costs_no_write_until_it_says_something_else(scene: Scene) -> None:
     mark = scene.cluster.audit()
     scene.apply(spec=spec("never-ready"))
@@ -132,6 +134,7 @@ def test_a_slow_start_is_no_crash_and_costs_no_more_than_any_other(scene: Scene)
     )
 
 
+@pytest.mark.slow
 def test_a_failing_probe_is_reported_after_its_deadline_without_an_event(scene: Scene) -> None:
     probe = {"httpGet": {"path": "/up", "port": "http"}, "periodSeconds": 1, "timeoutSeconds": 1, "failureThreshold": 8}
     mark = scene.cluster.audit()
@@ -173,6 +176,7 @@ def test_an_exceeded_quota_is_reported_with_its_use_until_it_is_raised(scene: Sc
     scene.ready()
 
 
+@pytest.mark.slow
 def test_a_quota_of_requests_names_each_resource(scene: Scene) -> None:
     scene.kubectl("create", "quota", "compute", "--hard=requests.cpu=300m,requests.memory=1Gi")
     hard = lambda: scene.kubectl("get", "quota", "compute", "-o", "jsonpath={.status.hard}")  # noqa: E731

@@ -68,6 +68,7 @@ def test_both_overlays_grant_the_same() -> None:
     assert granted(ROLES[0]) == granted(ROLES[1]) | granted(ROUTES)
 
 
+@pytest.mark.slow
 def test_the_rights_are_those_that_are_used(scene: Scene) -> None:
     """The scenario uses all rights: without any one of them, or with another one, the test fails."""
     mark = scene.cluster.audit()

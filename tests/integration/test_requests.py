@@ -52,6 +52,7 @@ FULL = {
 """A WebApp with each kind of child."""
 
 
+@pytest.mark.slow
 def test_creation_of_a_full_webapp_costs_one_write_for_each_child(scene: Scene) -> None:
     mark, statuses_mark = scene.cluster.audit(), scene.cluster.audit()
     scene.apply(spec=FULL)
@@ -88,6 +89,7 @@ def test_a_changed_image_costs_one_child_write_and_two_for_the_revision(scene: S
     assert requests == Counter({"patch deployments": 1, "patch controllerrevisions": 2})
 
 
+@pytest.mark.slow
 def test_a_drifted_field_costs_one_child_write_and_one_status_a_minute(scene: Scene) -> None:
     mark = scene.cluster.audit()
     scene.apply_ready()

@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+import pytest
+
 from integration.scene import SPEC, Scene, eventually
 
 
@@ -56,6 +58,7 @@ def test_going_back_takes_the_old_revision_to_the_newest_number(scene: Scene) ->
     assert (webapp["status"]["revision"], webapp["status"]["previousRevision"]) == (3, 2)
 
 
+@pytest.mark.slow
 def test_the_cause_of_a_change_is_not_that_of_the_next_one(scene: Scene) -> None:
     def cause(number: int) -> str | None:
         found: str | None = revisions(scene)[number]["metadata"]["annotations"].get("kubernetes.io/change-cause")
@@ -98,6 +101,7 @@ def _names_in(templates: str) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_the_pods_of_each_old_replica_set_can_start(scene: Scene) -> None:
     for number in range(4):
         scene.apply_ready(spec={**SPEC, "config": {"GREETING": f"hello {number}"}})
@@ -112,6 +116,7 @@ def test_the_pods_of_each_old_replica_set_can_start(scene: Scene) -> None:
     assert set(scene.names("configmap")) == named
 
 
+@pytest.mark.slow
 def test_the_limit_bounds_revisions_and_config(scene: Scene) -> None:
     limited = {**SPEC, "rollout": {"revisionHistoryLimit": 1}}
     for number in range(4):
@@ -121,6 +126,7 @@ def test_the_limit_bounds_revisions_and_config(scene: Scene) -> None:
     assert _config_maps_named_by(scene) == set(scene.names("configmap"))
 
 
+@pytest.mark.slow
 def test_the_operator_records_nothing_twice_after_a_restart(scene: Scene) -> None:
     scene.apply_ready()
     scene.apply_ready(spec={**SPEC, "image": "registry.example/web:2"})

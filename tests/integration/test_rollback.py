@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+import pytest
+
 from integration.scene import SPEC, Scene, eventually
 from integration.test_pods import set_container
 from integration.test_revisions import note, revisions
@@ -58,6 +60,7 @@ def test_everything_goes_back_together_and_stays(scene: Scene) -> None:
     assert [event["reason"] for event in scene.events()].count("RolledBack") == 1
 
 
+@pytest.mark.slow
 def test_a_new_spec_ends_it_and_an_undo_is_ready(scene: Scene) -> None:
     scene.apply_ready(spec=GOOD)
     scene.apply(spec=BAD)
@@ -93,6 +96,7 @@ def test_a_command_that_cannot_be_started_is_rolled_back_at_once(scene: Scene) -
 REVISION = "deployment.kubernetes.io/revision"
 
 
+@pytest.mark.slow
 def test_the_operator_restarts_during_a_rollback(scene: Scene) -> None:
     scene.apply_ready(spec=GOOD)
     before = template(scene)

@@ -104,6 +104,7 @@ def test_bad_input_is_refused_and_the_field_is_named(api: HTTPClient, case: Refu
     assert case.says in message.split(f"{case.field}: ", 1)[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("manifest", [pytest.param(good, id=name) for name, good in {**GOOD, **GUARDED}.items()])
 def test_good_input_at_the_limits_is_accepted(api: HTTPClient, manifest: Json) -> None:
     assert dry_run(api, manifest)["metadata"]["name"] == manifest["metadata"]["name"]

@@ -90,6 +90,7 @@ def test_a_new_webapp_starts_with_its_least_count(scene: Scene, metrics: Metrics
     assert told(scene, "Autoscaled") == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["running", "down", "killed"])
 def test_switched_off_the_count_stays_until_the_spec_changes(scene: Scene, switched_on: Counts, way: str) -> None:
     pods = scene.names("pod")
@@ -132,6 +133,7 @@ def test_kubectl_scale_webapp_is_refused_with_the_way(scene: Scene, switched_on:
     assert switched_on.so_far() == [2, 4]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", [(), ("--server-side",)], ids=["client-side", "server-side"])
 def test_a_scaled_webapp_gets_autoscaling_with_replicas_1(
     scene: Scene, metrics: MetricsApi, way: tuple[str, ...]

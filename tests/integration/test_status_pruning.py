@@ -85,6 +85,7 @@ def test_the_rest_of_the_status_is_written(older: Scene) -> None:
     assert {child["health"] for child in status["children"]} == {"Healthy"}
 
 
+@pytest.mark.slow
 def test_it_comes_to_rest_and_does_not_say_it_again_and_again(older: Scene) -> None:
     older.apply_ready()
     older.settled(older.cluster.audit(), seconds=3)

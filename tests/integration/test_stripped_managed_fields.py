@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from integration.scene import SPEC, Scene, eventually
 from integration.test_rollback import BAD, GOOD, rolled_back, template
 
@@ -34,6 +36,7 @@ def test_an_adopted_service_keeps_its_type(scene: Scene) -> None:
     assert (after["type"], after["ports"]) == ("NodePort", before["ports"])
 
 
+@pytest.mark.slow
 def test_a_kept_number_of_replicas_is_kept(scene: Scene) -> None:
     spec: dict[str, Any] = {**SPEC, "resources": {"requests": {"cpu": "1m"}}}
     spec.pop("replicas", None)
@@ -46,6 +49,7 @@ def test_a_kept_number_of_replicas_is_kept(scene: Scene) -> None:
     assert scene.get("deployment")["spec"]["replicas"] == 3
 
 
+@pytest.mark.slow
 def test_a_rolled_back_spec_does_not_run_again(scene: Scene) -> None:
     scene.apply_ready(spec=GOOD)
     good = template(scene)

@@ -70,6 +70,7 @@ def test_after_five_rounds_only_the_contested_field_is_suspended(scene: Scene) -
         assert is_true(scene, "Contested")
 
 
+@pytest.mark.slow
 def test_after_the_suspension_the_field_is_enforced_for_good_if_the_other_stopped(hurried: Scene) -> None:
     scene = hurried
     scene.apply_ready()
@@ -97,6 +98,7 @@ def test_a_webapp_that_lets_the_field_go_ends_it_at_once(scene: Scene) -> None:
         assert not is_true(scene, "Contested")
 
 
+@pytest.mark.slow
 def test_two_webapps_with_one_rival_each_are_judged_apart(scene: Scene) -> None:
     scene.apply_ready()
     scene.apply_ready("other")
@@ -109,6 +111,7 @@ def test_two_webapps_with_one_rival_each_are_judged_apart(scene: Scene) -> None:
         scene.settled(mark)
 
 
+@pytest.mark.slow
 def test_a_child_that_is_deleted_again_and_again_is_left_absent_for_a_while(scene: Scene) -> None:
     scene.apply_ready()
     mark = scene.cluster.audit()
