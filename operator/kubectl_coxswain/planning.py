@@ -86,7 +86,8 @@ def _new_defaults(webapp: WebApp, before: WebApp | None) -> list[str]:
     """Return a note if another version than now renders the WebApp (docs/upgrade.md)."""
     if before is None or before.render == webapp.render:
         return []
-    return [f"the defaults of the pods change: render version {webapp.render} instead of {before.render}"]
+    versions = f"render version {webapp.render} instead of {before.render}"
+    return [f"the defaults of the pods of {webapp.name} change: {versions}"]
 
 
 def _renamed_ports(webapp: WebApp, plans: Sequence[ChildPlan]) -> list[str]:
@@ -97,7 +98,8 @@ def _renamed_ports(webapp: WebApp, plans: Sequence[ChildPlan]) -> list[str]:
     renamed = [name for name in names if name not in used]
     if found is None or not renamed or found["spec"].get("type") == EXTERNAL_NAME:
         return []
-    return [f"during the rollout the Service leads to the numbers of {', '.join(renamed)}, and to the names afterwards"]
+    ports = f"the numbers of {', '.join(renamed)}, and to the names afterwards"
+    return [f"during the rollout of {webapp.name} the Service leads to {ports}"]
 
 
 def as_operated(live: Json, world: Snapshot) -> WebApp:

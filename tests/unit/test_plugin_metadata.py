@@ -52,4 +52,4 @@ def test_a_file_that_asks_for_the_newest_defaults_is_planned_with_them(monkeypat
     metadata = {"name": "web", "annotations": {"coxswain.dev/render": "latest"}}
     manifest = {"apiVersion": "coxswain.dev/v1", "kind": "WebApp", "metadata": metadata, "spec": SPEC}
     [found] = bench.json("plan", "-f", "-", stdin=json.dumps(manifest))["items"]
-    assert "the defaults of the pods change: render version 2 instead of 1" in found["notes"]
+    assert "the defaults of the pods of web change: render version 2 instead of 1" in found["notes"]

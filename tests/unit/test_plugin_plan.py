@@ -61,7 +61,7 @@ def test_a_changed_spec_gets_the_newest_defaults(bench: PluginBench, monkeypatch
     [kept] = bench.json("plan", "-f", "-", stdin=manifest(replicas=3))["items"]
     assert (kept["notes"], kept["restart"]["restarts"]) == ([], False)
     [changed] = bench.json("plan", "-f", "-", stdin=manifest(image="registry.example/web:2"))["items"]
-    assert changed["notes"] == ["the defaults of the pods change: render version 2 instead of 1"]
+    assert changed["notes"] == ["the defaults of the pods of web change: render version 2 instead of 1"]
     assert "spec.template.spec.containers[name=app].lifecycle" in " ".join(changed["restart"]["fields"])
     [new] = bench.json("plan", "-f", "-", stdin=manifest("other"))["items"]
     assert new["notes"] == []
@@ -72,7 +72,7 @@ def test_a_renamed_port_has_a_note(bench: PluginBench) -> None:
     ports = [{**SPEC["ports"][0], "name": "front"}]
     [found] = bench.json("plan", "-f", "-", stdin=manifest(ports=ports))["items"]
     assert found["notes"] == [
-        "during the rollout the Service leads to the numbers of front, and to the names afterwards"
+        "during the rollout of web the Service leads to the numbers of front, and to the names afterwards"
     ]
 
 

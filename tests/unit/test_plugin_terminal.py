@@ -1,4 +1,4 @@
-"""The program in a pseudo-terminal: width, colour, interruption, questions. kubectl is a script in PATH."""
+"""The program in a pseudo-terminal: width, colour, interruption. kubectl is a script in PATH."""
 
 import json
 import os
