@@ -94,6 +94,20 @@ def test_retry_after(seconds: float, agent: str, restart: bool, violations: int)
     assert all("was repeated after 4.00 s, in spite of Retry-After: 5" in sentence for sentence in sentences)
 
 
+def test_writes_answered_with_retry_after_do_not_count_if_they_wait() -> None:
+    """An API server that answers like this for two minutes gets more writes than any number of faults allows."""
+    run = good()
+    for _ in range(60):
+        run.ask("patch", "services", status=429, fault="Answer(status=429, retry_after=1)")
+        run.now += 1.1
+    assert found(run, "O7") == []
+    for _ in range(60):
+        run.now += 1.1
+        run.ask("patch", "services", status=429)
+    (sentence,) = found(run, "O7")
+    assert sentence.startswith("65 writes for WebApp web; ")
+
+
 def _log(run: Run, text: str) -> list[str]:
     evidence = dataclasses.replace(run.evidence(), logs=text, pages=[text], secrets=("", 'hu"sh/'))
     return [violation.what for violation in check(evidence, None, ["O8"])]

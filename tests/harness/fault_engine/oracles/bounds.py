@@ -62,13 +62,18 @@ def _too_many(evidence: Evidence, reference: Evidence, bounds: Bounds) -> Iterat
 
 
 def _writes(evidence: Evidence) -> Counter[str]:
-    """Return the number of writes, by the name of their parent."""
+    """Return the number of writes, by the name of their parent.
+
+    Writes answered with Retry-After do not count. Their number depends on the length of the fault, and `_early_retries`
+    judges the time between them.
+    """
     label = evidence.workload.label
     labels = {
         (change.resource, change.name): change.object["metadata"].get("labels", {}).get(label, "")
         for change in evidence.changes
     }
-    return Counter(_parent(evidence, request, labels) for request in evidence.history.writes())
+    writes = (request for request in evidence.history.writes() if _retry_after(request) is None)
+    return Counter(_parent(evidence, request, labels) for request in writes)
 
 
 def _parent(evidence: Evidence, request: Request, labels: Mapping[tuple[str, str], str]) -> str:
