@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from selection import part_of
+
 _parse = ast.parse
 
 
@@ -63,7 +65,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Select the files of one part. Last, so that files whose tests are all deselected do not count."""
     if not (part := config.getoption("--part")):
         return
-    first, parts = (int(number) for number in part.split("/"))
-    chosen = set(sorted({item.path for item in items})[first - 1 :: parts])
+    try:
+        chosen = part_of({item.path for item in items}, part)
+    except ValueError as error:
+        raise pytest.UsageError(str(error)) from error
     config.hook.pytest_deselected(items=[item for item in items if item.path not in chosen])
     items[:] = [item for item in items if item.path in chosen]
