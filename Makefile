@@ -117,7 +117,7 @@ test: $(VENV)/.ready $(NCA)/.ready programs ## Run unit tests, integration tests
 	$(BIN)/python -m simulation --workload scheduled-task --first 200 --seeds 60 --floor 1
 
 .PHONY: slow
-slow: $(VENV)/.ready programs ## Run the tests that `make test` leaves out because they wait, take many steps or simulate long. PART=2/3
+slow: $(VENV)/.ready programs ## Run the tests that `make test` leaves out because they wait, take many steps or simulate long. PART=2/6
 	$(BIN)/pytest tests/integration tests/unit $(PARALLEL) -m "slow or thorough" $(if $(PART),--part $(PART))
 
 .PHONY: gateway-test
@@ -130,8 +130,8 @@ golden: $(VENV)/.ready ## Write the golden files again. Review the change with g
 	UPDATE_GOLDEN=1 $(BIN)/pytest -q tests/unit/test_children.py -k golden
 
 .PHONY: semantics
-semantics: $(VENV)/.ready programs ## Test how the API server treats versions, watches and concurrent writes; test large objects.
-	$(BIN)/pytest tests/integration --numprocesses $(JOBS) --dist loadfile -m "semantics or large"
+semantics: $(VENV)/.ready programs ## Test how the API server treats versions, watches and concurrent writes; test large objects. PART=1/6
+	$(BIN)/pytest tests/integration --numprocesses $(JOBS) --dist loadfile -m "semantics or large" $(if $(PART),--part $(PART))
 
 .PHONY: plan-walk
 plan-walk: $(VENV)/.ready programs ## Compare the verdicts of `kubectl coxswain plan` with real rollouts, for each field of the spec.
@@ -148,7 +148,7 @@ faults-proof: $(VENV)/.ready programs ## Run the fault suite on operators broken
 	$(if $(IS_WEBAPP),$(BIN)/python -m faults.render)
 
 .PHONY: faults-ci
-faults-ci: $(VENV)/.ready programs ## Run the fault tests of CI, and a few on the example operator. About fifteen minutes. PART=1/2
+faults-ci: $(VENV)/.ready programs ## Run the fault tests of CI, and a few on the example operator. About fifteen minutes. PART=1/3
 	$(FAULTS) -m "ci or quick" $(if $(PART),--part $(PART))
 	$(FAULTS) -m quick --workload scheduled-task
 
@@ -187,8 +187,8 @@ kind-test: $(VENV)/.ready ## Test the image and the manifests on a kind cluster:
 	$(BIN)/pytest tests/kind --durations 25
 
 .PHONY: kind-ci
-kind-ci: $(VENV)/.ready ## Run the kind tests of CI: all but four of the six orders of removal.
-	$(BIN)/pytest tests/kind --durations 25 -m "not full"
+kind-ci: $(VENV)/.ready ## Run the kind tests of CI: all but four of the six orders of removal. PART=1/2
+	$(BIN)/pytest tests/kind --durations 25 -m "not full" $(if $(PART),--part $(PART))
 
 .PHONY: docker-engine
 docker-engine: $(VENV)/.ready ## Install and start Docker. On Debian, as root.

@@ -10,7 +10,7 @@ from pathlib import Path
 from model_cluster.shrink import shrunk
 from simulation.generate import actions_of, generate
 from simulation.many import Batch, many
-from simulation.run import Outcome, play
+from simulation.run import MEMORY_CHECKED, Outcome, play
 from simulation.script import Script, from_json
 from simulation.workloads import DEFAULT, MODULES, workload
 
@@ -71,7 +71,7 @@ def _parser() -> argparse.ArgumentParser:
         "--floor",
         type=int,
         default=0,
-        help="fail if an action had an effect less often, or an event of children occurred less often",
+        help="fail if an action had an effect less often, or an event occurred less often",
     )
     parser.add_argument("--seed", type=int, help="run one seed and show each step")
     parser.add_argument("--script", type=Path, help="run the script in a file and show each step")
@@ -128,7 +128,7 @@ def _summary(batch: Batch) -> str:
     lines += [f"  seed {found.seed}: {found.why}" for found in batch.failed[:20]]
     lines += [f"longest time without a leader: {batch.leaderless:.1f} s"] if batch.leaderless else []
     lines += _columns("actions with an effect", batch.occurred)
-    lines += _columns("events of children", batch.happened) if batch.happened else []
+    lines += _columns("events", batch.happened) if batch.happened else []
     lines += _columns("faults with an effect", batch.met)
     return "\n".join(lines)
 
@@ -139,7 +139,7 @@ def _columns(title: str, counted: Counter[str]) -> list[str]:
 
 def _below(batch: Batch, name: str, floor: int) -> list[str]:
     counted = {each: batch.occurred[each] for each in actions_of(name)}
-    counted |= {each: batch.happened[each] for each in workload(name).happenings}
+    counted |= {each: batch.happened[each] for each in (MEMORY_CHECKED, *workload(name).happenings)}
     return [f"{each} ({count})" for each, count in counted.items() if count < floor]
 
 

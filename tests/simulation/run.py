@@ -30,6 +30,8 @@ from simulation.write_war import WriteWar
 
 _TAIL_SECONDS = 200.0
 _RESYNCS = 3.4
+"""Time from the deletion of all parents to the check of the memory, in resyncs: two whole ones and their delays."""
+MEMORY_CHECKED = "memory checked after the deletion of all parents"
 _MOST_ENTRIES = 60
 """The maximum number of entries of one parent in one table."""
 
@@ -177,6 +179,7 @@ class _Play:
         names = {place(parent) for parent in parents}
         if found := list(leftovers(world, names, {parent["metadata"]["uid"] for parent in parents})):
             raise Violated("memory is empty", ", ".join(found))
+        world.happened[MEMORY_CHECKED] += bool(parents)
 
     def _violate(self, violated: Violated) -> None:
         self.violated = self.violated or violated

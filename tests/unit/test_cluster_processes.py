@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from cluster.memory_limit import memory_limit
 from cluster.ports import free_ports
 from cluster.processes import ProgramExitedError, Service, process_start_time, wait_for_end
 
@@ -131,3 +132,29 @@ def test_ports_are_different_and_out_of_the_way_of_outgoing_connections() -> Non
     assert len(set(ports)) == 5
     lowest = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text(encoding="utf-8").split()[0])
     assert all(port < lowest for port in ports) or lowest < 16000
+
+
+@pytest.mark.parametrize(("needed", "killed"), [(10, 0), (200, 1)], ids=["below the limit", "above the limit"])
+def test_a_process_is_killed_at_its_memory_limit(needed: int, killed: int) -> None:
+    code = f"x = bytearray({needed << 20}); x[::4096] = bytes(len(x[::4096])); print('done')"
+    with memory_limit(100 << 20) as limit:
+        if limit is None:
+            pytest.skip("no control group limits the memory here")
+        run = subprocess.run([*limit.prefix, sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        assert limit.kills() == killed
+        assert not limit.contains(os.getpid())
+    assert (run.returncode, run.stdout) == ((-signal.SIGKILL, "") if killed else (0, "done\n"))
+
+
+def test_a_process_is_in_the_group_of_its_memory_limit() -> None:
+    with memory_limit(100 << 20) as limit:
+        if limit is None:
+            pytest.skip("no control group limits the memory here")
+        child = subprocess.Popen([*limit.prefix, "/bin/sh", "-c", "echo; exec sleep 60"], stdout=subprocess.PIPE)
+        assert child.stdout is not None
+        child.stdout.readline()
+        try:
+            assert limit.contains(child.pid)
+        finally:
+            child.kill()
+            child.communicate()

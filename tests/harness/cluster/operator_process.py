@@ -25,13 +25,23 @@ class OperatorProcess:
     """
 
     def __init__(
-        self, kubeconfig: Path, log: Path, arguments: Sequence[str] = (), *, program: Sequence[str] = COXSWAIN
+        self,
+        kubeconfig: Path,
+        log: Path,
+        arguments: Sequence[str] = (),
+        *,
+        program: Sequence[str] = COXSWAIN,
+        prefix: Sequence[str] = (),
     ) -> None:
-        """Set the kubeconfig and the log file, which is appended to. `program` is a module and its arguments."""
+        """Set the kubeconfig and the log file, which is appended to.
+
+        `program` is a module and its arguments. `prefix` is a program that becomes the command after it, such as the
+        one of MemoryLimit.
+        """
         self.log = log
         self._offset = 0
         ports = ("--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0")
-        command = [sys.executable, "-m", *program, "--kubeconfig", str(kubeconfig), *ports]
+        command = [*prefix, sys.executable, "-m", *program, "--kubeconfig", str(kubeconfig), *ports]
         environment = {
             "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
             "PYTHONUNBUFFERED": "1",
