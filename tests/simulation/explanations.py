@@ -61,6 +61,8 @@ class Explanations:
         return self.world.faults.active(self.world.clock())
 
     def _status_explained(self, parent: Object, gap: Gap, gaps: Sequence[Gap]) -> bool:
+        if self.world.is_undone(self.workload.parent, place(parent)):
+            return True
         if gap.wanted == "False" and held_by_policy(parent, None):
             return True
         if self.is_blocked(self.workload.parent) or self.is_blocked(f"{self.workload.parent}/status"):

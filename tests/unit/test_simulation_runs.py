@@ -121,6 +121,22 @@ def test_a_run_lasts_until_a_suspension_ends() -> None:
     assert outcome.seconds > 450
 
 
+@pytest.mark.parametrize("seed", [3, 5])
+def test_a_status_that_a_restore_took_back_is_excused_until_it_is_read(seed: int) -> None:
+    """The lists are slow, and the first one that returns begins the reset of the history (found by seed 10984)."""
+    lists = {"kind": "slow", "methods": "reads", "plural": None, "probability": 1.0, "pause": 20.0, "seconds": 36.0}
+    steps = (
+        Step(1.0, "create", {**WEB, "size": 1, "image": "app:1", "replicas": 2}),
+        Step(39.0, "requests", lists),
+        Step(54.4, "change", {**WEB, "what": {"replicas": 4}}),
+        Step(55.5, "back up", {}),
+        Step(56.9, "restore", {}),
+    )
+    outcome = play(replace(script(*steps, scoped=True, slowest=0.005), seed=seed))
+    assert outcome.why == ""
+    assert outcome.occurred["restore"] == 1
+
+
 def test_a_correction_that_always_fails_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The status says Degraded and a timer is set, but the other writer has written only once."""
 
