@@ -2,6 +2,7 @@
 
 import json
 import zlib
+from collections.abc import Sequence
 from typing import Generic
 
 from coxswain.kernel.api.errors import OutOfDate, Refused
@@ -11,7 +12,7 @@ from coxswain.kernel.objects.manifests import Manifest
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.reconciling.child.world import CacheView
 from coxswain.kernel.reconciling.memory.memory import Memory, Recalled
-from coxswain.kernel.workload import History, P, Workload
+from coxswain.kernel.workload import P, Workload
 
 
 class Recaller(Generic[P]):
@@ -27,22 +28,18 @@ class Recaller(Generic[P]):
         """Return the record that runs, for each kind of records; None for the present state."""
         return [history.recalled(parent, world) for history in self._histories]
 
-    async def running(self, parent: P, world: CacheView) -> P:
-        """Return the parent as it runs. A record is read once.
+    async def running(self, parent: P, world: CacheView, recalled: Sequence[Projection | None]) -> P:
+        """Return the parent as it runs, with the records of `chosen`. A record is read once.
 
         Raises:
             RequestFailed: the record could not be read.
         """
-        for history in self._histories:
-            parent = await self._running(history, parent, world)
-        return parent
-
-    async def _running(self, history: History[P], parent: P, world: CacheView) -> P:
-        chosen = history.recalled(parent, world)
-        if chosen is None:
+        if all(record is None for record in recalled):
             world.memory.recalled = None
-            return history.running(parent, world, None)
-        return history.running(parent, world, await self._content(chosen, world.memory))
+        for history, record in zip(self._histories, recalled, strict=True):
+            content = None if record is None else await self._content(record, world.memory)
+            parent = history.running(parent, world, content)
+        return parent
 
     async def _content(self, record: Projection, memory: Memory) -> Manifest:
         if memory.recalled is None or memory.recalled.uid != record.uid:

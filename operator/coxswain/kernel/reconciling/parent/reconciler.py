@@ -177,7 +177,7 @@ class Reconciler(Generic[P]):
         world = CacheView(self._store, parent, memory, self._doubtful, self._visibility, self._now())
         recalled = self._recaller.chosen(parent, world)
         try:
-            parent = await self._recaller.running(parent, world)
+            parent = await self._recaller.running(parent, world, recalled)
         except RequestFailed as error:
             record = next((each for each in recalled if each is not None), None)
             if record is None or concerns_all(error) or failures < PATIENCE:
