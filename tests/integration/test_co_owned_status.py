@@ -7,7 +7,7 @@ import pytest
 
 from integration.scene import Scene, eventually
 from integration.test_rollback import BAD, GOOD, rolled_back
-from integration.test_stripped_managed_fields import STRIPPED
+from integration.test_stripped_managed_fields import PORTS, STRIPPED
 
 APPROVED = {
     "type": "example.com/Approved",
@@ -74,6 +74,20 @@ def test_fields_of_a_patch_of_the_status_go_away(scene: Scene) -> None:
     assert ("coxswain", "Update") not in owners(scene)
     mark = scene.cluster.audit()
     assert not scene.settled(mark, seconds=3)
+
+
+def test_an_item_that_others_own_in_part_goes_away(scene: Scene) -> None:
+    """An apply would leave its keys, without the required health: the API server refuses that status as a whole."""
+    spec = {**GOOD, "ports": PORTS, "ingress": {"hosts": [{"host": "web.example.com"}]}}
+    scene.apply(spec=spec)
+    scene.not_ready("NoAddress")
+    scene.patch("webapp", STRIPPED)
+    scene.patch_status("ingress", {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}}, "web")
+    scene.ready()
+    assert ("before-first-apply", "Update") in owners(scene), "it owns the keys of the item, not its health"
+    scene.apply_ready(spec={**GOOD, "ports": PORTS})
+    assert "Ingress" not in {each["kind"] for each in scene.get("webapp")["status"]["children"]}
+    assert "removing from the status" in scene.operator.logged(), "the API server refused the first apply"
 
 
 def test_each_repetition_costs_two_writes(scene: Scene) -> None:

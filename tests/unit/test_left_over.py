@@ -1,6 +1,7 @@
 """Fields of the status that a forced apply leaves, because another field manager owns them too."""
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -129,6 +130,42 @@ def test_a_refused_removal_is_reported_and_not_repeated(bench: Bench) -> None:
     assert bench.report_wanted() == Report(refused=refused)
     assert bench.report_wanted() == Report()
     assert bench.writer.sent == ["status", REMOVAL]
+
+
+def test_what_makes_the_status_invalid_is_removed_before_the_apply(bench: Bench) -> None:
+    """Of an item that another manager owns in part, an apply leaves that part without the required fields."""
+    bench.store.observe(observed_webapp(version=11, status=bench.left))
+    bench.writer.fail("status", refusal(422))
+
+    def removed() -> Projection:
+        bench.writer.answer("status", observed_webapp(version=13, status=bench.wanted))
+        return observed_webapp(version=12, status={"conditions": [READY]})
+
+    bench.writer.answers[REMOVAL] = removed
+    assert bench.report_wanted() == Report(written=True)
+    assert bench.writer.sent == ["status", REMOVAL, "status"]
+    assert bench.report_wanted() == Report()
+
+
+def test_an_invalid_status_is_refused_once(bench: Bench) -> None:
+    refused = refusal(422)
+    bench.store.observe(observed_webapp(version=11, status=bench.left))
+    bench.writer.fail("status", refused)
+    bench.writer.answer(REMOVAL, observed_webapp(version=12, status={"conditions": [READY]}))
+    assert bench.report_wanted() == Report(refused=refused)
+    assert bench.writer.sent == ["status", REMOVAL, "status"]
+    assert bench.report_wanted() == Report(refused=refused)
+    assert bench.report_wanted() == Report()
+    assert bench.writer.sent == ["status", REMOVAL, "status", "status"], "once for the version after the removal"
+
+
+@pytest.mark.parametrize("status", [400, 403, 409, 500])
+def test_another_refusal_removes_nothing(bench: Bench, status: int) -> None:
+    bench.store.observe(observed_webapp(version=11, status=bench.left))
+    bench.writer.fail("status", refusal(status))
+    with suppress(Refused):
+        bench.report_wanted()
+    assert bench.writer.sent == ["status"]
 
 
 class Client:

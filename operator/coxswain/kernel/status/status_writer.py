@@ -213,9 +213,8 @@ class StatusWriter:
     async def _write(
         self, memory: StatusMemory, parent: Projection, status: Status, repairs: Sequence[Repair]
     ) -> Report:
-        memory.unanswered.sent(parent.version, self._rules.fingerprint(status), repairs)
         try:
-            answer = await self._writer.write_status(parent, status)
+            answer = await self._apply(memory, parent, status, repairs)
         except RequestFailed as error:
             return self._failed(memory, parent, status, error)
         memory.unanswered.answered()
@@ -234,9 +233,29 @@ class StatusWriter:
             memory.without_effect = self._attempt(parent, status)
         return Report(written=True)
 
+    async def _apply(
+        self, memory: StatusMemory, parent: Projection, status: Status, repairs: Sequence[Repair]
+    ) -> Projection:
+        """Apply the status. If it is refused as invalid, remove what the apply would leave, and apply it again.
+
+        Of an item that is not wanted any more, an apply leaves the fields that another manager owns too. Without the
+        required fields of the item, the API server refuses the whole status.
+        """
+        fingerprint = self._rules.fingerprint(status)
+        memory.unanswered.sent(parent.version, fingerprint, repairs)
+        try:
+            return await self._writer.write_status(parent, status)
+        except Refused as error:
+            pointers = left_over(parent.content.get("status", {}), status, self._rules.types)
+            if error.status != 422 or not pointers:
+                raise
+        parent = await self._remove(parent, pointers)
+        memory.unanswered.sent(parent.version, fingerprint, repairs)
+        return await self._writer.write_status(parent, status)
+
     async def _remove(self, parent: Projection, pointers: Sequence[str]) -> Projection:
-        """Remove what the apply has left in the status. Otherwise, readers would take it for the present state."""
-        log.info("removing from the status, because another field manager owns it too: %s", ", ".join(pointers))
+        """Remove what an apply leaves in the status. Otherwise, readers would take it for the present state."""
+        log.info("removing from the status, because another field manager owns parts of it: %s", ", ".join(pointers))
         answer = await self._writer.remove_from_status(parent, pointers)
         self._store.answer(answer, parent)
         return answer
