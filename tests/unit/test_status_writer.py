@@ -7,7 +7,8 @@ import pytest
 
 from coxswain.kernel.api.errors import Refused
 from coxswain.kernel.cache.store import Key, Store
-from coxswain.kernel.status.status_writer import Report, StatusMemory, StatusWriter
+from coxswain.kernel.status.status_memory import StatusMemory
+from coxswain.kernel.status.status_writer import Report, StatusWriter
 from coxswain.kernel.status.urgency import Pace
 from coxswain.settings import StatusSettings
 from coxswain.webapp.kinds import WEBAPP

@@ -116,10 +116,12 @@ def pace(webapp: WebApp, observations: Observations) -> Pace:
         return Pace(webapp.replicas, retried=retried)
     live, health = report.live.content, report.child.health
     unobserved = live.get("status", {}).get("observedGeneration", 0) if is_complete(live) else 0
+    # The failure of another child must not wait for the Deployment controller.
+    only_news = worst(children) is report.child
     return Pace(
         live.get("spec", {}).get("replicas", 1),
-        unobserved if health.unobserved else None,
-        health.uncounted and not webapp.paused and worst(children) is report.child,
+        unobserved if health.unobserved and only_news else None,
+        health.uncounted and not webapp.paused and only_news,
         retried=retried,
     )
 

@@ -2,8 +2,7 @@
 
 import logging
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field, replace
-from math import inf
+from dataclasses import dataclass, replace
 from typing import cast
 
 from coxswain.kernel.api.errors import ErrorClass, NotSent, Refused, RequestFailed
@@ -14,7 +13,7 @@ from coxswain.kernel.objects.status_fields import Status
 from coxswain.kernel.status.conflict_report import Repair
 from coxswain.kernel.status.failed_writes import Attempt, FailedWrites
 from coxswain.kernel.status.left_over import left_over
-from coxswain.kernel.status.unanswered import UnansweredWrites
+from coxswain.kernel.status.status_memory import StaleParent, StatusMemory
 from coxswain.kernel.status.urgency import Pace, StatusRules, Urgency
 from coxswain.settings import StatusSettings
 
@@ -36,36 +35,6 @@ class Report:
     """Status fields unknown to the CRD, as this write revealed. Later writes omit them."""
     refused: Refused | None = None
     """The terminal error of the write. It is not retried until the parent or its children change."""
-
-
-@dataclass(frozen=True)
-class StaleParent:
-    """A cached parent that is probably stale, because its last status write had a conflict."""
-
-    version: int
-    """The resourceVersion of the parent."""
-    since: float
-    """Time of the conflict, or of the relist after it."""
-    resyncs: int
-    """Number of resyncs before the conflict."""
-    relisted: bool = False
-    """Whether the parents were relisted since the conflict."""
-
-
-@dataclass
-class StatusMemory:
-    """In-memory state of the status of one parent."""
-
-    drift_written: float = -inf
-    """Time of the last write of `drift`. All times here are monotonic seconds."""
-    waiting: dict[tuple[str, int], float] = field(default_factory=dict)
-    """Deadlines of delayed changes, by kind of change."""
-    stale: StaleParent | None = None
-    """Set after a status conflict, until the watch delivers a newer parent or the write is retried."""
-    failed: FailedWrites = field(default_factory=FailedWrites)
-    without_effect: Attempt | None = None
-    """The last write that changed nothing or was refused for good: not repeated before the next resync."""
-    unanswered: UnansweredWrites = field(default_factory=UnansweredWrites)
 
 
 class StatusWriter:
@@ -216,7 +185,10 @@ class StatusWriter:
         try:
             answer = await self._apply(memory, parent, status, repairs)
         except RequestFailed as error:
-            return self._failed(memory, parent, status, error)
+            report = self._failed(memory, parent, status, error)
+            if report is None:
+                raise
+            return report
         memory.unanswered.answered()
         self._store.answer(answer, parent)
         if status.get("drift") != parent.content.get("status", {}).get("drift"):
@@ -227,7 +199,7 @@ class StatusWriter:
             try:
                 answer = await self._remove(answer, pointers)
             except RequestFailed as error:
-                return self._failed(memory, answer, status, error)
+                return replace(self._removal_failed(memory, answer, status, error), written=True)
         memory.failed = FailedWrites()
         if answer.version == parent.version:
             memory.without_effect = self._attempt(parent, status)
@@ -260,11 +232,11 @@ class StatusWriter:
         self._store.answer(answer, parent)
         return answer
 
-    def _failed(self, memory: StatusMemory, parent: Projection, status: Status, error: RequestFailed) -> Report:
-        """Remember a failed write.
+    def _failed(self, memory: StatusMemory, parent: Projection, status: Status, error: RequestFailed) -> Report | None:
+        """Remember a failed write; return None if `error` is to be retried with backoff.
 
         Raises:
-            RequestFailed: `error`, if it is to be retried with backoff.
+            NotSent: `error`, if it is one.
         """
         if isinstance(error, NotSent):
             raise error
@@ -277,18 +249,23 @@ class StatusWriter:
         memory.failed = memory.failed.and_another(error, self._attempt(parent, status), self._clock())
         if isinstance(error, Refused) and error.error_class is ErrorClass.CONFLICT:
             return self._conflicted(memory, parent, error)
-        raise error
+        return None
 
-    def _conflicted(self, memory: StatusMemory, parent: Projection, error: Refused) -> Report:
-        """Wait for a newer parent after a conflict, unless it is cached already.
+    def _removal_failed(self, memory: StatusMemory, parent: Projection, status: Status, error: RequestFailed) -> Report:
+        """Remember a failed removal. The apply before it has taken effect, so this is no failure of the reconcile."""
+        report = self._failed(memory, parent, status, error)
+        if report is not None:
+            return report
+        delay = memory.failed.delay(self._attempt(parent, status), self._settings, self._clock())
+        log.warning("%s; retried in %.1f s", error, delay)
+        return Report(after=delay, waiting=True)
 
-        Raises:
-            Refused: `error`, if it is a 404 and the parent is still cached.
-        """
+    def _conflicted(self, memory: StatusMemory, parent: Projection, error: Refused) -> Report | None:
+        """Wait for a newer parent after a conflict, unless it is cached already."""
         is_latest = self._store.is_latest(parent)
         if error.status == 404 and is_latest:
             # Its DELETED event will follow, or the API server does not serve the status. No newer version follows.
-            raise error
+            return None
         if not is_latest:
             return Report(again=True)
         log.debug("status conflict: the cached parent is stale; waiting for its watch event")

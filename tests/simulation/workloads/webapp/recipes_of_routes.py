@@ -95,10 +95,13 @@ def crd_goes_during_writes(recipe: RecipeBuilder) -> None:
 
 
 def fickle_gateways(recipe: RecipeBuilder) -> None:
-    """Gateways and Ingress classes change their answer around a change of the routes."""
+    """Gateways and Ingress classes change their answers around a change of routes; others own parts of the status."""
     recipe.to_parent("create", name=recipe.name, size=1, image="app:1", routes=_TWO, ingress=INGRESSES[-1])
     recipe.pause(5, 30)
     for _ in range(recipe.chance.whole(2, 5, "recipe")):
+        if recipe.chance.happens(0.5, "recipe"):
+            recipe.to_parent("clear managedFields")
+            recipe.pause(0.5, 5)
         recipe.to_parent("gateway answers")
         recipe.pause(0.05, 40)
         if recipe.chance.happens(0.5, "recipe"):

@@ -8,7 +8,7 @@ from typing import Generic
 from coxswain.kernel.api.errors import ErrorClass, OutOfDate, RequestFailed
 from coxswain.kernel.cache.store import Key, Store
 from coxswain.kernel.conflicts.diff import Difference, lists_without_keys
-from coxswain.kernel.conflicts.write_plan import Plan
+from coxswain.kernel.conflicts.write_plan import HeldField, Plan
 from coxswain.kernel.objects.field_paths import text
 from coxswain.kernel.objects.manifests import child_key, kind_and_name
 from coxswain.kernel.objects.projection import Projection
@@ -36,7 +36,16 @@ from coxswain.kernel.reconciling.memory.backoff import Backoff
 from coxswain.kernel.reconciling.memory.last_applied import LastApplied
 from coxswain.kernel.reconciling.memory.memory import ChildMemory
 from coxswain.kernel.reconciling.memory.writes import NOTHING_WRITTEN
-from coxswain.kernel.status.health import MISSING, Child, Health, adopted_later, differs, retried, terminating
+from coxswain.kernel.status.health import (
+    MISSING,
+    Child,
+    Health,
+    adopted_later,
+    differs,
+    held_back,
+    retried,
+    terminating,
+)
 from coxswain.kernel.workload import ChildType, Desired, P, Workload
 from coxswain.settings import StatusSettings
 
@@ -91,7 +100,8 @@ class ChildReconciler(Generic[P]):
         backoff = memory.backoff
         if backoff is not None and backoff.delays(target.manifest, self._settings, target.now):
             after, left = _next_read(memory, target.now), backoff.ends(self._settings) - target.now
-            return target.desired, Result(_child(target, backoff.health), _ours(target), after=after, backoff=left)
+            child = _child(target, backoff.health)
+            return target.desired, Result(child, _ours(target), left=_left(target), after=after, backoff=left)
         memory.writes = NOTHING_WRITTEN
         try:
             result = await self._act(target, world)
@@ -132,6 +142,14 @@ class ChildReconciler(Generic[P]):
         fields = field_paths(_comparable(target, planned)) or (blocked.field if blocked else "")
         health = differs(fields, target.commands) if fields else planned_health(state, planned, (), target.commands)
         return Result(_child(target, health), live, left=planned.left, after=after)
+
+    def hold_back(
+        self, child_type: ChildType[P], desired: Desired, parent: P, world: CacheView, *, needed: str
+    ) -> Result:
+        """Return the result of a child that is not written, because it needs the unusable child `needed`."""
+        target = self._target(child_type, desired, parent, world)
+        live = _ours(target)
+        return Result(_child(target, held_back(needed, there=live is not None)), live, left=_left(target))
 
     async def _act(self, target: Target[P], world: CacheView) -> Result:
         prepared = frozenset[type[Action]]()
@@ -197,7 +215,8 @@ class ChildReconciler(Generic[P]):
         expected = health.retried and error.error_class is ErrorClass.CONFLICT
         level = logging.DEBUG if expected else logging.WARNING
         log.log(level, "%s %s cannot be written: %s", *kind_and_name(target.manifest), error)
-        return Result(_child(target, health), live, failed=error, after=_next_read(memory, target.now))
+        child = _child(target, health)
+        return Result(child, live, left=_left(target), failed=error, after=_next_read(memory, target.now))
 
 
 def _next_read(memory: ChildMemory, now: float) -> float | None:
@@ -219,6 +238,15 @@ def _comparable(target: Target[P], planned: Plan) -> list[Difference]:
         message = "%s %s: the workload must set the merge key %s in each item of %s, or the list is never equal"
         log.error(message, *kind_and_name(target.manifest), ", ".join(keys), text(path))
     return [each for each in planned.differences if not any(each.path[: len(path)] == path for path in lists)]
+
+
+def _left(target: Target[P]) -> tuple[HeldField, ...]:
+    """Return the fields that other managers own, of a child that is not written now."""
+    live = _ours(target)
+    if live is None or live.terminating:
+        return ()
+    planned = plan_for(target, live)
+    return (*planned.halted, *planned.left)
 
 
 def _ours(target: Target[P]) -> Projection | None:

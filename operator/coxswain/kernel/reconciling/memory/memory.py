@@ -17,7 +17,7 @@ from coxswain.kernel.reconciling.memory.last_applied import LastApplied
 from coxswain.kernel.reconciling.memory.replacement import Deletion
 from coxswain.kernel.reconciling.memory.write_wars import WriteWars
 from coxswain.kernel.reconciling.memory.writes import NOTHING_WRITTEN, PlannedApply, Writes
-from coxswain.kernel.status.status_writer import StatusMemory
+from coxswain.kernel.status.status_memory import StatusMemory
 from coxswain.settings import WriteWarSettings
 
 

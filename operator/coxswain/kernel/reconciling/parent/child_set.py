@@ -16,7 +16,7 @@ from coxswain.kernel.reconciling.child.world import CacheView
 from coxswain.kernel.reconciling.parent.explaining import Explainer
 from coxswain.kernel.reconciling.parent.removal import Remover
 from coxswain.kernel.reconciling.parent.untouched import unread, untouched
-from coxswain.kernel.status.health import Child, Level, held_back, not_listed, not_served
+from coxswain.kernel.status.health import Child, Level, not_listed, not_served
 from coxswain.kernel.workload import ChildType, Desired, P, Workload
 
 
@@ -112,7 +112,8 @@ class ChildSet(Generic[P]):
                 live = _live(child_type, desired, parent, world)
                 needed = _awaited(child_type, live, found.unusable)
                 if needed is not None and not parent.paused:
-                    last, result = desired, _held_back(desired, live, needed)
+                    last = desired
+                    result = self._reconciler.hold_back(child_type, desired, parent, world, needed=needed)
                 else:
                     last, result = await self._reconciler.reconcile(child_type, desired, parent, world, patient=patient)
                 found.results.append(replace(result, after=sooner(result.after, _seconds(desired.until, world.now))))
@@ -139,12 +140,6 @@ def _awaited(child_type: ChildType[P], live: Projection | None, unusable: Mappin
         return None
     without = () if live is None else child_type.goes_without(live.content)
     return next((unusable[kind] for kind in child_type.needs if kind in unusable and kind not in without), None)
-
-
-def _held_back(desired: Desired, live: Projection | None, needed: str) -> Result:
-    """Return the result of a child with an unusable dependency."""
-    kind, name = kind_and_name(desired.manifest)
-    return Result(Child(kind, name, held_back(needed, there=live is not None)), live)
 
 
 def _unavailable(child_type: ChildType[P], desired: Desired, message: str | None, commands: Commands) -> Result:

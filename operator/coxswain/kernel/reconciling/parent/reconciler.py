@@ -15,7 +15,8 @@ from coxswain.kernel.api.event_reader import EventReader
 from coxswain.kernel.api.events import Recorder
 from coxswain.kernel.api.writer import Writer
 from coxswain.kernel.cache.coverage import Visibility
-from coxswain.kernel.cache.store import Key, Store
+from coxswain.kernel.cache.store import HistoryReset, Key, Store
+from coxswain.kernel.objects.event_record import EventRecord
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.reconciling.child.answers import Answers
@@ -212,8 +213,9 @@ class Reconciler(Generic[P]):
             results.append(Result(Child(kind, name, HEALTHY), writes=writes))
         memory.drift.add(repairs(results))
         memory.reported()
-        for event in records_of_writes(parent, self._workload, results, observed.content.get("status", {})):
-            await self._recorder.record(observed, event, memory.events)
+        await self._record(
+            observed, memory, records_of_writes(parent, self._workload, results, observed.content.get("status", {}))
+        )
 
     async def _report(
         self, observed: Projection, parent: P, results: Sequence[Result], world: CacheView, *, begun: float
@@ -228,24 +230,29 @@ class Reconciler(Generic[P]):
         observations = _observations(results, waiting, records)
         wanted = self._workload.status(parent, observations, previous, now.strftime("%Y-%m-%dT%H:%M:%SZ"))
         report = Report()
+        events = self._workload.events(parent, observations, previous, wanted)
         try:
             if not is_suspended(memory, rules, observed, self._clock()):
                 pace = self._workload.pace(parent, observations)
                 report = await self._status_writer.report(memory.status, observed, wanted, pace, waiting)
-            if report.written or wanted.get("drift") == previous.get("drift"):
-                memory.drift.written(waiting)
-        finally:
-            # Also if the status cannot be written: the next reconcile finds nothing to report.
-            events = event_records(parent, self._workload, results, previous, wanted, undeclared=report.undeclared)
-            events += self._workload.events(parent, observations, previous, wanted)
-            if report.written:
-                present = self._store.parent(world.key)
-                events += status_written(
-                    memory, rules, observed, present, manager=self._workload.projector.manager, now=self._clock()
-                )
-            for event in events:
-                await self._recorder.record(observed, event, memory.events)
+        except (RequestFailed, HistoryReset):
+            # The next reconcile finds nothing to report. A cancelled one ends at once, as in a crash.
+            of_children = event_records(parent, self._workload, results, previous, wanted)
+            await self._record(observed, memory, [*of_children, *events])
+            raise
+        if report.written or wanted.get("drift") == previous.get("drift"):
+            memory.drift.written(waiting)
+        if report.written:
+            present, manager = self._store.parent(world.key), self._workload.projector.manager
+            events += status_written(memory, rules, observed, present, manager=manager, now=self._clock())
+        undeclared = report.undeclared
+        of_children = event_records(parent, self._workload, results, previous, wanted, undeclared=undeclared)
+        await self._record(observed, memory, [*of_children, *events])
         return self._outcome(results, report, memory, begun=begun)
+
+    async def _record(self, observed: Projection, memory: Memory, events: Sequence[EventRecord]) -> None:
+        for event in events:
+            await self._recorder.record(observed, event, memory.events)
 
     def _outcome(self, results: Sequence[Result], report: Report, memory: Memory, *, begun: float) -> Outcome:
         """Return what follows from the results of the children and of the status."""
