@@ -5,7 +5,7 @@ annotation of the Deployment records the owner, so a restart of the operator cha
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from coxswain.kernel.conflicts.diff import Difference
 from coxswain.kernel.conflicts.own_annotations import own_annotation
@@ -112,24 +112,36 @@ def scaling_of(webapp: WebApp, world: World) -> Scaling:
     """Return the desired replicas and annotation of a WebApp's Deployment, given the cache."""
     live = world.live(DEPLOYMENT, webapp.name)
     ours = live if live is not None and (live.is_child_of(webapp) or live.is_adoptable_by(webapp)) else None
-    if ours is None:
-        return _succeeding(webapp, world) if live is None else _initial(webapp)
+    if ours is not None:
+        wanted = _continued(webapp, ours, world)
+    else:
+        wanted = _succeeding(webapp, world) if live is None else _initial(webapp)
+    if _is_limited_to_one_pod(webapp):
+        wanted = _limited(wanted)
+    return replace(wanted, comes_back=ours is not None and wanted.replicas is not None and _note(ours) is not None)
+
+
+def _continued(webapp: WebApp, ours: Projection, world: World) -> Scaling:
+    """Return the scaling of an existing Deployment."""
     note, count, by_spec = _note(ours), _count(ours), _is_by_spec(webapp, world)
     doubtful, owned = world.is_doubtful(HORIZONTAL_POD_AUTOSCALER), owns(ours.owned or {}, REPLICAS)
     if doubtful and not by_spec and (note in _AUTOSCALED or not owned):
         # The watch of autoscalers is unreliable at present, so an autoscaler may own the field: keep the owner. If the
         # operator owns the field without the annotation, no other client has changed it, so spec.replicas applies.
-        wanted = Scaling(count if owned else None, note)
-    else:
-        autoscaled = any(scales_deployment(each) for each in of_others(webapp, world)) and not doubtful
-        wanted = scaling(
-            webapp.replicas, count, note, autoscaled=autoscaled, by_spec=by_spec, least=_min_replicas(webapp)
-        )
-    comes_back = wanted.replicas is not None and note is not None
-    if wanted.replicas is not None and wanted.replicas > 1 and _is_limited_to_one_pod(webapp):
-        # The schema sees spec.replicas only: neither a kept count, nor the volumes that a rollback brings back.
-        return Scaling(1, comes_back=comes_back)
-    return Scaling(wanted.replicas, wanted.note, comes_back=comes_back)
+        return Scaling(count if owned else None, note)
+    autoscaled = any(scales_deployment(each) for each in of_others(webapp, world)) and not doubtful
+    return scaling(webapp.replicas, count, note, autoscaled=autoscaled, by_spec=by_spec, least=_min_replicas(webapp))
+
+
+def _limited(wanted: Scaling) -> Scaling:
+    """Return the scaling of a Deployment that is limited to one pod.
+
+    The schema sees spec.replicas only: neither a count that is kept, nor the volumes that a rollback brings back.
+    """
+    if wanted.replicas is None or wanted.replicas <= 1:
+        return wanted
+    # The owner of the field stays recorded. A kept count ends.
+    return Scaling(1, wanted.note if wanted.note in _AUTOSCALED else None)
 
 
 def _is_limited_to_one_pod(webapp: WebApp) -> bool:
@@ -204,8 +216,7 @@ def _decided(webapp: WebApp, world: World) -> int | None:
     own = world.live(HORIZONTAL_POD_AUTOSCALER, webapp.name) if "autoscaling" in webapp.spec else None
     mine = [] if own is None or not own.is_child_of(webapp) else [own]
     found = (decided(each) for each in (*mine, *of_others(webapp, world)) if scales_deployment(each))
-    count = next((each for each in found if each is not None), None)
-    return count if count is None or not _is_limited_to_one_pod(webapp) else 1
+    return next((each for each in found if each is not None), None)
 
 
 def _initial(webapp: WebApp) -> Scaling:

@@ -1,0 +1,64 @@
+"""A claim that serves one pod limits each count that the schema does not see, from the first moment on."""
+
+import dataclasses
+
+from coxswain.kernel.objects.projection import Projection
+from coxswain.webapp.kinds import DEPLOYMENT
+from unit.release_bench import Crash, ReleaseBench
+from unit.test_reconcile_scaling import NOTE, Autoscaled
+from unit.test_rollback import BAD, ONE, ROLLBACK, failed
+
+CLAIM = [{"name": "data", "persistentVolumeClaim": {"claimName": "db"}}]
+RECREATE = {"strategy": "Recreate"}
+
+
+def first_replicas(bench: ReleaseBench) -> int:
+    """Reconcile write by write until the Deployment exists. Return its replicas."""
+    for _ in range(10):
+        bench.transport.writes_left = 1
+        try:
+            bench.reconcile_once()
+        except Crash:
+            bench.pass_time(30)
+        if found := bench.live("Deployment"):
+            bench.transport.writes_left = None
+            count: int = found[0]["spec"]["replicas"]
+            return count
+    raise AssertionError("the Deployment is not created")
+
+
+def test_a_new_deployment_starts_with_one_pod_for_a_claim_that_comes_back() -> None:
+    """The schema refuses more replicas beside such a claim, but sees the written spec only."""
+    bench = ReleaseBench(rollout={**ROLLBACK, **RECREATE}, volumes=CLAIM)
+    bench.settle()
+    bench.roll_out()
+    failed(bench, image=BAD, replicas=3, volumes=None)
+    assert (bench.running, bench.deployment["spec"]["replicas"]) == (ONE, 1)
+    bench.delete(DEPLOYMENT.path("shop", "web"))
+    assert first_replicas(bench) == 1
+    bench.settle()
+    assert bench.deployment["spec"]["replicas"] == 1
+
+
+def replaced(bench: Autoscaled) -> Projection:
+    """Let the operator replace the Deployment around its pods. Return the new one as created."""
+    live = bench.deployment
+    bench.writer.version += 1
+    spec = {**live.content["spec"], "selector": {"matchExpressions": [{"key": "app", "operator": "Exists"}]}}
+    bench.store.observe(dataclasses.replace(live, version=bench.writer.version, content={**live.content, "spec": spec}))
+    assert bench.applied() == ["remove Deployment but not its pods"]
+    bench.lose_deployment()
+    requests = bench.applied()
+    assert requests[0] == "create Deployment"
+    assert "update Deployment" not in requests
+    return bench.deployment
+
+
+def test_a_replaced_deployment_starts_with_one_pod_and_its_owner() -> None:
+    """The count was set for the pods without the claim, perhaps by an autoscaler that the cache lacks."""
+    bench = Autoscaled()
+    bench.scale(5)
+    bench.replicas_unknown = True
+    bench.webapp(version=bench.writer.version + 1, generation=2, replicas=1, volumes=CLAIM, rollout=RECREATE)
+    content = replaced(bench).content
+    assert (content["spec"]["replicas"], content["metadata"]["annotations"][NOTE]) == (1, "autoscaled")
