@@ -2,8 +2,10 @@
 
 import dataclasses
 
+import pytest
+
 from coxswain.kernel.objects.projection import Projection
-from coxswain.webapp.kinds import DEPLOYMENT
+from coxswain.webapp.kinds import DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER
 from unit.release_bench import Crash, ReleaseBench
 from unit.test_reconcile_scaling import NOTE, Autoscaled
 from unit.test_rollback import BAD, ONE, ROLLBACK, failed
@@ -62,3 +64,47 @@ def test_a_replaced_deployment_starts_with_one_pod_and_its_owner() -> None:
     bench.webapp(version=bench.writer.version + 1, generation=2, replicas=1, volumes=CLAIM, rollout=RECREATE)
     content = replaced(bench).content
     assert (content["spec"]["replicas"], content["metadata"]["annotations"][NOTE]) == (1, "autoscaled")
+
+
+@pytest.mark.parametrize("earlier", [{"replicas": 3}, {"autoscaling": {"maxReplicas": 5}}])
+def test_a_claim_and_autoscaling_in_one_change_leave_one_pod(earlier: dict[str, object]) -> None:
+    """The Deployment changes its pods before the autoscaler decides its first count."""
+    bench = ReleaseBench(**earlier)
+    bench.settle()
+    bench.roll_out()
+    bench.patch(DEPLOYMENT.path("shop", "web"), {"spec": {"replicas": 3}})
+    bench.settle()
+    assert bench.deployment["spec"]["replicas"] == 3
+    bench.change(volumes=CLAIM, replicas=1, autoscaling={"maxReplicas": 1}, rollout=RECREATE)
+    bench.settle()
+    deployment = bench.deployment
+    assert deployment["spec"]["template"]["spec"]["volumes"][0]["name"] == "data"
+    assert deployment["spec"]["replicas"] == 1
+    assert deployment["metadata"]["annotations"]["coxswain.dev/replicas"] == "autoscaled-by-spec"
+    managers = [
+        each["manager"]
+        for each in deployment["metadata"]["managedFields"]
+        if "f:replicas" in each["fieldsV1"].get("f:spec", {}) and each["operation"] == "Apply"
+    ]
+    assert "coxswain" not in managers, "the autoscaler owns the field"
+    assert bench.live(HORIZONTAL_POD_AUTOSCALER.kind)[0]["spec"]["maxReplicas"] == 1
+
+
+def test_an_autoscaler_of_the_user_decides_the_count_beside_a_claim() -> None:
+    """The operator would otherwise undo each of its decisions."""
+    bench = Autoscaled()
+    bench.come()
+    bench.applied()
+    bench.scale(5)
+    bench.webapp(
+        version=bench.writer.version + 1,
+        generation=2,
+        replicas=1,
+        volumes=CLAIM,
+        rollout=RECREATE,
+        autoscaling={"maxReplicas": 1},
+    )
+    bench.applied()
+    assert bench.says() == (None, "autoscaled-by-spec")
+    assert bench.deployment.content["spec"]["replicas"] == 5
+    assert bench.applied() == []

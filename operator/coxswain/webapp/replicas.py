@@ -117,7 +117,7 @@ def scaling_of(webapp: WebApp, world: World) -> Scaling:
     else:
         wanted = _succeeding(webapp, world) if live is None else _initial(webapp)
     if _is_limited_to_one_pod(webapp):
-        wanted = _limited(wanted)
+        wanted = _limited(webapp, wanted, ours, world)
     return replace(wanted, comes_back=ours is not None and wanted.replicas is not None and _note(ours) is not None)
 
 
@@ -129,16 +129,21 @@ def _continued(webapp: WebApp, ours: Projection, world: World) -> Scaling:
         # The watch of autoscalers is unreliable at present, so an autoscaler may own the field: keep the owner. If the
         # operator owns the field without the annotation, no other client has changed it, so spec.replicas applies.
         return Scaling(count if owned else None, note)
-    autoscaled = any(scales_deployment(each) for each in of_others(webapp, world)) and not doubtful
+    autoscaled = _is_scaled_by_others(webapp, world) and not doubtful
     return scaling(webapp.replicas, count, note, autoscaled=autoscaled, by_spec=by_spec, least=_min_replicas(webapp))
 
 
-def _limited(wanted: Scaling) -> Scaling:
+def _limited(webapp: WebApp, wanted: Scaling, ours: Projection | None, world: World) -> Scaling:
     """Return the scaling of a Deployment that is limited to one pod.
 
     The schema sees spec.replicas only: neither a count that is kept, nor the volumes that a rollback brings back.
     """
-    if wanted.replicas is None or wanted.replicas <= 1:
+    count = wanted.replicas
+    if ours is not None and wanted.note == BY_SPEC and not _is_scaled_by_others(webapp, world):
+        # The pods change at once, but the autoscaler reduces their number later. Each decision of an autoscaler of the
+        # user would be undone.
+        count = _count(ours)
+    if count is None or count <= 1:
         return wanted
     # The owner of the field stays recorded. A kept count ends.
     return Scaling(1, wanted.note if wanted.note in _AUTOSCALED else None)
@@ -234,6 +239,10 @@ def _is_by_spec(webapp: WebApp, world: World) -> bool:
         return True
     live = world.live(HORIZONTAL_POD_AUTOSCALER, webapp.name)
     return live is not None and live.is_child_of(webapp)
+
+
+def _is_scaled_by_others(webapp: WebApp, world: World) -> bool:
+    return any(scales_deployment(each) for each in of_others(webapp, world))
 
 
 def _notes(difference: Difference) -> tuple[str | None, str | None] | None:
