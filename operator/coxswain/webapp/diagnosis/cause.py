@@ -115,8 +115,11 @@ class Cause:
     reason: str
     text: str
     quotation: str = ""
-    final_after: timedelta | None = None
-    """How long the pod must have had it until it counts as final: only another spec helps. None if it may resolve."""
+
+    @property
+    def kind(self) -> tuple[str, str]:
+        """Equal for all pods with this cause. Their quotations may differ."""
+        return (self.reason, self.text)
 
     @property
     def order(self) -> tuple[int, str, str, str, str]:
@@ -131,9 +134,13 @@ class Finding:
     cause: Cause | None = None
     until: datetime | None = None
     """When to repeat the diagnosis without an event."""
+    final_at: datetime | None = None
+    """When the cause counts as final: only another spec helps. None if it may resolve."""
 
 
-def of_container(status: Mapping[str, Any], container: Container, pod: str, now: datetime) -> Finding:
+def of_container(
+    status: Mapping[str, Any], container: Container, pod: str, now: datetime, *, pulls_since: datetime | None
+) -> Finding:
     """Return the cause of a container that is not ready.
 
     Args:
@@ -141,6 +148,7 @@ def of_container(status: Mapping[str, Any], container: Container, pod: str, now:
         container: the container.
         pod: the pod's name, to remove it from quotations.
         now: the present time. Times in the status come from the node's clock.
+        pulls_since: when the kubelet could first pull its image; None if that is unknown.
     """
     state = status.get("state", {})
     waiting, running = state.get("waiting", {}), state.get("running")
@@ -154,9 +162,15 @@ def of_container(status: Mapping[str, Any], container: Container, pod: str, now:
         source = last if last.get("reason") in _NEVER_RAN else waiting
         text = f"{subject} cannot be started. The kubelet retries with backoff{container.advice(container.command)}"
         message = message_of(source, pod)
-        return Finding(Cause(Rank.NOT_MADE, "RunContainerError", text, message, _never(_NO_COMMAND, message)))
+        cause = Cause(Rank.NOT_MADE, "RunContainerError", text, message)
+        return Finding(cause, final_at=_if_final(_NO_COMMAND, message, pulls_since))
+    if reason in _PULLS:
+        # A container that has run had its image. Until the next pull its backoff may last for 5 minutes, and no field
+        # has the time of that pull.
+        has_run = bool(last) or status.get("restartCount", 0) > 0
+        return _not_pulled(subject, message_of(waiting, pod), container, None if has_run else pulls_since)
     if reason not in (*_STARTING, "CrashLoopBackOff"):
-        return Finding(_not_created(subject, reason, message_of(waiting, pod), container))
+        return _not_created(subject, reason, message_of(waiting, pod), container, pulls_since)
     if reason == "CrashLoopBackOff" or _loops(state, last, status.get("restartCount", 0), now):
         return Finding(_crash(subject, last, container), after(began, STABLE_RUN))
     if running is None or began is None:
@@ -191,21 +205,24 @@ def after(time: datetime | None, delay: timedelta) -> datetime | None:
         return None
 
 
-def _not_created(subject: str, reason: str, message: str, container: Container) -> Cause:
-    if reason in _PULLS:
-        message = _PULL_ERROR.sub("", _BACK_OFF.sub("", message))
-        text = f"{subject}: the image cannot be pulled. The kubelet retries with backoff"
-        text += container.advice("{path}.image or spec.imagePullSecrets")
-        return Cause(Rank.NOT_MADE, "ImagePullBackOff", text, message, _never(_NO_IMAGE, message, PULLS))
+def _not_pulled(subject: str, message: str, container: Container, since: datetime | None) -> Finding:
+    message = _PULL_ERROR.sub("", _BACK_OFF.sub("", message))
+    text = f"{subject}: the image cannot be pulled. The kubelet retries with backoff"
+    text += container.advice("{path}.image or spec.imagePullSecrets")
+    cause = Cause(Rank.NOT_MADE, "ImagePullBackOff", text, message)
+    return Finding(cause, final_at=_if_final(_NO_IMAGE, message, after(since, PULLS)))
+
+
+def _not_created(subject: str, reason: str, message: str, container: Container, since: datetime | None) -> Finding:
     advice = container.advice(_CREATION_ADVICE.get(reason, container.command))
     text = f"{subject} cannot be created. The kubelet retries{advice}"
-    final_after = timedelta() if reason == "InvalidImageName" else _never(_NO_COMMAND, message)
-    return Cause(Rank.NOT_MADE, word(reason, "CreateContainerError"), text, message, final_after)
+    cause = Cause(Rank.NOT_MADE, word(reason, "CreateContainerError"), text, message)
+    return Finding(cause, final_at=since if reason == "InvalidImageName" else _if_final(_NO_COMMAND, message, since))
 
 
-def _never(pattern: "re.Pattern[str]", message: str, after: timedelta = timedelta()) -> timedelta | None:
-    """Return `after` if the message of the container runtime matches; then no retry helps."""
-    return after if pattern.search(message) else None
+def _if_final(pattern: "re.Pattern[str]", message: str, at: datetime | None) -> datetime | None:
+    """Return `at` if the message of the container runtime matches; then no retry helps."""
+    return at if pattern.search(message) else None
 
 
 def _loops(state: Mapping[str, Any], last: Mapping[str, Any], restarts: int, now: datetime) -> bool:

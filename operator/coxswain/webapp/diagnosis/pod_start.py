@@ -1,4 +1,4 @@
-"""Finds the cause of a pod whose containers cannot start yet: scheduling, volumes and network."""
+"""The start of a pod: why its containers cannot start yet, and when the kubelet could first pull their images."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
@@ -12,6 +12,12 @@ from coxswain.webapp.spec import WebApp
 SCHEDULED = "PodScheduled"
 PREPARED = "PodReadyToStartContainers"
 """Condition of a pod: its volumes are mounted, and its sandbox has a network (KEP-3085). Image pulls come later."""
+INITIALIZED = "Initialized"
+"""Condition of a pod: its init containers have ended, and its sidecars have started."""
+START = (SCHEDULED, PREPARED, INITIALIZED)
+"""The conditions of a pod in the order in which they become True."""
+START_TIMES = ("startedAt", "finishedAt")
+"""Fields in the state of a container."""
 
 PATIENCE = timedelta(minutes=2)
 """Longer than a usual attachment of a disk, shorter than the kubelet's and the attach-detach controller's timeouts."""
@@ -45,6 +51,22 @@ def of_start(pod: Mapping[str, Any], template: Mapping[str, Any], webapp: WebApp
         cause = Cause(Rank.NOT_PREPARED, "ContainerCreating", text + ". ".join(advice))
         return _overdue(cause, prepared.get("lastTransitionTime"), now)
     return Finding()
+
+
+def pulls_since(pod: Mapping[str, Any], container: str | None) -> datetime | None:
+    """Return when the kubelet could first pull the image of a container; None if the pod has no time.
+
+    Scheduling, volumes, network and the init containers before it come first, one after the other.
+    """
+    init = pod.get("status", {}).get("initContainerStatuses", [])
+    names = [each.get("name") for each in init]
+    is_init = container in names
+    conditions = [condition(pod, each) for each in (START[:2] if is_init else START)]
+    times = [each.get("lastTransitionTime") for each in conditions if each.get("status") == "True"]
+    states = [each.get("state", {}) for each in (init[: names.index(container)] if is_init else init)]
+    times += [state.get(field) for of_one in states for state in of_one.values() for field in START_TIMES]
+    times.append(pod.get("metadata", {}).get("creationTimestamp"))
+    return max((time for each in times if (time := moment(each)) is not None), default=None)
 
 
 def _overdue(cause: Cause, since: str | None, now: datetime) -> Finding:

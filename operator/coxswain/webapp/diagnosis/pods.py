@@ -23,7 +23,7 @@ from coxswain.webapp.diagnosis.cause import (
     word,
 )
 from coxswain.webapp.diagnosis.commands import describe_pods, edit, pods_of
-from coxswain.webapp.diagnosis.pod_start import PREPARED, SCHEDULED, of_start
+from coxswain.webapp.diagnosis.pod_start import INITIALIZED, START, START_TIMES, of_start, pulls_since
 from coxswain.webapp.identity import CONTAINER
 from coxswain.webapp.spec import WebApp
 
@@ -37,7 +37,6 @@ ROLLING_OUT = "rolling out: "
 """Prefix of the message of a Deployment during a rollout."""
 
 _CONTAINERS = ("initContainers", "containers")
-_STATUSES = ("initContainerStatuses", "containerStatuses")
 _CONDITION = ("type", "status", "reason", "message")
 _UNREADY = ("image", "started", "restartCount", "state", "lastState")
 
@@ -79,36 +78,28 @@ def diagnosis(
     containers = _containers(webapp, template)
     findings = [list(_findings(pod, template, containers, webapp, now)) for pod in concerned]
     until = min((finding.until for of_pod in findings for finding in of_pod if finding.until), default=None)
-    causes = [[finding.cause for finding in of_pod if finding.cause] for of_pod in findings]
-    first = min((cause for of_pod in causes for cause in of_pod), key=lambda cause: cause.order, default=None)
+    causes = [finding.cause for of_pod in findings for finding in of_pod if finding.cause]
+    first = min(causes, key=lambda cause: cause.order, default=None)
     if first is None:
         return Diagnosis(until=until)
-    kind = (first.reason, first.text)
-    same = [
-        str(pod.get("metadata", {}).get("name", ""))
-        for pod, of_pod in zip(concerned, causes, strict=True)
-        if any((cause.reason, cause.text) == kind for cause in of_pod)
-    ]
-    final_at = _final_at(first, concerned) if len(same) == len(concerned) else None
+    same = [(pod, found) for pod, of_pod in zip(concerned, findings, strict=True) for found in _same(first, of_pod)]
+    names = tuple(sorted(str(pod.get("metadata", {}).get("name", "")) for pod, _ in same))
+    final_at = _latest([found.final_at for _, found in same]) if len(same) == len(concerned) else None
     failed = final_at is not None and final_at <= now
     if final_at is not None and not failed:
         until = min(final_at, until or final_at)
-    return Diagnosis(first, tuple(sorted(same)), len(concerned), until, failed)
+    return Diagnosis(first, names, len(concerned), until, failed)
 
 
-def _final_at(cause: Cause, pods: Sequence[Mapping[str, Any]]) -> datetime | None:
-    """Return when a cause of all these pods counts as final; None if it may resolve."""
-    if cause.final_after is None:
-        return None
-    times = [after(_began(pod), cause.final_after) for pod in pods]
-    return None if None in times else max(time for time in times if time is not None)
+def _same(cause: Cause, findings: Sequence[Finding]) -> Sequence[Finding]:
+    """Return the finding of a pod with this cause, if it has one."""
+    return [each for each in findings if each.cause is not None and each.cause.kind == cause.kind][:1]
 
 
-def _began(pod: Mapping[str, Any]) -> datetime | None:
-    """Return when a pod was scheduled, or else created. Only then the kubelet begins to pull."""
-    scheduled = condition(pod, SCHEDULED)
-    at = scheduled.get("lastTransitionTime") if scheduled.get("status") == "True" else None
-    return moment(at or pod.get("metadata", {}).get("creationTimestamp"))
+def _latest(times: Sequence[datetime | None]) -> datetime | None:
+    """Return the latest time; None if one is None."""
+    known = [time for time in times if time is not None]
+    return max(known) if len(known) == len(times) else None
 
 
 def explained(state: Health, deployment: Mapping[str, Any], result: Diagnosis) -> Health:
@@ -194,13 +185,17 @@ def _findings(
         yield start
         for container in [*status.get("initContainerStatuses", []), *status.get("containerStatuses", [])]:
             if not container.get("ready"):
-                yield of_container(container, containers.get(container.get("name"), Container(pods=pods)), name, now)
+                known = containers.get(container.get("name"), Container(pods=pods))
+                yield of_container(container, known, name, now, pulls_since=pulls_since(pod, container.get("name")))
 
 
 def projected_pod(pod: Mapping[str, Any]) -> Manifest:
     """Return the cached fields of a pod. Ready pods need few, to save memory with thousands of pods."""
     metadata, status = pod["metadata"], pod.get("status", {})
-    containers = {key: [_container(each) for each in status.get(key, [])] for key in _STATUSES}
+    pending = status.get("phase") == "Pending"
+    starting = pending and condition(pod, INITIALIZED).get("status") != "True"
+    init = [_init_container(each) if starting else _container(each) for each in status.get("initContainerStatuses", [])]
+    conditions = status.get("conditions", [])
     return {
         "metadata": {
             **only(metadata, ("name", "creationTimestamp")),
@@ -208,8 +203,9 @@ def projected_pod(pod: Mapping[str, Any]) -> Manifest:
         },
         "status": {
             **only(status, ("phase", "reason", "message")),
-            "conditions": [_condition(each) for each in status.get("conditions", []) if _is_kept(each, status)],
-            **containers,
+            "conditions": [_condition(each) for each in conditions if _is_kept(each, pending=pending)],
+            "initContainerStatuses": init,
+            "containerStatuses": [_container(each) for each in status.get("containerStatuses", [])],
         },
     }
 
@@ -219,10 +215,17 @@ def _container(status: Mapping[str, Any]) -> Manifest:
     return kept if status.get("ready") else {**kept, **only(status, _UNREADY)}
 
 
-def _is_kept(found: Mapping[str, Any], status: Mapping[str, Any]) -> bool:
-    return found.get("status") != "True" or (found.get("type") == SCHEDULED and status.get("phase") == "Pending")
+def _init_container(status: Mapping[str, Any]) -> Manifest:
+    """Keep the times of a ready init container: the next one starts after it."""
+    kept = _container(status)
+    if not status.get("ready"):
+        return kept
+    return {**kept, "state": {name: only(state, START_TIMES) for name, state in status.get("state", {}).items()}}
+
+
+def _is_kept(found: Mapping[str, Any], *, pending: bool) -> bool:
+    return found.get("status") != "True" or (pending and found.get("type") in START)
 
 
 def _condition(found: Mapping[str, Any]) -> Manifest:
-    timed = found.get("type") in (PREPARED, SCHEDULED)
-    return only(found, (*_CONDITION, "lastTransitionTime") if timed else _CONDITION)
+    return only(found, (*_CONDITION, "lastTransitionTime") if found.get("type") in START else _CONDITION)
