@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.objects.quote import quoted
 from coxswain.kernel.status.health import (
     HEALTHY,
@@ -21,6 +22,8 @@ from coxswain.kernel.status.health import (
     terminating,
 )
 from coxswain.kernel.status.urgency import Urgency
+from coxswain.kernel.workload import ChildReport, Observations
+from coxswain.webapp.kinds import SERVICE
 from coxswain.webapp.spec import Status
 from coxswain.webapp.status import RULES, status
 from rendered import health, observations, urgency
@@ -29,6 +32,7 @@ from unit.objects import COMMANDS, observed_child, webapp
 NOW, LATER = "2026-01-01T00:00:00Z", "2026-01-01T00:01:00Z"
 PORTS = [{"name": "http", "containerPort": 8080}]
 REPLICAS = 2
+SERVED = observed_child(SERVICE)
 
 
 def deployment(wanted: int = 2, generation: int = 1, **counts: Any) -> dict[str, Any]:
@@ -47,6 +51,13 @@ def made(*healths: Health, previous: Status | None = None, now: str = NOW, live:
     """Return the status of a WebApp whose children have these healths."""
     children = [Child("Deployment", f"web-{number}", state) for number, state in enumerate(healths)]
     return status(webapp(ports=PORTS, **spec), observations(children, live or deployment()), previous or {}, now)
+
+
+def addressed(live: Projection | None = SERVED, state: Health = HEALTHY, **spec: Any) -> tuple[str | None, list[str]]:
+    """Return the URLs of a WebApp with this live Service."""
+    report = ChildReport(Child("Service", "web", state), live)
+    found = status(webapp(ports=PORTS, **spec), Observations([report]), {}, NOW)
+    return found.get("url"), found.get("urls", [])
 
 
 def shown(made: Status) -> dict[str, tuple[str, str]]:
@@ -122,12 +133,20 @@ def test_paused_is_ready_only_if_all_is_as_the_spec_says() -> None:
     assert shown(made(HEALTHY, paused=True))["Progressing"] == ("False", "Paused")
 
 
-def test_counts_selector_and_url() -> None:
+def test_counts_and_selector() -> None:
     result = made(HEALTHY)
     assert (result["replicas"], result["readyReplicas"], result["updatedReplicas"]) == (2, 2, 2)
     assert result["selector"] == "coxswain.dev/webapp=web"
-    assert result["url"] == "http://web.shop.svc:8080"
-    assert "url" not in status(webapp(), observations([]), {}, NOW)
+
+
+def test_a_service_that_does_not_exist_has_no_url() -> None:
+    """The WebApp is paused, or the Service is refused, waits for its adoption, or belongs to somebody else."""
+    for state in (MISSING, rejected("no", COMMANDS, there=False), name_taken("Service web", "kubectl")):
+        assert addressed(None, state) == (None, [])
+    assert addressed(state=rejected("no", COMMANDS, there=True)) == (
+        "http://web.shop.svc:8080",
+        ["http://web.shop.svc:8080"],
+    )
 
 
 @pytest.mark.parametrize(
@@ -141,8 +160,7 @@ def test_counts_selector_and_url() -> None:
     ],
 )
 def test_url(ports: list[dict[str, Any]], address: str | None) -> None:
-    app = webapp(ports=PORTS, service={"ports": ports})
-    assert status(app, observations([]), {}, NOW).get("url") == address
+    assert addressed(service={"ports": ports})[0] == address
 
 
 def test_a_time_changes_only_with_its_condition() -> None:

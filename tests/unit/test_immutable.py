@@ -173,4 +173,6 @@ def test_a_field_that_is_left_alone_is_no_obstacle() -> None:
 )
 def test_the_url_of_a_headless_service_has_the_port_of_the_pods(ports: Any, address: str) -> None:
     service = {"headless": True, **({"ports": ports} if ports else {})}
-    assert service_urls(webapp(ports=PORTS, service=service)) == [address]
+    app = webapp(ports=PORTS, service=service)
+    (live,) = [each for each in desired(app) if each["kind"] == "Service"]
+    assert service_urls(app, live) == [address]

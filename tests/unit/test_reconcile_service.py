@@ -80,3 +80,18 @@ def test_a_service_is_not_replaced_again_and_again(bench: Bench) -> None:
     bench.now += 61
     bench.run()
     assert bench.writer.sent[0] == "remove Service", "one more replacement follows after the pause"
+
+
+def test_the_url_comes_with_the_service() -> None:
+    bench = Bench()
+    bench.webapp(paused=True)
+    bench.run()
+    status = bench.webapp_now().content["status"]
+    assert (status.get("url"), status.get("urls")) == (None, None), "nothing is created yet"
+    bench.webapp(version=bench.writer.version + 1, generation=2)
+    bench.run()
+    assert "status" not in bench.writer.sent, "it waits for the first count of the Deployment"
+    bench.roll_out()
+    bench.run()
+    assert bench.writer.sent == ["status"]
+    assert bench.webapp_now().content["status"]["url"] == "http://web.shop.svc:8080"

@@ -6,11 +6,13 @@ import pytest
 
 from coxswain.kernel.objects.manifests import Manifest
 from coxswain.kernel.status.health import HEALTHY, Child, Health, Level
+from coxswain.kernel.workload import ChildReport, Observations
 from coxswain.webapp.children.httproute import http_routes, route_health
 from coxswain.webapp.children.ingress import ingress, ingress_health
+from coxswain.webapp.kinds import SERVICE
 from coxswain.webapp.urls import LIMIT, urls
 from rendered import desired, observations
-from unit.objects import webapp
+from unit.objects import observed_child, webapp
 
 PORTS = [{"name": "http", "containerPort": 8080}, {"name": "admin", "containerPort": 9090}]
 GATEWAY = {"name": "public", "namespace": "infra"}
@@ -204,7 +206,8 @@ def found(*unhealthy: str, **spec: Any) -> list[str]:
         )
         for each in desired(app)
     ]
-    return urls(app, observations(children))
+    live = observed_child(SERVICE)
+    return urls(app, Observations([ChildReport(each, live if each.kind == "Service" else None) for each in children]))
 
 
 INSIDE = "http://web.shop.svc:8080"

@@ -143,10 +143,15 @@ def addressed(content: Any, *ingress: Any) -> Any:
     return {**content, "status": {"loadBalancer": {"ingress": list(ingress)}}}
 
 
+def live_urls(**wanted: Any) -> list[str]:
+    """Return the URLs of a WebApp whose Service is as it should be."""
+    return service_urls(app(**wanted), found(manifest(**wanted)).content)
+
+
 def test_urls() -> None:
     balanced = found(manifest(type="LoadBalancer")).content
-    assert service_urls(app()) == [INSIDE]
-    assert service_urls(app(type="NodePort")) == [INSIDE]
+    assert live_urls() == [INSIDE]
+    assert live_urls(type="NodePort") == [INSIDE]
     assert service_urls(app(type="LoadBalancer"), balanced) == [INSIDE], "the load balancer has no address yet"
     ingress = [{"ip": "192.0.2.1"}, {"hostname": "lb.example", "ip": "192.0.2.9"}, {"ip": "2001:db8::1"}]
     assert service_urls(app(type="LoadBalancer"), addressed(balanced, *ingress)) == [
@@ -158,18 +163,18 @@ def test_urls() -> None:
     assert service_urls(
         app(type="NodePort"), addressed(found(manifest(type="NodePort")).content, {"ip": "192.0.2.1"})
     ) == [INSIDE], "this type has no load balancer address"
-    assert service_urls(webapp()) == []
+    assert service_urls(webapp(), balanced) == []
 
 
 def test_urls_of_an_alias() -> None:
     alias = {"type": "ExternalName", "externalName": "shop.example"}
-    assert service_urls(app(**alias)) == [], "the ports of the other host are unknown"
+    assert live_urls(**alias) == [], "the ports of the other host are unknown"
     https = {"name": "https", "port": 443}
-    assert service_urls(app(**alias, ports=[https])) == ["https://shop.example", "https://web.shop.svc"]
+    assert live_urls(**alias, ports=[https]) == ["https://shop.example", "https://web.shop.svc"]
 
 
 def test_the_url_is_that_of_the_live_service() -> None:
     """An adopted headless Service, and one with a difference in an immutable field."""
     headless = found(manifest(headless=True, ports=[HTTP])).content
     assert service_urls(app(ports=[HTTP]), headless) == [INSIDE]
-    assert service_urls(app(ports=[HTTP])) == ["http://web.shop.svc"]
+    assert live_urls(ports=[HTTP]) == ["http://web.shop.svc"]

@@ -51,11 +51,9 @@ def _of_ingress(webapp: WebApp, observations: Observations) -> Iterator[str]:
 
 def _of_service(webapp: WebApp, observations: Observations) -> Iterator[str]:
     """Yield the URLs of the Service: those of its load balancer, and that inside the cluster."""
-    services = [report.child for report in observations.children if report.child.kind == SERVICE.kind]
-    if any(service.health.level is Level.FOREIGN for service in services):
-        return
     live = observations.live(SERVICE)
-    yield from service_urls(webapp, None if live is None else live.content)
+    if live is not None:
+        yield from service_urls(webapp, live.content)
 
 
 SOURCES: tuple[Callable[[WebApp, Observations], Iterator[str]], ...] = (_of_routes, _of_ingress, _of_service)

@@ -4,28 +4,28 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from coxswain.kernel.objects.manifests import Manifest
-from coxswain.webapp.children.service_kept import EXTERNAL_NAME, HEADLESS, LOAD_BALANCER, Kept, desired_type, type_of
+from coxswain.webapp.children.service_kept import EXTERNAL_NAME, HEADLESS, LOAD_BALANCER, type_of
 from coxswain.webapp.children.service_manifest import given, service_ports
 from coxswain.webapp.spec import WebApp
 from coxswain.webapp.spec.container import IntOrString
 
 
-def service_urls(webapp: WebApp, live: Mapping[str, Any] | None = None) -> list[str]:
+def service_urls(webapp: WebApp, live: Mapping[str, Any]) -> list[str]:
     """Return the URLs of the first TCP port, the most public one first.
 
     Args:
         webapp: the WebApp.
-        live: the live Service, if it belongs to the WebApp.
+        live: the live Service.
     """
     wanted = webapp.spec.get("service", {})
-    kind = desired_type(wanted, Kept()) if live is None else type_of(live)
+    kind = type_of(live)
     inside = f"{webapp.name}.{webapp.namespace}.svc"
     if kind == EXTERNAL_NAME:
         ports = [given(port) for port in wanted.get("ports", [])]
         hosts = [wanted.get("externalName", ""), inside]
     else:
         ports = service_ports(webapp)
-        hosts = [*(load_balancer_addresses(live or {}) if kind == LOAD_BALANCER else []), inside]
+        hosts = [*(load_balancer_addresses(live) if kind == LOAD_BALANCER else []), inside]
     port = next((port for port in ports if port["protocol"] == "TCP"), None)
     if port is None:
         return []
