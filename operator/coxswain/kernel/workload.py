@@ -149,6 +149,8 @@ class History(Generic[P]):
     """The record of the running state; None for the present state."""
     running: Callable[[P, World, Manifest | None], P]
     """The parent as it runs. Takes the recalled object as the API server stores it: the cache may keep less."""
+    named: Callable[[P], Iterable[tuple[str, str]]] = lambda _: ()
+    """Kind and name of the objects of others that a parent names as it runs."""
 
 
 def _same(manifest: Manifest) -> Manifest:

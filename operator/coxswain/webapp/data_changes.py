@@ -57,6 +57,11 @@ def _names(field: str) -> Callable[[Manifest], Iterable[str]]:
     return names
 
 
+def named(spec: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+    """Return kind and name of the objects in the `restartOn` of a spec."""
+    return ((each.kind.kind, name) for each in TYPES for name in each.names({"spec": spec}))
+
+
 # Nobody becomes a user of an object by its label or owner: parents name it.
 _RULES = Rules(projected_metadata, reads=("metadata",), targets=lambda _: (), managed=last_change)
 TYPES = tuple(NamedType(kind, _RULES, _names(field)) for field, kind in FIELDS.items())

@@ -72,10 +72,12 @@ class Store:
         self._of_parent: dict[Key, set[tuple[Kind, Key]]] = {}
         self._users: dict[tuple[str, Key], set[Key]] = {}
         """The parents that name an object of others, by the kind and key of that object."""
+        self._followed: dict[Key, Set[tuple[str, Key]]] = {}
+        """What an earlier state of a parent names while it runs."""
 
     def clear(self) -> None:
         """Remove all entries and tombstones."""
-        for table in (self._entries, self._tombstones, self._newest, self._of_parent, self._users):
+        for table in (self._entries, self._tombstones, self._newest, self._of_parent, self._users, self._followed):
             table.clear()
         self._conditions.clear()
 
@@ -120,6 +122,22 @@ class Store:
     def users(self, kind: Kind, place: Key) -> set[Key]:
         """Return the parents that name an object of others."""
         return set(self._users.get((kind.kind, place), ()))
+
+    def follow(self, key: Key, names: Iterable[tuple[str, str]]) -> None:
+        """Count a parent as a user of further objects: those that its running state names, but perhaps not its spec.
+
+        Args:
+            key: the key of the parent. The names are dropped with it.
+            names: kind and name of the objects, instead of those of the last call.
+        """
+        before = self._followed.pop(key, frozenset())
+        is_there = key in self._entries.get(self._parent, ())
+        after = {(kind, Key(key.namespace, name)) for kind, name in names if is_there}
+        if after:
+            self._followed[key] = after
+        if before != after:
+            written = _named_by(self.parent(key))
+            _move(self._users, key, written | before, written | after)
 
     def observe(self, observed: Projection) -> set[Key]:
         """Store an object from a watch, a LIST, a GET or the response to a write, if it is newer.
@@ -254,7 +272,10 @@ class Store:
         else:
             entries.put(place, after)
         if kind is self._parent:
-            _move(self._users, place, _named_by(before), _named_by(after))
+            followed = self._followed.get(place, frozenset())
+            _move(self._users, place, _named_by(before) | followed, _named_by(after) | followed)
+            if after is None:
+                self.follow(place, ())
             self._conditions.replace(before, after)
         else:
             _move(self._of_parent, (kind, place), old, new)
