@@ -89,6 +89,9 @@ def test_a_yielded_field_stays_reported_while_the_child_cannot_be_written(bench:
     assert bench.conditions()["Ready"][0] == "False"
     assert bench.conditions()["Conflicted"] == ("True", "Yielded")
     assert conflicts(bench) == ["spec.sessionAffinity"]
+    later(bench, 0.01, failures=5)
+    assert bench.writer.sent == [], "the write waits"
+    assert conflicts(bench) == ["spec.sessionAffinity"]
     assert "FieldConflict" not in [each.reason for each in bench.events.told], "it was reported before"
 
 
