@@ -1,8 +1,11 @@
 """PackedTable: a table of objects, most of them packed, that behaves like a dict of them."""
 
+import dataclasses
+import pickle
 import sys
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -116,3 +119,12 @@ def test_a_large_object_is_compressed_at_once_and_restored_equal() -> None:
     shelf.put(1, observed)
     shelf.remove(1)
     assert (1 in shelf, list(shelf)) == (False, [])
+
+
+def test_an_object_that_cannot_be_packed_does_not_remove_the_previous_one() -> None:
+    table = PackedTable[int](DEPLOYMENT)
+    before = observed_child()
+    table.put(1, before)
+    with pytest.raises((AttributeError, pickle.PicklingError)):
+        table.put(1, dataclasses.replace(before, content={"a": lambda: None}))
+    assert table.get(1) is before

@@ -161,13 +161,25 @@ def test_how_many_objects_the_next_page_has(limit: int, count: int, size: int, e
     assert next_limit(limit, count, size, 500) == expected
 
 
-def test_a_deeply_nested_response_cannot_be_decoded() -> None:
-    """The JSON parser has a limit of levels, and its error was an internal error of the operator."""
-    deep = b'{"items":' + b'{"a":' * 100_000 + b"{}" + b"}" * 100_001
-    with pytest.raises(Undecodable, match="is not a JSON object"):
-        decode(HttpResponse(200, deep))
+def test_a_response_that_is_no_json_object_cannot_be_decoded() -> None:
+    for payload in (b"[]", b"<html>", b'{"items":' + b"[" * 2000):
+        with pytest.raises(Undecodable, match="is not a JSON object"):
+            decode(HttpResponse(200, payload))
+
+
+def test_one_deeply_nested_object_prevents_no_list() -> None:
+    """The JSON parser has a limit of levels: the page of such an object could not be decoded, at any size."""
+    deep = b'{"a":' * 9990 + b"{}" + b"}" * 9990
+    page = b'{"items":[{"metadata":{"name":"hostile"},"data":' + deep + b'},{"metadata":{"name":"good"}}]}'
+    assert [item["metadata"]["name"] for item in decode(HttpResponse(200, page))["items"]] == ["hostile", "good"]
     with pytest.raises(Refused):
         decode(HttpResponse(500, deep))
+
+
+def test_one_object_that_is_not_utf_8_prevents_no_list() -> None:
+    """The API server stores raw JSON with any bytes, and the page of such an object could not be decoded."""
+    page = b'{"items":[{"metadata":{"name":"hostile"},"data":"\xff"},{"metadata":{"name":"good"}}]}'
+    assert [item["metadata"]["name"] for item in decode(HttpResponse(200, page))["items"]] == ["hostile", "good"]
 
 
 def test_an_answer_without_end_is_not_read_to_its_end() -> None:

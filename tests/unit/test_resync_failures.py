@@ -39,11 +39,20 @@ def nested(depth: int) -> dict[str, Any]:
     return {**ODD, "spec": spec}
 
 
+def adoptable(raw: dict[str, Any], fields: Any = None) -> dict[str, Any]:
+    """Return an object that is kept as a whole, with the fieldsV1 of another manager."""
+    entry = {"manager": "m", "operation": "Update", "fieldsV1": fields}
+    annotations = {"coxswain.dev/adopt": "web"}
+    return {**raw, "metadata": {**ODD["metadata"], "annotations": annotations, "managedFields": [entry]}}
+
+
 @pytest.mark.parametrize(
     "odd",
     [
         pytest.param({**ODD, "metadata": {**ODD["metadata"], "managedFields": 7, "labels": 8}}, id="other types"),
         pytest.param(nested(2000), id="deeply nested"),
+        pytest.param(adoptable(nested(400)), id="too deeply nested for pickle"),
+        pytest.param(adoptable({**ODD, "spec": {}}, fields=nested(400)), id="too deeply nested fieldsV1"),
         pytest.param({}, id="empty"),
         pytest.param(7, id="no object"),
     ],

@@ -1,11 +1,11 @@
 """Send JSON requests to the API server and classify the errors."""
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from copy import copy
 from typing import Any
 
+from coxswain.kernel.api import tolerant_json
 from coxswain.kernel.api.errors import (
     ErrorClass,
     NotLeading,
@@ -268,16 +268,15 @@ def _timed_out(error: RequestFailed) -> bool:
 
 
 def decode(response: HttpResponse) -> dict[str, Any]:
-    """Return the JSON object of a response.
+    """Return the JSON object of a response, without values that are nested too deeply for the parser.
 
     Raises:
         Refused: the response has an error status.
         Undecodable: the response is not a JSON object.
     """
     try:
-        body = json.loads(response.payload)
-    # The parser has a limit of nesting.
-    except (ValueError, RecursionError):
+        body = tolerant_json.loads(response.payload)
+    except ValueError:
         body = None
     if response.status >= 400:
         error_body = body if isinstance(body, dict) else {"message": response.payload[:500].decode(errors="replace")}

@@ -10,8 +10,8 @@ from coxswain.metrics import unreadable
 
 log = logging.getLogger(__name__)
 
-_ODD = (AttributeError, KeyError, RecursionError, TypeError, ValueError)
-"""Exceptions of the projector for an object with unexpected structure, for example with a thousand levels."""
+_ODD = (AttributeError, KeyError, TypeError, ValueError)
+"""Exceptions of the projector for an object with unexpected structure."""
 
 
 def read(projector: Projector, kind: Kind, raw: Mapping[str, Any]) -> Projection | None:

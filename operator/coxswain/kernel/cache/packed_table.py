@@ -70,8 +70,9 @@ class PackedTable(Generic[_Place]):
 
     def put(self, place: _Place, observed: Projection) -> None:
         """Add an object or replace the previous one."""
-        self.remove(place)
+        # First: if it fails, the previous object stays.
         packed = _packed(observed)
+        self.remove(place)
         if isinstance(packed, bytes):
             self._keep(place, observed)
         else:

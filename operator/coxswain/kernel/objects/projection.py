@@ -31,6 +31,10 @@ class Named(Protocol):
         """The parent's uid."""
 
 
+LEVELS_LIMIT = 100
+"""Levels of nesting. Deeper objects are refused: pickle, comparisons and copies recurse, and Python limits that. An
+object of Kubernetes has about 20 levels, but the API server accepts 10000 in raw JSON.
+"""
 FINALIZERS_KEPT = 16
 """Anyone who may change an object can add finalizers, so that they must not fill the memory."""
 
@@ -152,8 +156,9 @@ class Projector:
         """Return the projection of an object.
 
         Raises:
-            KeyError, ValueError: `raw` is not a valid API object.
+            KeyError, ValueError: `raw` is not a valid API object, or has more than `LEVELS_LIMIT` levels.
         """
+        _require_few_levels(raw)
         rules, is_child = self._rules[kind], kind in self.kinds.children
         managed = raw["metadata"].get("managedFields") or []
         raw = _without_nulls({**raw, "metadata": {**raw["metadata"], "managedFields": None}}, rules.reads)
@@ -260,6 +265,20 @@ def _names(found: str | tuple[str, ...]) -> tuple[str, ...]:
 def only(mapping: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
     """Return the entries of a mapping with these names."""
     return {name: mapping[name] for name in names if name in mapping}
+
+
+def _require_few_levels(raw: Mapping[str, Any]) -> None:
+    """Raise ValueError if an object has more than `LEVELS_LIMIT` levels.
+
+    It visits level after level instead of recursing.
+    """
+    level: list[Any] = [raw]
+    for _ in range(LEVELS_LIMIT):
+        values = [value for node in level for value in (node.values() if isinstance(node, dict) else node)]
+        level = [value for value in values if isinstance(value, dict | list)]
+        if not level:
+            return
+    raise ValueError(f"it has more than {LEVELS_LIMIT} levels of nesting")
 
 
 def _without_nulls(value: Any, names: tuple[str, ...] | None = None) -> Any:

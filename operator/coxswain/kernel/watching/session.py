@@ -15,6 +15,7 @@ import aiohttp
 
 from coxswain.kernel.api.connection import Connection
 from coxswain.kernel.api.errors import retry_after_seconds
+from coxswain.kernel.api.tolerant_json import parsable
 from coxswain.kernel.api.transport import USER_AGENT
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.watching.event_bridge import Activity, EventSink
@@ -179,16 +180,24 @@ class _Pace:
 
 
 class _ObservedStream:
-    """The response stream of a watch. Reports activity for each chunk that Kopf reads."""
+    """The response stream of a watch. Reports activity for each chunk that Kopf reads.
+
+    Each line is made parsable, because an error of Kopf's JSON parser ends all watches.
+    """
 
     def __init__(self, content: aiohttp.StreamReader, report: Callable[[Activity], None]) -> None:
         self._content = content
         self._report = report
 
     async def iter_chunked(self, size: int) -> AsyncIterator[bytes]:
+        rest = b""
         async for chunk in self._content.iter_chunked(size):
             self._report(Activity.BOOKMARK if _BOOKMARK in chunk else Activity.RECEIVED)
-            yield chunk
+            *lines, rest = (rest + chunk).split(b"\n")
+            for line in lines:
+                yield parsable(line) + b"\n"
+        if rest:
+            yield parsable(rest)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._content, name)

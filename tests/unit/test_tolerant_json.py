@@ -1,0 +1,72 @@
+"""Tolerant JSON: every value of the API server is decoded, without the values that are nested too deeply."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coxswain.kernel.api import tolerant_json
+from coxswain.kernel.api.tolerant_json import LEVELS_KEPT, loads, parsable
+from coxswain.kernel.objects.projection import LEVELS_LIMIT
+
+TEXTS = st.text(st.sampled_from('a[]{}"\\\n\u00e9'), max_size=4)
+VALUES = st.recursive(
+    st.none() | st.integers() | TEXTS,
+    lambda children: st.lists(children, max_size=3) | st.dictionaries(TEXTS, children, max_size=3),
+    max_leaves=20,
+)
+
+
+def nested(levels: int) -> bytes:
+    return b'{"a":' * (levels - 1) + b"{}" + b"}" * (levels - 1)
+
+
+def depth(value: Any) -> int:
+    """Return the levels of a value, without recursion."""
+    levels, level = 0, [value]
+    while level := [item for item in level if isinstance(item, dict | list)]:
+        levels += 1
+        level = [child for item in level for child in (item.values() if isinstance(item, dict) else item)]
+    return levels
+
+
+def cut(value: Any, levels: int) -> Any:
+    """Return a value with null in place of each list and object below so many levels: the expected result."""
+    if not isinstance(value, dict | list):
+        return value
+    if levels == 0:
+        return None
+    if isinstance(value, list):
+        return [cut(item, levels - 1) for item in value]
+    return {key: cut(item, levels - 1) for key, item in value.items()}
+
+
+@given(VALUES, st.integers(1, 4))
+def test_values_below_the_limit_become_null_and_all_others_stay(value: Any, levels: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tolerant_json, "LEVELS_KEPT", levels)
+        assert json.loads(parsable(json.dumps(value, ensure_ascii=False).encode())) == cut(value, levels)
+
+
+@pytest.mark.parametrize("levels", [1, 700, 10_000, 100_000])
+def test_json_of_any_depth_is_decoded(levels: int) -> None:
+    assert depth(loads(nested(levels))) == (levels if levels <= 700 else LEVELS_KEPT)
+    assert depth(json.loads(parsable(nested(levels)))) == min(levels, LEVELS_KEPT)
+
+
+def test_an_object_with_left_out_values_is_still_too_deep_for_the_projector() -> None:
+    """Otherwise a part of it would look like the whole."""
+    assert LEVELS_KEPT > LEVELS_LIMIT
+
+
+def test_bytes_that_are_not_utf_8_are_replaced() -> None:
+    assert loads(b'{"a":"\xff"}') == {"a": "\ufffd"}
+    assert json.loads(parsable(b'{"a":"\xff"}').decode()) == {"a": "\ufffd"}
+
+
+@pytest.mark.parametrize("text", [b"", b"{", b"[" * 2000, b'{"a":"' + b"[" * 2000, nested(2000) + b"}", b"[}" * 2000])
+def test_text_that_is_not_json_is_an_error(text: bytes) -> None:
+    with pytest.raises(ValueError, match="line 1 column"):
+        loads(text)
