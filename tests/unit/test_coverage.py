@@ -3,7 +3,7 @@
 import pytest
 
 from coxswain.kernel.api.errors import Refused, Unreachable
-from coxswain.kernel.cache.coverage import LASTING_SECONDS, Coverage, _Failure, _message
+from coxswain.kernel.cache.coverage import LASTING_SECONDS, UNWATCHED_SECONDS, Coverage, _Failure, _message
 from coxswain.kernel.cache.resync import WatchNotOpened
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.webapp.kinds import DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER, HTTP_ROUTE, POD, SECRET, SERVICE, WEBAPP
@@ -61,14 +61,14 @@ def test_before_the_first_list_every_kind_is_required(bench: Bench, kind: Kind) 
 def test_a_kind_for_explanations_is_not_required_after_its_list_failed(bench: Bench) -> None:
     bench.cover("a", POD)
     bench.fail(POD, "a", Unreachable("timed out"))
-    assert bench.coverage.view("a") == (True, (), (), ())
+    assert bench.coverage.view("a") == (True, (), (), (), ())
 
 
 def test_an_unlisted_kind_of_children_is_required(bench: Bench) -> None:
     """The operator would create an existing autoscaler again if it could not list it."""
     bench.cover("a", HORIZONTAL_POD_AUTOSCALER)
     bench.fail(HORIZONTAL_POD_AUTOSCALER, "a", Unreachable("timed out"))
-    assert bench.coverage.view("a") == (False, (), (HORIZONTAL_POD_AUTOSCALER,), ())
+    assert bench.coverage.view("a") == (False, (), (HORIZONTAL_POD_AUTOSCALER,), (), ())
 
 
 @pytest.mark.parametrize("kind", [kind for kind in CHILDREN if kind not in KINDS.optional])
@@ -255,3 +255,28 @@ def test_a_kind_that_the_operator_is_not_set_to_watch_is_told_apart(plurals: lis
     found = Coverage(KINDS.with_named(plurals), [None], lambda: 0.0).visibility(SECRET, "shop")
     assert found.problem is not None
     assert found.watched is bool(plurals)
+
+
+def test_a_named_kind_that_can_be_listed_but_not_watched_is_told_apart_from_an_outage() -> None:
+    """Without the right to watch it, its kind stayed in doubt, so its changes waited for ever, without a message."""
+    now = [100.0]
+    coverage, scope = Coverage(KINDS.with_named(["secrets"]), [None], lambda: now[0]), (SECRET, None)
+
+    def relist() -> None:
+        coverage.listed(scope, coverage.gaps(scope))
+
+    coverage.watch_started(scope)
+    relist()
+    for _ in range(2):
+        now[0] += UNWATCHED_SECONDS - 1
+        coverage.watch_refused(scope)
+    # Only the requests of the watch have failed, but nothing has shown that others succeed.
+    assert coverage.visibility(SECRET, "shop").problem is None
+    now[0] += 1
+    relist()
+    problem = coverage.visibility(SECRET, "shop").problem
+    assert problem is not None
+    assert problem.startswith("The operator can list secrets (metadata), but each attempt to watch them has failed")
+    assert coverage.view(None).unwatched == (SECRET,)
+    coverage.watch_opened(scope)
+    assert (coverage.visibility(SECRET, "shop").problem, coverage.view(None).unwatched) == (None, ())

@@ -9,13 +9,14 @@ import pytest
 from prometheus_client import REGISTRY
 
 from coxswain.kernel.api.errors import Refused, Unreachable
+from coxswain.kernel.cache import coverage, resync
 from coxswain.kernel.cache.store import HistoryReset, Key
 from coxswain.kernel.manager import Manager
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.reconciling.parent.reconciler import Outcome
 from coxswain.kernel.watching.event_bridge import Activity, EventSink
 from coxswain.settings import QueueSettings, Settings
-from coxswain.webapp.kinds import HORIZONTAL_POD_AUTOSCALER, SERVICE, WEBAPP
+from coxswain.webapp.kinds import HORIZONTAL_POD_AUTOSCALER, SECRET, SERVICE, WEBAPP
 from coxswain.webapp.spec import WebApp
 from coxswain.webapp.workload import WORKLOAD
 from rendered import KINDS
@@ -215,3 +216,30 @@ def test_each_resync_retries_rejected_keys_and_reconciles_all(monkeypatch: pytes
             await asyncio.sleep(0.01)
 
     during(monkeypatch, reconciler, body, settings=Settings(resync_interval=0.1))
+
+
+def test_all_webapps_are_requeued_when_a_named_kind_is_watched_no_longer_and_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Their status says that a change of the named objects restarts nothing."""
+    monkeypatch.setattr(coverage, "UNWATCHED_SECONDS", 6.0)
+    monkeypatch.setattr(resync, "UNWATCHED_SECONDS", 6.0)
+    reconciler = Scripted({})
+
+    async def body(loop: Manager[WebApp]) -> None:
+        loop._store.observe(observed_webapp())
+
+        async def report(activity: Activity) -> None:
+            assert loop._bridge is not None
+            loop._handle_activity(loop._bridge, SECRET, None, activity)
+            await asyncio.sleep(1)
+
+        for _ in range(6):
+            await report(Activity.FAILED)
+        assert reconciler.asked == []
+        await report(Activity.FAILED)
+        assert reconciler.asked == [WEB]
+        await report(Activity.OPENED)
+        assert reconciler.asked == [WEB, WEB]
+
+    during(monkeypatch, reconciler, body, settings=Settings(watch_metadata=("secrets",)))

@@ -43,6 +43,8 @@ class View(NamedTuple):
     """Decisive kinds for which the store may be incomplete."""
     unavailable: tuple[Kind, ...]
     """Optional kinds that are not served or cannot be listed. Parents are reconciled without them."""
+    unwatched: tuple[Kind, ...]
+    """Kinds of objects that parents name, which can be listed but lastingly not watched."""
 
 
 class Visibility(NamedTuple):
@@ -233,6 +235,11 @@ class Coverage:
             unlisted=tuple(kind.plural for kind in self._needed if self._is_unavailable(self._of(kind, namespace))),
             doubtful=tuple(kind for kind in self._kinds.decisive if self._of(kind, namespace).is_doubtful),
             unavailable=tuple(kind for kind in self._kinds.optional if self._is_unavailable(self._of(kind, namespace))),
+            unwatched=tuple(
+                kind
+                for kind in self._kinds.watched
+                if kind in self._kinds.named and self._lacks_only_watch(self.scope(kind, namespace))
+            ),
         )
 
     def unlisted(self, namespace: str) -> Mapping[str, str]:
@@ -266,6 +273,10 @@ class Coverage:
             return Visibility(f"The operator cannot list {where}: {state.failure.text}", 0.0)
         if not state.listed:
             return Visibility(f"The operator has not listed {where} yet", 0.0)
+        if self._lacks_only_watch(self.scope(kind, namespace)):
+            attempts = f"each attempt to watch them has failed for {UNWATCHED_SECONDS:.0f} s"
+            hint = "Its log has the reason, for example a missing right to watch them"
+            return Visibility(f"The operator can list {where}, but {attempts}. {hint}", 0.0)
         return Visibility(None, 0.0 if state.is_doubtful else self._clock() - state.complete_since)
 
     @property
@@ -297,6 +308,14 @@ class Coverage:
         """Return whether a kind is optional and cannot be listed or watched, so that nothing waits for it."""
         is_lacking = self._is_unavailable(self._states[scope]) or self.is_unwatched(scope)
         return scope[0] in self._kinds.optional and is_lacking
+
+    def _lacks_only_watch(self, scope: Scope) -> bool:
+        """Return whether the watch of a scope has been refused for long, and a relist has succeeded meanwhile.
+
+        Without that relist the API server may be down. No status needs to report that.
+        """
+        state = self._states[scope]
+        return self.is_unwatched(scope) and state.complete_since > (state.refused_since or 0.0)
 
     def _is_lasting(self, state: _State) -> bool:
         if state.failure is None:

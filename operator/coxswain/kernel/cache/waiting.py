@@ -32,7 +32,8 @@ class Waiting:
         """Remove and return the keys of namespaces with changed coverage.
 
         If a kind can no longer be listed in a namespace, or an optional kind comes or goes, also return all of its
-        parents: their status must report it. `parents` returns the keys of all parents.
+        parents: their status must report it. So it is if the watch of a kind that parents name is lost or opens again.
+        `parents` returns the keys of all parents.
         """
         found: set[Key] = set()
         for namespace, before in self._views.items():
@@ -40,7 +41,8 @@ class Waiting:
             if now == before:
                 continue
             found |= {key for key in self._keys if namespace in (None, key.namespace)}
-            if set(now.unlisted) - set(before.unlisted) or now.unavailable != before.unavailable:
+            reported = now.unavailable != before.unavailable or now.unwatched != before.unwatched
+            if reported or set(now.unlisted) - set(before.unlisted):
                 found |= {key for key in parents() if namespace in (None, key.namespace)}
         self._keys -= found
         return found
