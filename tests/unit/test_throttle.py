@@ -33,3 +33,18 @@ def test_requests_start_within_a_quarter_of_the_pause_after_it() -> None:
             return clock() - begun
 
     assert asyncio.run(body()) >= 0.25
+
+
+def test_a_429_by_a_webhook_pauses_no_other_request() -> None:
+    """A webhook for one namespace could stop the writes of all namespaces for up to a minute, again and again."""
+
+    async def body() -> float:
+        throttle = Throttle(in_flight=1, chance=lambda: 0.0)
+        denial = 'admission webhook "quota.example" denied the request: wait'
+        throttle.refused(Refused(429, {"message": denial}, retry_after="0.4"), writing=True)
+        clock = asyncio.get_running_loop().time
+        begun = clock()
+        async with throttle.turn(writing=True):
+            return clock() - begun
+
+    assert asyncio.run(body()) < 0.35

@@ -47,9 +47,10 @@ class Throttle:
         """Start a pause for reads or writes after a 429 with Retry-After.
 
         All our requests belong to one flow of API Priority and Fairness. Without this feature the API server has
-        separate limits for reads and writes, so each has its own pause.
+        separate limits for reads and writes, so each has its own pause. A webhook chooses its status code and
+        Retry-After too: they concern the refused object, and no other.
         """
-        if error.status == 429 and error.retry_after is not None:
+        if error.status == 429 and error.retry_after is not None and not error.by_admission:
             until = asyncio.get_running_loop().time() + error.retry_after
             if until > self._pauses.get(writing, (0.0, 0.0))[0]:
                 self._pauses[writing] = until, error.retry_after
