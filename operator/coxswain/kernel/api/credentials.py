@@ -7,15 +7,12 @@ import base64
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Protocol
 
 import yaml
 from kubernetes.aio.client import Configuration
-from kubernetes.aio.config import ConfigException, load_incluster_config
-from kubernetes.aio.config.dateutil import parse_rfc3339
-from kubernetes.aio.config.exec_provider import ExecProvider
+from kubernetes.aio.config import load_incluster_config
 from kubernetes.aio.config.incluster_config import SERVICE_TOKEN_FILENAME
 from kubernetes.aio.config.kube_config import (
     ENV_KUBECONFIG_PATH_SEPARATOR,
@@ -25,14 +22,9 @@ from kubernetes.aio.config.kube_config import (
     KubeConfigMerger,
 )
 
-_SKEW = timedelta(minutes=5)
-"""The exec plugin runs again this long before its credential expires; the same value as in the library."""
-
+from coxswain.kernel.api.exec_plugin import Credential, ExecPlugin
 
 _NAMESPACE_FILE = Path(SERVICE_TOKEN_FILENAME).with_name("namespace")
-
-_Credential = tuple[str | None, str | None, str | None]
-"""The Authorization header, the client certificate and its key."""
 
 
 class NoConnection(Exception):
@@ -111,7 +103,7 @@ class Kubeconfig:
         self._paths = str(path) if path else KUBE_CONFIG_DEFAULT_LOCATION
         self._context = context
         self._user: dict[str, Any] | None = None
-        self._provider: _ExecPlugin | _LibraryCredentials | None = None
+        self._provider: ExecPlugin | _LibraryCredentials | None = None
 
     async def read(self, *, renew: bool = False) -> ClientConfig:
         """Read the kubeconfig, and run its exec plugin if the credential is about to expire.
@@ -126,7 +118,7 @@ class Kubeconfig:
         user = user_entry["user"] if user_entry and user_entry.safe_get("user") else ConfigNode("user", {}, config.path)
         if self._provider is None or user.value != self._user:
             self._user = user.value
-            self._provider = _ExecPlugin(user["exec"]) if "exec" in user else _LibraryCredentials(user)
+            self._provider = ExecPlugin(user["exec"]) if "exec" in user else _LibraryCredentials(user)
         authorization, certificate, key = await self._provider.read(renew=renew)
         tls = Tls(
             authority=_text(cluster, "certificate-authority"),
@@ -156,37 +148,10 @@ class _LibraryCredentials:
             config_base_path=str(Path(user.path).parent) if user.path else "",
         )
 
-    async def read(self, *, renew: bool) -> _Credential:  # noqa: ARG002 - it has no cache to bypass
+    async def read(self, *, renew: bool) -> Credential:  # noqa: ARG002 - it has no cache to bypass
         configuration = Configuration()
         await self._loader.load_and_set(configuration)
         return _header(configuration), None, None
-
-
-class _ExecPlugin:
-    """Credentials from an exec plugin.
-
-    The library's own support is not used, because it ignores the expiry of certificates and hides failures.
-    """
-
-    def __init__(self, command: ConfigNode) -> None:
-        self._command = command
-        self._refresh_at: datetime | None = None
-        self._credential: _Credential = (None, None, None)
-
-    async def read(self, *, renew: bool) -> _Credential:
-        if renew or self._refresh_at is None or datetime.now(UTC) >= self._refresh_at:
-            status = await ExecProvider(self._command).run()
-            token = status.get("token")
-            pair = status.get("clientCertificateData"), status.get("clientKeyData")
-            if not token and not all(pair):
-                raise ConfigException("exec: the plugin returned neither a token nor a client certificate with its key")
-            self._credential = f"Bearer {token.strip()}" if token else None, *pair
-            self._refresh_at = _expiry(status.get("expirationTimestamp"))
-        return self._credential
-
-
-def _expiry(timestamp: str | None) -> datetime | None:
-    return parse_rfc3339(timestamp) - _SKEW if timestamp else None
 
 
 def merged(paths: str) -> ConfigNode:

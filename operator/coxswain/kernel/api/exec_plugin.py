@@ -1,0 +1,96 @@
+"""Credentials from an exec plugin of a kubeconfig.
+
+The library's own support is not used: it ignores the expiry of certificates, hides failures, leaves the process of a
+plugin that hangs, and hangs with one that writes much to its standard error.
+"""
+
+import asyncio
+import contextlib
+import json
+import sys
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from kubernetes.aio.config import ConfigException
+from kubernetes.aio.config.dateutil import parse_rfc3339
+from kubernetes.aio.config.exec_provider import ExecProvider
+from kubernetes.aio.config.kube_config import ConfigNode
+
+Credential = tuple[str | None, str | None, str | None]
+"""The Authorization header, the client certificate and its key."""
+
+_SKEW = timedelta(minutes=5)
+"""The plugin runs again this long before its credential expires; the same value as in the library."""
+_KILL_SECONDS = 1.0
+"""A process that the plugin has started may keep its output open. The end of the plugin is not waited for longer."""
+
+
+class ExecPlugin:
+    """Runs a plugin, and keeps its credential until that expires."""
+
+    def __init__(self, command: ConfigNode) -> None:
+        """Use the `exec` entry of a user in the kubeconfig."""
+        self._command = command
+        self._refresh_at: datetime | None = None
+        self._credential: Credential = (None, None, None)
+
+    async def read(self, *, renew: bool) -> Credential:
+        """Return the credential, from a new run if it is about to expire or if `renew`.
+
+        Raises:
+            ConfigException: the plugin failed, or returned no credential.
+            OSError: the plugin cannot be started.
+        """
+        if renew or self._refresh_at is None or datetime.now(UTC) >= self._refresh_at:
+            status = await _run(ExecProvider(self._command))
+            token = status.get("token")
+            pair = status.get("clientCertificateData"), status.get("clientKeyData")
+            if not token and not all(pair):
+                raise ConfigException("exec: the plugin returned neither a token nor a client certificate with its key")
+            self._credential = f"Bearer {token.strip()}" if token else None, *pair
+            self._refresh_at = _expiry(status.get("expirationTimestamp"))
+        return self._credential
+
+
+def _expiry(timestamp: str | None) -> datetime | None:
+    return parse_rfc3339(timestamp) - _SKEW if timestamp else None
+
+
+async def _run(provider: ExecProvider) -> dict[str, Any]:
+    """Run the plugin of a provider and return the status of its ExecCredential.
+
+    Raises:
+        ConfigException: the plugin failed, or its output is no ExecCredential.
+    """
+    spec = {"interactive": sys.stdout.isatty()}
+    info = {"apiVersion": provider.api_version, "kind": "ExecCredential", "spec": spec}
+    code, output, errors = await _output(provider.args, {**provider.env, "KUBERNETES_EXEC_INFO": json.dumps(info)})
+    if code != 0:
+        raise ConfigException(f"exec: process returned {code}. {errors.decode(errors='replace').strip()}")
+    try:
+        answer = json.loads(output)
+    except ValueError as error:
+        raise ConfigException(f"exec: failed to decode process output: {error}") from error
+    status = answer.get("status") if isinstance(answer, dict) else None
+    if not isinstance(status, dict):
+        raise ConfigException("exec: malformed response. The plugin returned no ExecCredential with a status")
+    if answer.get("apiVersion") != provider.api_version:
+        version = answer.get("apiVersion")
+        raise ConfigException(f"exec: plugin api version {version} does not match {provider.api_version}")
+    return status
+
+
+async def _output(command: list[str], environment: dict[str, str]) -> tuple[int | None, bytes, bytes]:
+    """Run a command, and return its exit code, standard output and standard error. Kill it if this is cancelled."""
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(*command, env=environment, stdout=pipe, stderr=pipe)
+    try:
+        output, errors = await process.communicate()
+    finally:
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_KILL_SECONDS):
+                    await process.wait()
+    return process.returncode, output, errors

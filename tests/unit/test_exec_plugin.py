@@ -1,0 +1,82 @@
+"""Exec plugins that hang, or write much: no process is left behind."""
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kubernetes.aio.config import ConfigException
+from kubernetes.aio.config.kube_config import ConfigNode
+
+from coxswain.kernel.api.exec_plugin import ExecPlugin
+from unit.fake_api import until
+
+VERSION = "client.authentication.k8s.io/v1"
+ANSWER = f'{{"apiVersion":"{VERSION}","kind":"ExecCredential","status":{{"token":"t"}}}}'
+
+
+def plugin(directory: Path, script: str) -> ExecPlugin:
+    program = directory / "plugin"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    command: dict[str, Any] = {"apiVersion": VERSION, "command": str(program)}
+    return ExecPlugin(ConfigNode("exec", command))
+
+
+def runs(process: int) -> bool:
+    """Return whether a process exists and is no zombie."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="it looks for a process in /proc")
+def test_a_read_that_is_given_up_ends_the_plugin(tmp_path: Path) -> None:
+    """Each read of a plugin that hangs left a process running, a new one every minute."""
+    number = tmp_path / "number"
+    hanging = plugin(tmp_path, f"echo $$ > {number}.new; mv {number}.new {number}; exec sleep 60")
+
+    async def main() -> None:
+        reading = asyncio.create_task(hanging.read(renew=False))
+        await until(number.exists)
+        # asyncio itself ends a process that is still being started.
+        await asyncio.sleep(0.2)
+        reading.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reading
+        process = int(number.read_text())
+        try:
+            assert not runs(process)
+        finally:
+            if runs(process):
+                os.kill(process, 9)
+
+    asyncio.run(main())
+
+
+def test_a_plugin_may_write_much_to_its_standard_error(tmp_path: Path) -> None:
+    """The library reads it after the end of the output, so a full pipe stopped the plugin."""
+    verbose = plugin(tmp_path, f"head -c 300000 /dev/zero >&2; echo '{ANSWER}'")
+
+    async def main() -> None:
+        async with asyncio.timeout(10):
+            assert await verbose.read(renew=False) == ("Bearer t", None, None)
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("script", "problem"),
+    [
+        ("echo gone >&2; exit 3", "process returned 3. gone"),
+        ("echo no JSON", "failed to decode process output"),
+        ("echo []", "no ExecCredential with a status"),
+        (f"echo '{ANSWER.replace('/v1', '/v1beta1')}'", "plugin api version"),
+        (f"echo '{ANSWER.replace('token', 'other')}'", "neither a token nor a client certificate"),
+    ],
+)
+def test_a_plugin_that_fails_is_an_error_with_its_reason(tmp_path: Path, script: str, problem: str) -> None:
+    with pytest.raises(ConfigException, match=problem):
+        asyncio.run(plugin(tmp_path, script).read(renew=False))
