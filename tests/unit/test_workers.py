@@ -1,4 +1,4 @@
-"""The workers: a reconcile that has read a newer parent is repeated at once."""
+"""The workers: the requeues after a newer parent was read, and after an internal error."""
 
 import asyncio
 
@@ -9,7 +9,7 @@ from coxswain.kernel.manager import Manager
 from coxswain.kernel.reconciling.parent.reconciler import Outcome
 from coxswain.settings import QueueSettings, Settings
 from coxswain.webapp.spec import WebApp
-from unit.manager_bench import WEB, Scripted, during, raising
+from unit.manager_bench import POISON, WEB, Scripted, during, raising
 from unit.objects import observed_webapp
 
 SLOW = Settings(queue=QueueSettings(retry_delay=30))
@@ -60,5 +60,20 @@ def test_an_outdated_parent_that_is_gone_is_left_to_its_event(monkeypatch: pytes
         loop._queue.add(WEB)
         await asyncio.sleep(1)
         assert reconciler.asked == [WEB]
+
+    during(monkeypatch, reconciler, body, settings=SLOW)
+
+
+def test_a_key_with_an_internal_error_probes_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It stayed the candidate of the recovery probe, so no other key was retried early."""
+    reconciler = Scripted({WEB: lambda: raising(ValueError("a defect"))})
+
+    async def body(loop: Manager[WebApp]) -> None:
+        for key in (WEB, POISON):
+            loop._workers._failed(key, Unreachable("reset"))
+        loop._queue.add(WEB)
+        await asyncio.sleep(1)
+        assert reconciler.asked == [WEB]
+        assert loop._workers._recovery_probe.candidate == POISON
 
     during(monkeypatch, reconciler, body, settings=SLOW)

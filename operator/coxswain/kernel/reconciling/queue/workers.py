@@ -161,7 +161,8 @@ class Workers(Generic[P]):
                 else:
                     self._failed(key, error)
             except Exception:
-                # An internal error in one parent must not stop the others.
+                # An internal error in one parent must not stop the others, and it does not tell that the server fails.
+                self._recovery_probe.discard(key)
                 log.exception("internal error, requeued in %.1f s", self._queue.add_rate_limited(key))
             else:
                 self._follow_up(key, outcome)
