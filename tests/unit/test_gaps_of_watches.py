@@ -1,18 +1,21 @@
 """Gaps of watches: how long the store has been complete, and which relist ends the doubt about it."""
 
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 
 from coxswain.kernel.api.errors import Refused, Unreachable
 from coxswain.kernel.cache.coverage import LASTING_SECONDS, MIXED_LASTING_SECONDS, Coverage, Visibility
 from coxswain.kernel.manager import Manager
+from coxswain.kernel.objects.kinds import Kind
+from coxswain.kernel.reconciling.parent.reconciler import Outcome
 from coxswain.kernel.watching.event_bridge import Activity
 from coxswain.settings import Settings, WatchSettings
 from coxswain.webapp.kinds import HORIZONTAL_POD_AUTOSCALER, HTTP_ROUTE, SECRET, SERVICE, WEBAPP
 from coxswain.webapp.spec import WebApp
 from coxswain.webapp.workload import WORKLOAD
-from unit.manager_bench import Scripted
+from unit.manager_bench import WEB, Empty, Scripted
 from unit.manager_bench import during as during_manager
 from unit.resync_bench import Bench as ResyncBench
 from unit.resync_bench import during as during_resync
@@ -46,6 +49,17 @@ class Bench:
 @pytest.fixture
 def bench() -> Bench:
     return Bench()
+
+
+class Undiscovered(Empty):
+    """A cluster whose discovery fails on request."""
+
+    fails = False
+
+    async def missing(self, kinds: Sequence[Kind]) -> list[Kind]:
+        if self.fails:
+            raise Unreachable("timed out")
+        return await super().missing(kinds)
 
 
 # The time since which the store has been complete.
@@ -227,3 +241,43 @@ def test_a_silent_watch_is_doubtful_until_the_relist_after_the_restart(monkeypat
 
     watch = WatchSettings(silence_timeout=5, restart_backoff=0.01)
     during_manager(monkeypatch, Scripted({}), body, settings=Settings(watch=watch))
+
+
+def test_doubt_about_autoscalers_begins_with_the_end_of_kopf(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It began with the next run, which waits for the discovery: the API server may be down meanwhile."""
+    discovery = Undiscovered()
+
+    async def body(loop: Manager[WebApp]) -> None:
+        discovery.fails = True
+        loop._supervisor.restart()
+        await asyncio.sleep(5)
+        assert loop.missing[0].startswith("discovery failed")
+        assert loop.is_doubtful(HORIZONTAL_POD_AUTOSCALER, "shop")
+        discovery.fails = False
+        while loop.missing:
+            await asyncio.sleep(0.01)
+        assert not loop.is_doubtful(HORIZONTAL_POD_AUTOSCALER, "shop")
+
+    during_manager(monkeypatch, Scripted({}), body, client=discovery)
+
+
+def test_a_webapp_reconciled_before_the_look_at_a_silent_watch_is_not_held_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The silence counted as doubt before the coverage knew of it, so its end requeued nothing for ten minutes."""
+    reconciler, doubts = Scripted({}), []
+
+    async def body(loop: Manager[WebApp]) -> None:
+        async def note() -> Outcome:
+            doubts.append(loop.is_doubtful(HORIZONTAL_POD_AUTOSCALER, "shop"))
+            return Outcome()
+
+        reconciler.acts[WEB] = note
+        # The watchdog does not see the silence yet.
+        monkeypatch.setattr(loop._liveness, "mark_restarts", dict)
+        await asyncio.sleep(6)
+        loop._queue.add(WEB)
+        await asyncio.sleep(1)
+        assert (doubts, WEB in loop._waiting._keys) == ([False], False)
+
+    during_manager(monkeypatch, reconciler, body, settings=Settings(watch=WatchSettings(silence_timeout=5)))

@@ -127,8 +127,6 @@ def test_a_webapp_reconciled_without_its_autoscalers_is_requeued(
         while reconciler.asked != [WEB, WEB]:
             await asyncio.sleep(0.01)
         assert not loop.is_doubtful(HORIZONTAL_POD_AUTOSCALER, "shop")
-        monkeypatch.setattr(loop._liveness, "is_silent", lambda asked: asked == AUTOSCALERS)
-        assert loop.is_doubtful(HORIZONTAL_POD_AUTOSCALER, "shop")
 
     during(monkeypatch, reconciler, body)
 

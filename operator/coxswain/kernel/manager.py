@@ -78,8 +78,9 @@ class Manager(Generic[P]):
         self._resync = self._new_resync()
         self._coverage = self._resync.coverage
         self._waiting = Waiting(self._coverage, settings.scopes)
+        scopes = [(kind, namespace) for kind in kinds.watched for namespace in settings.scopes]
         self._liveness = WatchLiveness(
-            [(kind, namespace) for kind in kinds.watched for namespace in settings.scopes],
+            scopes,
             silence_timeout=settings.watch.silence_timeout,
             inactivity_timeout=settings.watch.inactivity_timeout,
             clock=asyncio.get_running_loop().time,
@@ -92,7 +93,6 @@ class Manager(Generic[P]):
             self._waiting,
             settings.queue,
             serves=self._election.serves,
-            doubtful=self._any_doubtful,
             history_reset=self._start_over,
             parent=self._store.parent,
             drain_timeout=settings.drain_timeout,
@@ -100,7 +100,14 @@ class Manager(Generic[P]):
         self._slot_lifecycle = SlotLifecycle(
             self._election, self._store, self._workers, self._reconciler, self._enqueue
         )
-        self._supervisor = Supervisor(client, kinds, watches, settings.watch, self._new_bridge)
+        self._supervisor = Supervisor(
+            client,
+            kinds,
+            watches,
+            settings.watch,
+            self._new_bridge,
+            ended=lambda: self._handle_lost_watches(scopes),
+        )
         self._watchdog = Watchdog(
             self._liveness, self._supervisor, settings.watch.silence_timeout, lost=self._handle_lost_watches
         )
@@ -165,8 +172,7 @@ class Manager(Generic[P]):
 
     def is_doubtful(self, kind: Kind, namespace: str) -> bool:
         """Return whether the store may be incomplete for a decisive kind in a namespace."""
-        silent = self._liveness.is_silent(self._coverage.scope(kind, namespace))
-        return silent or kind in self._coverage.view(namespace).doubtful
+        return kind in self._coverage.view(namespace).doubtful
 
     @property
     def dead(self) -> list[str]:
@@ -223,9 +229,6 @@ class Manager(Generic[P]):
         await self._workers.drain(timeout, self._client.end)
         await asyncio.wait([supervision], timeout=max(0.0, begun + 0.95 * timeout - clock()))
         await event_loop.cancel([supervision, *self._workers.processing])
-
-    def _any_doubtful(self, namespace: str) -> bool:
-        return any(self.is_doubtful(kind, namespace) for kind in self._decisive)
 
     def _enqueue_released(self) -> None:
         self._enqueue(self._waiting.release(self._store.parents), Lane.BACKLOG)

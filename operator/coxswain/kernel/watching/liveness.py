@@ -83,8 +83,7 @@ class WatchLiveness:
             watch.marked = now
         watch.proved, watch.restarted = now, False
 
-    def is_silent(self, scope: Scope) -> bool:
-        """Return whether a watch was silent for longer than `silence_timeout`."""
+    def _is_silent(self, scope: Scope) -> bool:
         watch = self._watches[scope]
         return watch.runs and self._clock() - max(watch.proved, watch.excused) > self._silence_timeout
 
@@ -103,7 +102,7 @@ class WatchLiveness:
         return {
             scope: now - max(watch.proved, watch.excused)
             for scope, watch in self._watches.items()
-            if self.is_silent(scope)
+            if self._is_silent(scope)
         }
 
     def mark_restarts(self) -> dict[Scope, float]:

@@ -32,6 +32,8 @@ class Supervisor:
         watches: Watches,
         settings: WatchSettings,
         new_sink: Callable[[Sequence[Kind]], EventSink],
+        *,
+        ended: Callable[[], None] = lambda: None,
     ) -> None:
         """Supervise `watches`.
 
@@ -41,12 +43,14 @@ class Supervisor:
             watches: Runs all watches once.
             settings: Backoff of restarts, interval of discovery.
             new_sink: Returns a new sink for each run of the watches, given the served kinds.
+            ended: Called when a run of the watches has ended, before the discovery for the next run.
         """
         self._client = client
         self._kinds = kinds
         self._watches = watches
         self._settings = settings
         self._new_sink = new_sink
+        self._ended = ended
         self._run_stop: asyncio.Event | None = None
         self._stopping = asyncio.Event()
         self.obstacle: str | None = "the watches have not been started"
@@ -66,6 +70,7 @@ class Supervisor:
             if self._stopping.is_set():
                 return
             self.obstacle = f"the watches ended: {error or 'a restart was requested'}"
+            self._ended()
             if loop.time() - started > _SOUND_SECONDS or error is None:
                 delay = self._settings.restart_backoff
             watches_restarted()

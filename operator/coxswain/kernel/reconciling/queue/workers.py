@@ -33,7 +33,6 @@ class Workers(Generic[P]):
         settings: QueueSettings,
         *,
         serves: Callable[[str], bool],
-        doubtful: Callable[[str], bool],
         history_reset: Callable[[HistoryReset], None],
         parent: Callable[[Key], Projection | None],
         drain_timeout: float,
@@ -47,7 +46,6 @@ class Workers(Generic[P]):
             waiting: Receives the keys to requeue when the coverage of their namespace changes.
             settings: Number of workers and interval of the recovery probe.
             serves: Whether this process may begin a reconcile in a namespace.
-            doubtful: Whether the store may be incomplete for a decisive kind in a namespace.
             history_reset: Called when a reconcile detects a history reset.
             parent: Returns the parent of a key from the store.
             drain_timeout: Maximum seconds of the drain of some namespaces.
@@ -59,7 +57,6 @@ class Workers(Generic[P]):
         self._waiting = waiting
         self._settings = settings
         self._serves = serves
-        self._doubtful = doubtful
         self._history_reset = history_reset
         self._parent = parent
         self._drain_timeout = drain_timeout
@@ -175,6 +172,7 @@ class Workers(Generic[P]):
 
         `history_resets` is the number of history resets before the reconcile.
         """
+        view = self._coverage.view(key.namespace)
         if not self._serves(key.namespace):
             # Its slot was lost, so `forget` ran before this reconcile ended. The recovery probe would requeue the key
             # again and again, and no other one.
@@ -184,7 +182,7 @@ class Workers(Generic[P]):
         elif history_resets != self._history_resets:
             # The reconcile may have recorded versions of the old history.
             self._reconciler.forget(key)
-        elif self._doubtful(key.namespace) or self._coverage.view(key.namespace).unlisted:
+        elif view.doubtful or view.unlisted:
             self._waiting.add(key)
         else:
             self._waiting.discard(key)
