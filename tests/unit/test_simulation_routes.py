@@ -18,7 +18,7 @@ from coxswain.webapp.workload import WORKLOAD
 from model_cluster.routing import Answer
 from simulation.conditions import Conditions
 from simulation.many import Batch
-from simulation.run import Outcome, play
+from simulation.run import MEMORY_CHECKED, Outcome, play
 from simulation.script import Script, Step
 from simulation.workloads import workload
 from simulation.workloads.webapp.draws_of_routes import INTERNAL, PUBLIC
@@ -62,6 +62,7 @@ def test_the_crd_goes_and_comes_while_the_spec_changes() -> None:
         "HTTPRoute orphaned": 1,
         "Ingress created": 1,
         "Ingress orphaned": 1,
+        MEMORY_CHECKED: 1,
     }
 
 
