@@ -56,6 +56,10 @@ class ChildPlan:
         """Kind and name."""
         return child_key(self.child_type.kind.kind, self.name)
 
+    def blocked(self, health: Health) -> "ChildPlan":
+        """Return the plan of a child that is not written; `health` tells why."""
+        return replace(self, action="Blocked", message=health.message, health=health)
+
     @property
     def changes_pods(self) -> list[Difference]:
         """The differences in the pod template of the Deployment."""
@@ -98,23 +102,22 @@ def plan_child(child_type: ChildType[WebApp], desired: Desired, webapp: WebApp, 
     kind, name = child_type.kind, desired.manifest["metadata"]["name"]
     found = ChildPlan(child_type, name, "None", manifest=desired.manifest)
     if kind in world.unserved:
-        return _blocked(
-            found, not_served(kind.api_version, child_type.optional or "", Commands.of(webapp, WEBAPP, MANAGED_BY))
-        )
+        commands = Commands.of(webapp, WEBAPP, MANAGED_BY)
+        return found.blocked(not_served(kind.api_version, child_type.optional or "", commands))
     live = world.live(kind, name)
     if kind in world.unreadable:
         return replace(found, action="Unknown", message=world.unreadable[kind])
     if live is None:
         if desired.withheld is not None:
-            return _blocked(found, desired.withheld)
+            return found.blocked(desired.withheld)
         return replace(found, action="Create")
     found = replace(found, live=live)
     blocked = _may_not_be_written(child_type, webapp, live, world)
     if blocked is not None and live.is_adoptable_by(webapp) and not live.terminating:
         # It waits for another child. The owner of the object agrees now, so its changes are shown now.
-        return _blocked(_written(found, desired, webapp, live), blocked)
+        return _written(found, desired, webapp, live).blocked(blocked)
     blocked = blocked or desired.frozen
-    return _blocked(found, blocked) if blocked is not None else _written(found, desired, webapp, live)
+    return found.blocked(blocked) if blocked is not None else _written(found, desired, webapp, live)
 
 
 def _may_not_be_written(
@@ -150,7 +153,7 @@ def _written(found: ChildPlan, desired: Desired, webapp: WebApp, live: Projectio
     )
     if planned.halted:
         commands = Commands.of(webapp, WEBAPP, MANAGED_BY)
-        return _blocked(found, halted(held_fields(planned.halted), commands, webapp.policies.unknown()))
+        return found.blocked(halted(held_fields(planned.halted), commands, webapp.policies.unknown()))
     obstacle = child_type.obstacle(child_type.comparable(desired.manifest), live.content, not is_ours)
     if obstacle is not None and desired.replaceable:
         obstacle = replace(obstacle, remedy=Remedy.REPLACE, others_mutable=False)
@@ -163,13 +166,9 @@ def _written(found: ChildPlan, desired: Desired, webapp: WebApp, live: Projectio
 
 def _obstructed(found: ChildPlan, desired: Desired, left: Sequence[HeldField], obstacle: Obstacle) -> ChildPlan:
     if obstacle.remedy is Remedy.BY_HAND or any(held.differs for held in left):
-        return _blocked(found, stuck(desired.manifest, obstacle))
+        return found.blocked(stuck(desired.manifest, obstacle))
     pods = "; its pods stay" if obstacle.remedy is Remedy.REPLACE_AROUND_PODS else ""
     return replace(found, action="Replace", message=f"{obstacle.field} cannot be changed in place{pods}")
-
-
-def _blocked(found: ChildPlan, health: Health) -> ChildPlan:
-    return replace(found, action="Blocked", message=health.message, health=health)
 
 
 def _changes(

@@ -14,6 +14,7 @@ from coxswain.webapp.releases.rollback import rollback_target
 from coxswain.webapp.spec import WebApp
 from coxswain.webapp.workload import WORKLOAD
 from kubectl_coxswain.child_plan import ChildPlan, child_plans, concerned, others, running, template_of
+from kubectl_coxswain.dependents import held_back_plans
 from kubectl_coxswain.fields import LIMIT, child_change, leaves, spec_changes
 from kubectl_coxswain.kubectl import Json, Kubectl
 from kubectl_coxswain.parallel import each_in_parallel
@@ -58,7 +59,11 @@ def plan_of(
     webapp = running(parsed(proposed), world)
     plans = child_plans(webapp, world)
     deleted = live is not None and is_deleted(live)
-    trials = [Trial()] * len(plans) if webapp.paused or deleted else trials_of(kubectl, plans, world)
+    trials = [Trial()] * len(plans)
+    if not (webapp.paused or deleted):
+        trials = trials_of(kubectl, plans, world)
+        refused = [plan.object for plan, trial in zip(plans, trials, strict=True) if trial.refusal is not None]
+        plans = held_back_plans(plans, refused, webapp, world)
     changes = [
         ChildChange(plan.object, "None") if deleted else _change(plan, trial, paused=webapp.paused)
         for plan, trial in zip(plans, trials, strict=True)
@@ -150,7 +155,7 @@ def trials_of(kubectl: Kubectl, plans: Sequence[ChildPlan], world: Snapshot) -> 
 
 
 def _change(found: ChildPlan, trial: Trial, *, paused: bool) -> ChildChange:
-    if trial.refusal is not None:
+    if trial.refusal is not None and found.action != "Blocked":
         message = f"the API server would refuse it: {trial.refusal.message}"
         return ChildChange(found.object, "Blocked", message, _fields(found))
     if paused and found.action not in ("None", "Unknown", "Blocked"):

@@ -11,6 +11,7 @@ from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.manifests import kind_and_name
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.reconciling.child.child import ChildReconciler
+from coxswain.kernel.reconciling.child.dependencies import awaited, serves
 from coxswain.kernel.reconciling.child.result import Result, sooner
 from coxswain.kernel.reconciling.child.world import CacheView
 from coxswain.kernel.reconciling.parent.explaining import Explainer
@@ -110,7 +111,7 @@ class ChildSet(Generic[P]):
                     found.absent.append(_unavailable(child_type, desired, unavailable[child_type.kind], commands))
                     continue
                 live = _live(child_type, desired, parent, world)
-                needed = _awaited(child_type, live, found.unusable)
+                needed = awaited(child_type, live, found.unusable)
                 if needed is not None and not parent.paused:
                     last = desired
                     result = self._reconciler.hold_back(child_type, desired, parent, world, needed=needed)
@@ -119,7 +120,7 @@ class ChildSet(Generic[P]):
                 found.results.append(replace(result, after=sooner(result.after, _seconds(desired.until, world.now))))
                 if result.child.health.level is not Level.HEALTHY:
                     found.unhealthy.add(child_type.kind)
-                if not _is_usable(child_type, last, result):
+                if not serves(child_type, last.manifest, result.child.health.level, result.live):
                     found.unusable[child_type.kind] = f"{result.child.kind} {result.child.name}"
         return found
 
@@ -133,15 +134,6 @@ def _live(child_type: ChildType[P], desired: Desired, parent: P, world: CacheVie
     return found if found is not None and found.is_child_of(parent) else None
 
 
-def _awaited(child_type: ChildType[P], live: Projection | None, unusable: Mapping[Kind, str]) -> str | None:
-    """Return the unusable child for which a child has to wait; None if it can be written."""
-    if live is not None and live.terminating:
-        # Nothing is written to it, so that its own state is the news.
-        return None
-    without = () if live is None else child_type.goes_without(live.content)
-    return next((unusable[kind] for kind in child_type.needs if kind in unusable and kind not in without), None)
-
-
 def _unavailable(child_type: ChildType[P], desired: Desired, message: str | None, commands: Commands) -> Result:
     """Return the result of a child of an optional kind that cannot be listed; without `message` it is not served."""
     kind, name = kind_and_name(desired.manifest)
@@ -152,16 +144,6 @@ def _unavailable(child_type: ChildType[P], desired: Desired, message: str | None
 
 def _keys(results: Sequence[Result]) -> set[str]:
     return {result.child.key for result in results}
-
-
-def _is_usable(child_type: ChildType[P], desired: Desired, result: Result) -> bool:
-    """Tell whether a child is usable for its dependents."""
-    level, live = result.child.health.level, result.live
-    if level is Level.HEALTHY:
-        return True
-    if live is None or live.terminating or level in (Level.TERMINATING, Level.MISSING):
-        return False
-    return child_type.is_usable(child_type.comparable(desired.manifest), live.content)
 
 
 def _seconds(until: datetime | None, now: datetime) -> float | None:
