@@ -106,7 +106,7 @@ def plan_child(child_type: ChildType[WebApp], desired: Desired, webapp: WebApp, 
         return found.blocked(not_served(kind.api_version, child_type.optional or "", commands))
     live = world.live(kind, name)
     if kind in world.unreadable:
-        return replace(found, action="Unknown", message=world.unreadable[kind])
+        return replace(found, action="Unknown", message=world.unreadable[kind].message)
     if live is None:
         if desired.withheld is not None:
             return found.blocked(desired.withheld)

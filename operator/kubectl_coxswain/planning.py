@@ -7,7 +7,7 @@ from datetime import datetime
 from coxswain.webapp.children.service_kept import EXTERNAL_NAME
 from coxswain.webapp.children.service_manifest import service_ports
 from coxswain.webapp.identity import MANAGED_BY, RENDER_ANNOTATION
-from coxswain.webapp.kinds import CONFIG_MAP, DEPLOYMENT, SERVICE, WEBAPP
+from coxswain.webapp.kinds import CONFIG_MAP, CONTROLLER_REVISION, DEPLOYMENT, SERVICE, WEBAPP
 from coxswain.webapp.releases.render import is_known, usable
 from coxswain.webapp.releases.revisions import recorded
 from coxswain.webapp.releases.rollback import rollback_target
@@ -111,9 +111,17 @@ def as_operated(live: Json, world: Snapshot) -> WebApp:
     """Return the stored WebApp as the operator runs it.
 
     Raises:
-        Problem: a newer operator renders it, so this plugin does not know its children.
+        Problem: the user may not read its revisions, or a newer operator renders it: the children that the operator
+            wants are not known.
     """
     webapp = parsed(live)
+    forbidden = world.unreadable.get(CONTROLLER_REVISION)
+    if forbidden is not None:
+        raise Forbidden(
+            f"the children of WebApp {webapp.name} cannot be compared, because its revisions, which decide how the "
+            f"operator renders them, cannot be read: {forbidden.message}",
+            forbidden.next_step,
+        )
     found = recorded(webapp, world)
     used = (*found[:1], rollback_target(webapp, found))
     versions = [each.note(RENDER_ANNOTATION) for each in used if each is not None]

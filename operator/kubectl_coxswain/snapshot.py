@@ -33,7 +33,7 @@ class Snapshot:
     """The same objects as the API server has sent them."""
     unserved: set[Kind] = field(default_factory=set)
     """Kinds that the API server does not serve."""
-    unreadable: dict[Kind, str] = field(default_factory=dict)
+    unreadable: dict[Kind, Forbidden] = field(default_factory=dict)
     """Kinds that the user may not read, and why."""
 
     def live(self, kind: Kind, name: str) -> Projection | None:
@@ -46,7 +46,7 @@ class Snapshot:
             except NotFound:
                 self.objects[kind, name] = None
             except Forbidden as error:
-                self.unreadable[kind] = error.message
+                self.unreadable[kind] = error
         return self.objects.get((kind, name))
 
     def related(self, kind: Kind) -> Sequence[Projection]:
@@ -94,13 +94,13 @@ class Snapshot:
         for kind, answer in zip(kinds, each_in_parallel(self._listed, kinds), strict=True):
             if answer is None:
                 self.unserved.add(kind)
-            elif isinstance(answer, str):
+            elif isinstance(answer, Forbidden):
                 self.unreadable[kind] = answer
             else:
                 for manifest in answer:
                     self._add(kind, manifest)
 
-    def _listed(self, kind: Kind) -> list[Json] | str | None:
+    def _listed(self, kind: Kind) -> list[Json] | Forbidden | None:
         try:
             if not kind.label_selector:
                 return self.kubectl.all_of(kind, self.namespace)
@@ -108,12 +108,12 @@ class Snapshot:
         except NotServed:
             return None
         except Forbidden as error:
-            return error.message
+            return error
 
     def notes(self, wanted: Collection[str]) -> list[str]:
         """Return a note for each of the `wanted` kinds that the user may not read, by their names."""
-        unread = [(kind, message) for kind, message in self.unreadable.items() if kind.kind in wanted]
-        notes = [f"{kind.kind} is not compared: {message}" for kind, message in unread]
+        unread = [(kind, error) for kind, error in self.unreadable.items() if kind.kind in wanted]
+        notes = [f"{kind.kind} is not compared: {error.message}" for kind, error in unread]
         if HORIZONTAL_POD_AUTOSCALER in self.unreadable:
             notes.append("autoscalers cannot be seen; one of others may own the replicas")
         return notes

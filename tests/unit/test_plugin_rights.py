@@ -4,6 +4,7 @@ import pytest
 
 from unit.plugin_bench import PluginBench
 from unit.test_plugin_changes import foreign
+from unit.test_plugin_plan import manifest
 
 
 def without_right(bench: PluginBench, *plurals: str) -> None:
@@ -19,3 +20,26 @@ def test_adopt_does_not_deny_what_may_exist(kinds: list[str]) -> None:
     assert "ServiceAccount/web: you are not allowed to list serviceaccounts in namespace shop" in bench.err
     assert "error: it is not known whether there is anything to adopt for WebApp web" in bench.err
     assert bench.err.endswith("next: kubectl coxswain why web -n shop\n")
+
+
+REVISIONS = (
+    "error: the children of WebApp web cannot be compared, because its revisions, which decide how the operator renders "
+    "them, cannot be read: you are not allowed to list controllerrevisions.apps in namespace shop\n"
+    "next: ask an administrator for the verb list on controllerrevisions.apps; to check: "
+    "kubectl auth can-i list controllerrevisions.apps -n shop\n"
+)
+
+
+@pytest.mark.parametrize("words", [("drift", "web"), ("plan", "-f", "-"), ("adopt", "web")])
+def test_without_its_revisions_nobody_knows_how_a_webapp_runs(words: tuple[str, ...]) -> None:
+    bench = PluginBench()
+    without_right(bench, "controllerrevisions")
+    assert bench.run(*words, stdin=manifest(image="registry.example/web:2")) == 1
+    assert (bench.out, bench.err) == ("", REVISIONS)
+
+
+def test_a_new_webapp_has_no_revisions() -> None:
+    bench = PluginBench()
+    without_right(bench, "controllerrevisions")
+    [found] = bench.json("plan", "-f", "-", stdin=manifest("other"))["items"]
+    assert (found["action"], found["notes"]) == ("Create", [])
