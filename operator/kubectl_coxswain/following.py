@@ -10,6 +10,7 @@ from kubectl_coxswain.names import DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER
 from kubectl_coxswain.owned import read
 from kubectl_coxswain.problems import Forbidden, NotFound, Problem, Unavailable
 from kubectl_coxswain.replicas import Scales, counts_text
+from kubectl_coxswain.reports import Verdict
 from kubectl_coxswain.screen import Screen
 from kubectl_coxswain.session import Arguments, Session
 from kubectl_coxswain.status_text import report_of, with_tree, write_status
@@ -30,8 +31,7 @@ def follow(session: Session, arguments: Arguments) -> int:
             found = verdict(webapp)
             if found.state in FINAL and not (found.state == "Healthy" and _rolls_out(session.kubectl, webapp)):
                 return _ended(session, arguments, found.state, found.message)
-            message = f"{arguments.name} is still {found.state} after {arguments.timeout:g} s: {found.message}"
-            late = Problem(message, f"kubectl coxswain why {arguments.name} -n {session.kubectl.namespace}")
+            late = _late(session, arguments, found)
         except Unavailable as problem:
             view.show_outage(problem)
             late = problem
@@ -98,7 +98,10 @@ def _write_change(session: Session, webapp: Json) -> None:
 
 
 def _rolls_out(kubectl: Kubectl, webapp: Json) -> bool:
-    """Tell whether the Deployment is ahead of the status: after `kubectl rollout restart` the WebApp is unchanged."""
+    """Tell whether the Deployment is ahead of the status: after `kubectl rollout restart` the WebApp is unchanged.
+
+    The rollout is finished when it is for `kubectl rollout status`.
+    """
     metadata = webapp["metadata"]
     try:
         deployment = kubectl.one(DEPLOYMENT, metadata["name"], metadata["namespace"])
@@ -106,8 +109,18 @@ def _rolls_out(kubectl: Kubectl, webapp: Json) -> bool:
         return False
     spec, status = deployment.get("spec") or {}, deployment.get("status") or {}
     observed = status.get("observedGeneration", 0) >= deployment["metadata"].get("generation", 0)
-    wanted = spec.get("replicas", 1)
-    return not (observed and status.get("updatedReplicas", 0) >= wanted and status.get("replicas", 0) <= wanted)
+    updated = status.get("updatedReplicas", 0)
+    replaced = spec.get("replicas", 1) <= updated and status.get("replicas", 0) <= updated
+    return not (observed and replaced and status.get("availableReplicas", 0) >= updated)
+
+
+def _late(session: Session, arguments: Arguments, found: Verdict) -> Problem:
+    name, namespace = arguments.name, session.kubectl.namespace
+    if found.state == "Healthy":
+        text = f"the Deployment of {name} still rolls out after {arguments.timeout:g} s"
+        return Problem(text, f"kubectl coxswain tree {name} -n {namespace}")
+    text = f"{name} is still {found.state} after {arguments.timeout:g} s: {found.message}"
+    return Problem(text, f"kubectl coxswain why {name} -n {namespace}")
 
 
 def _ended(session: Session, arguments: Arguments, state: str, message: str) -> int:

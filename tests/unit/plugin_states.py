@@ -100,7 +100,7 @@ def _report(
         {**deployment, "message": message} if message else deployment,
     ]
     counts = {"replicas": 2, "updatedReplicas": 2, "readyReplicas": 2}
-    rolled = {"observedGeneration": 1, "replicas": 2, "updatedReplicas": 2}
+    rolled = {"observedGeneration": 1, "replicas": 2, "updatedReplicas": 2, "readyReplicas": 2, "availableReplicas": 2}
     bench.model.patch(DEPLOYMENT.path("shop", "web", "status"), {"status": rolled})
     fields = {"observedGeneration": 1, "conditions": conditions, "children": children, "selector": "a=b"}
     bench.status(**{**fields, **counts, **status})

@@ -121,7 +121,8 @@ def test_the_table_has_the_live_count(bench: PluginBench, words: list[str]) -> N
 
 
 def test_watch_has_the_live_count(bench: PluginBench) -> None:
-    bench.model.patch(DEPLOYMENT.path("shop", "web", "status"), {"status": {"replicas": 5, "updatedReplicas": 5}})
+    counts = dict.fromkeys(("replicas", "updatedReplicas", "readyReplicas", "availableReplicas"), 5)
+    bench.model.patch(DEPLOYMENT.path("shop", "web", "status"), {"status": counts})
     bench.model.patch(DEPLOYMENT.path("shop", "web", "status"), {"status": {"observedGeneration": 99}})
     assert bench.run("status", "web", "--watch") == 0
     assert "5 desired (set by HorizontalPodAutoscaler shop-load), 5 updated, 5 ready" in bench.out

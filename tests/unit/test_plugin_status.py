@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from coxswain.kernel.status.health import differs
-from coxswain.webapp.kinds import WEBAPP
+from coxswain.webapp.kinds import DEPLOYMENT, WEBAPP
 from kubectl_coxswain.names import CONTROLLER_REVISION
+from model_cluster.api_server import MERGE_PATCH
 from unit.objects import COMMANDS
 from unit.plugin_bench import PluginBench
 from unit.plugin_golden import assert_golden
@@ -175,21 +176,43 @@ def test_watch_ends_at_its_timeout(bench: PluginBench) -> None:
     assert "web is still Degraded after 30 s" in bench.err
 
 
-def test_watch_waits_for_a_deployment_that_is_ahead_of_the_status(bench: PluginBench) -> None:
-    """After `kubectl rollout restart` the WebApp is unchanged, and Ready for a moment."""
-    healthy(bench)
-    path = "/apis/apps/v1/namespaces/shop/deployments/web"
-    counts = {"observedGeneration": 1, "replicas": 2, "updatedReplicas": 1}
-    bench.model.patch(f"{path}/status", {"status": counts})
-    waited = []
+ROLLING = {"observedGeneration": 1, "replicas": 2, "updatedReplicas": 1, "readyReplicas": 2, "availableReplicas": 1}
+"""A Deployment that is ahead of the status: after `kubectl rollout restart` the WebApp is unchanged and still Ready."""
+
+DONE = {**ROLLING, "updatedReplicas": 2, "availableReplicas": 2}
+
+
+def rolling(bench: PluginBench, *counts: dict[str, int]) -> list[dict[str, int]]:
+    """Report these counts of the Deployment, one for each look of `--watch`; returns the rest of them."""
+    path, left = DEPLOYMENT.path("shop", "web", "status"), list(counts)
 
     def slept() -> None:
-        waited.append(1)
-        bench.model.patch(f"{path}/status", {"status": {**counts, "updatedReplicas": 2}})
+        if left:
+            assert bench.model.request("PATCH", path, {"status": left.pop(0)}, MERGE_PATCH).status == 200
 
     bench.slept = slept
+    slept()
+    return left
+
+
+def test_watch_waits_for_a_deployment_that_is_ahead_of_the_status(bench: PluginBench) -> None:
+    healthy(bench)
+    left = rolling(bench, ROLLING, {**ROLLING, "updatedReplicas": 2}, {**DONE, "replicas": 3}, DONE)
     assert bench.run("status", "web", "--watch") == 0
-    assert waited == [1]
+    assert left == []
+
+
+def test_watch_waits_until_the_new_pods_are_available(bench: PluginBench) -> None:
+    """With the strategy Recreate no old pod is left while the new ones start."""
+    healthy(bench)
+    left = rolling(bench, {**DONE, "availableReplicas": 0}, DONE)
+    assert bench.run("status", "web", "--watch") == 0
+    assert left == []
+    rolling(bench, {**DONE, "availableReplicas": 0})
+    assert bench.run("status", "web", "--watch", "--timeout", "5s") == 1
+    assert bench.err == (
+        "error: the Deployment of web still rolls out after 5 s\nnext: kubectl coxswain tree web -n shop\n"
+    )
 
 
 def test_watch_of_a_paused_webapp_says_so(bench: PluginBench) -> None:
