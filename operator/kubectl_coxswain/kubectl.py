@@ -17,6 +17,8 @@ MANAGER = "kubectl-coxswain"
 _PAGE = 500
 _STDIN = "/dev/stdin"
 """An argument of a process has at most 128 KiB in Linux, and a spec may be larger. `--patch-file` knows no `-`."""
+_NO_CONTEXT = "current-context must exist in order to minify"
+"""The answer of `kubectl config view --minify` without a kubeconfig, as in a pod, or without a current context."""
 _IN_POD = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
 
@@ -79,17 +81,19 @@ class Kubectl:
 
     @cached_property
     def namespace(self) -> str:
-        """The chosen namespace, or else that of the context.
+        """The chosen namespace, or else that of the context; without a context that of the pod, as for kubectl.
 
         Raises:
             Problem: kubectl has no such context.
         """
         if self._namespace is not None:
             return self._namespace
-        path = "jsonpath={.contexts[*].name}{'\\n'}{..namespace}"
-        contexts, _, namespace = self.text("config", "view", "--minify", "--output", path).partition("\n")
-        if not contexts:
-            return _namespace_of_pod() or "default"
+        try:
+            namespace = self.text("config", "view", "--minify", "--output", "jsonpath={..namespace}")
+        except Problem as problem:
+            if problem.message != _NO_CONTEXT:
+                raise
+            namespace = _namespace_of_pod()
         return namespace.strip() or "default"
 
     def text(self, *arguments: str, stdin: str | None = None) -> str:

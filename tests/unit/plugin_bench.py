@@ -64,7 +64,7 @@ class FakeKubectl:
     def _commands(self) -> Mapping[str, Callable[[list[str], str | None], Completed]]:
         return {
             "get": self._get,
-            "config": lambda *_: Completed(0, f"test\n{self.context_namespace}", ""),
+            "config": lambda *_: Completed(0, self.context_namespace, ""),
             "create": self._parse,
             "apply": self._apply,
             "patch": self._patch,

@@ -1,7 +1,10 @@
 """Each error of the plugin names the problem and the next step."""
 
+from pathlib import Path
+
 import pytest
 
+from kubectl_coxswain import kubectl
 from kubectl_coxswain.arguments import COMMANDS, parse
 from kubectl_coxswain.kubectl import Kubectl, run_kubectl
 from kubectl_coxswain.problems import (
@@ -233,3 +236,23 @@ def test_lists_are_read_page_by_page() -> None:
 
     assert Kubectl(run, namespace="a").all_of(WEBAPP) == [{"a": 1}, {"a": 2}]  # type: ignore[arg-type]
     assert "continue=next" in asked[1]
+
+
+@pytest.mark.parametrize(("of_pod", "namespace"), [("", "default"), ("team-a\n", "team-a")])
+def test_without_a_context_it_is_that_of_the_pod(
+    of_pod: str, namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer is that of kubectl v1.36.3 without a kubeconfig, and with one that has no current-context."""
+    bench = PluginBench()
+    bench.kubectl.stderr = "error: current-context must exist in order to minify\n"
+    if of_pod:
+        (tmp_path / "namespace").write_text(of_pod, encoding="utf-8")
+    monkeypatch.setattr(kubectl, "_IN_POD", str(tmp_path / "namespace"))
+    assert Kubectl(bench.kubectl).namespace == namespace
+
+
+def test_a_context_that_does_not_exist_is_an_error() -> None:
+    bench = PluginBench()
+    bench.kubectl.stderr = 'error: context "nope" does not exist\n'
+    with pytest.raises(Problem, match='context "nope" does not exist'):
+        assert Kubectl(bench.kubectl).namespace

@@ -23,7 +23,7 @@ from kubectl_coxswain.kubectl import Completed
 from kubectl_coxswain.__main__ import main
 
 def run(arguments, stdin=None):
-    return Completed(0, "test\\\\nshop" if arguments[0] == "config" else '{"items": []}', "")
+    return Completed(0, "shop" if arguments[0] == "config" else '{"items": []}', "")
 """
 
 
