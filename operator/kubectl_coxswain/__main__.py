@@ -32,6 +32,7 @@ def main(arguments: Sequence[str] | None = None, run: Run = run_kubectl) -> int:
         notes=screen_of(sys.stderr, os.environ, colour=not found.no_color),
         output=found.output or "",
         now=lambda: datetime.now(UTC),
+        clock=time.monotonic,
         sleep=time.sleep,
         confirmed=confirmed,
         stdin=sys.stdin.read,

@@ -16,6 +16,9 @@ from kubectl_coxswain.session import Arguments, Session
 from kubectl_coxswain.status_text import report_of, with_tree, write_status
 from kubectl_coxswain.verdict import FINAL, verdict
 
+_LAST_LOOK = 2.0
+"""Seconds for a run of kubectl that starts just before the end."""
+
 
 def follow(session: Session, arguments: Arguments) -> int:
     """Follow one WebApp until its rollout is finished or has failed, or until the timeout.
@@ -23,7 +26,10 @@ def follow(session: Session, arguments: Arguments) -> int:
     Raises:
         Problem: the rollout has failed, the time is over, or another try cannot succeed.
     """
-    began, view = session.now(), View(session)
+    end = session.clock() + arguments.timeout
+    kubectl = session.kubectl.bounded(lambda: max(_LAST_LOOK, end - session.clock()))
+    session = replace(session, kubectl=kubectl)
+    view = View(session)
     while True:
         try:
             webapp = webapp_of(session.kubectl, arguments.name)
@@ -35,7 +41,7 @@ def follow(session: Session, arguments: Arguments) -> int:
         except Unavailable as problem:
             view.show_outage(problem)
             late = problem
-        if (session.now() - began).total_seconds() >= arguments.timeout:
+        if session.clock() >= end:
             raise late
         session.sleep(arguments.interval)
 

@@ -1,13 +1,13 @@
 """The boundary to the cluster: each request is a run of kubectl, with the user's authentication and context."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
 from coxswain.kernel.objects.kinds import Kind
-from kubectl_coxswain.problems import Problem, problem_of
+from kubectl_coxswain.problems import Problem, Unavailable, problem_of
 
 Json = dict[str, Any]
 
@@ -15,6 +15,9 @@ MANAGER = "kubectl-coxswain"
 """The field manager of the changes that a user makes with the plugin."""
 
 _PAGE = 500
+_TIMEOUT = "--request-timeout"
+_REQUEST_SECONDS = 15
+"""The timeout of each request while a WebApp is followed. By default kubectl waits without a limit."""
 _STDIN = "/dev/stdin"
 """An argument of a process has at most 128 KiB in Linux, and a spec may be larger. `--patch-file` knows no `-`."""
 _NO_CONTEXT = "current-context must exist in order to minify"
@@ -34,15 +37,18 @@ class Completed:
 class Run(Protocol):
     """Runs kubectl: the only way to the cluster."""
 
-    def __call__(self, arguments: Sequence[str], stdin: str | None = None) -> Completed:
-        """Run kubectl with these arguments, without a shell.
+    def __call__(
+        self, arguments: Sequence[str], stdin: str | None = None, seconds: float | None = None
+    ) -> Completed:
+        """Run kubectl with these arguments, without a shell, for at most some seconds.
 
         Raises:
             Problem: there is no kubectl, or it cannot be started.
+            Unavailable: it does not end in time.
         """
 
 
-def run_kubectl(arguments: Sequence[str], stdin: str | None = None) -> Completed:
+def run_kubectl(arguments: Sequence[str], stdin: str | None = None, seconds: float | None = None) -> Completed:
     """Run the kubectl in PATH."""
     import subprocess  # noqa: PLC0415 - `--help` and `version --client` do without
 
@@ -54,7 +60,10 @@ def run_kubectl(arguments: Sequence[str], stdin: str | None = None) -> Completed
             check=False,
             encoding="utf-8",
             errors="replace",
+            timeout=seconds,
         )
+    except subprocess.TimeoutExpired:
+        raise Unavailable(f"kubectl got no answer within {seconds:.0f} s", "check: kubectl cluster-info") from None
     except FileNotFoundError:
         raise Problem(
             "kubectl is not in PATH", "install kubectl: https://kubernetes.io/docs/tasks/tools/#kubectl"
@@ -67,17 +76,31 @@ def run_kubectl(arguments: Sequence[str], stdin: str | None = None) -> Completed
 class Kubectl:
     """Requests to one cluster."""
 
-    def __init__(self, run: Run, options: Sequence[str] = (), namespace: str | None = None) -> None:
+    def __init__(
+        self,
+        run: Run,
+        options: Sequence[str] = (),
+        namespace: str | None = None,
+        left: Callable[[], float | None] = lambda: None,
+    ) -> None:
         """Send requests through `run`.
 
         Args:
             run: runs kubectl.
             options: options for each run, such as --context.
             namespace: the namespace; None for that of the context.
+            left: returns the seconds that a run may take; None without a limit.
         """
         self._run = run
         self._options = tuple(options)
         self._namespace = namespace
+        self._left = left
+
+    def bounded(self, left: Callable[[], float | None]) -> "Kubectl":
+        """Return the same requests with a timeout; `left` returns the seconds that a run may take."""
+        given = any(option.startswith(_TIMEOUT) for option in self._options)
+        options = self._options if given else (*self._options, f"{_TIMEOUT}={_REQUEST_SECONDS}s")
+        return Kubectl(self._run, options, self._namespace, left)
 
     @cached_property
     def namespace(self) -> str:
@@ -102,7 +125,7 @@ class Kubectl:
         Raises:
             Problem: kubectl failed.
         """
-        done = self._run([*self._options, *arguments], stdin)
+        done = self._run([*self._options, *arguments], stdin, self._left())
         if done.code != 0:
             raise problem_of(done.err or done.out)
         return done.out

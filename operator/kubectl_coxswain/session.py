@@ -26,6 +26,9 @@ class Session:
     output: str
     """json, yaml, wide, or empty for text."""
     now: Callable[[], datetime]
+    """The present time, in UTC."""
+    clock: Callable[[], float]
+    """Monotonic seconds, for timeouts."""
     sleep: Callable[[float], None]
     confirmed: Callable[[str], bool]
     """Asks the user a question."""

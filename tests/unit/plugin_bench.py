@@ -39,6 +39,8 @@ class FakeKubectl:
         self._lock = Lock()
         """The plugin runs kubectl in several threads, and a dry run changes the model and restores it."""
         self.calls: list[tuple[str, ...]] = []
+        self.limits: list[float | None] = []
+        """The seconds that each run may take."""
         self.more: dict[Kind, list[dict[str, Any]]] = {kind: [] for kind in UNMODELLED}
         self.forbidden: set[tuple[str, str]] = set()
         """Missing rights: verb and plural."""
@@ -51,13 +53,16 @@ class FakeKubectl:
         """The standard input of each patch."""
         self.context_namespace = "shop"
 
-    def __call__(self, arguments: Sequence[str], stdin: str | None = None) -> Completed:
+    def __call__(
+        self, arguments: Sequence[str], stdin: str | None = None, seconds: float | None = None
+    ) -> Completed:
         """Run kubectl."""
         self.calls.append(tuple(arguments))
+        self.limits.append(seconds)
         self.before(arguments)
         if self.stderr is not None:
             return Completed(1, "", self.stderr)
-        words = [word for word in arguments if not word.startswith("--context")]
+        words = [word for word in arguments if not word.startswith(("--context", "--request-timeout"))]
         with self._lock:
             return self._commands()[words[0]](words[1:], stdin)
 
@@ -212,6 +217,8 @@ class PluginBench:
         self.kubectl = FakeKubectl(self.model)
         self.out, self.err = "", ""
         self.now = NOW
+        self.clock = 0.0
+        """Monotonic seconds."""
         self.answers: list[str] = []
         """Answers to the questions."""
         self.questions: list[str] = []
@@ -243,6 +250,7 @@ class PluginBench:
             notes=Screen(err, width=width),
             output=found.output or "",
             now=lambda: self.now,
+            clock=lambda: self.clock,
             sleep=self._sleep,
             confirmed=self._confirmed,
             stdin=lambda: stdin,
@@ -288,6 +296,7 @@ class PluginBench:
 
     def _sleep(self, seconds: float) -> None:
         self.now += timedelta(seconds=seconds)
+        self.clock += seconds
         self.slept()
 
     def _confirmed(self, question: str) -> bool:

@@ -226,7 +226,7 @@ def test_lists_are_read_page_by_page() -> None:
     )
     asked = []
 
-    def run(arguments: object, stdin: str | None = None) -> object:  # noqa: ARG001
+    def run(arguments: object, stdin: str | None = None, seconds: float | None = None) -> object:  # noqa: ARG001
         from kubectl_coxswain.kubectl import Completed  # noqa: PLC0415
 
         asked.append(str(arguments))

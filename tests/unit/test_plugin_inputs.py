@@ -103,7 +103,7 @@ def test_an_invalid_spec_that_the_api_server_may_not_check_is_a_problem(bench: P
 
 
 def test_an_unexpected_error_of_plan_is_no_difference(capsys: pytest.CaptureFixture[str]) -> None:
-    def broken(arguments: Sequence[str], stdin: str | None = None) -> Completed:  # noqa: ARG001
+    def broken(arguments: Sequence[str], stdin: str | None = None, seconds: float | None = None) -> Completed:  # noqa: ARG001
         raise KeyError("x")
 
     assert __main__.main(["plan", "-f", "x.yaml"], broken) == 2

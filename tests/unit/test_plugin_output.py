@@ -202,7 +202,7 @@ def test_restarts_and_ready_containers_are_counted() -> None:
     ],
 )
 def test_completion(words: list[str], found: str, files: bool) -> None:
-    def run(arguments: Any, stdin: str | None = None) -> Any:  # noqa: ARG001
+    def run(arguments: Any, stdin: str | None = None, seconds: float | None = None) -> Any:  # noqa: ARG001
         from kubectl_coxswain.kubectl import Completed  # noqa: PLC0415
 
         return Completed(0, "webapp.coxswain.dev/web\n", "")

@@ -1,13 +1,17 @@
 """`status --watch`: what it draws fits the terminal, and a short outage does not end it."""
 
 import io
+import os
 import re
 from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
 from coxswain.webapp.kinds import WEBAPP
 from kubectl_coxswain.canvas import Canvas
+from kubectl_coxswain.kubectl import run_kubectl
 from kubectl_coxswain.problems import NotLoggedIn, Unavailable, problem_of
 from kubectl_coxswain.screen import Screen, cells, screen_of
 from unit.plugin_bench import PluginBench
@@ -103,6 +107,51 @@ def test_a_contested_webapp_ends_it(bench: PluginBench) -> None:
     bench.slept = lambda: bench.status(conditions=[*ROLLING, contested])
     assert bench.run("status", "web", "--watch") == 1
     assert bench.err.startswith("error: web is Contested: spec.replicas by x\n")
+
+
+# The end
+
+
+def test_the_timeout_does_not_follow_the_wall_clock(bench: PluginBench) -> None:
+    looks = []
+
+    def slept() -> None:
+        looks.append(1)
+        bench.now -= timedelta(hours=1)
+        if len(looks) > 100:
+            bench.status(conditions=READY)
+
+    bench.slept = slept
+    assert bench.run("status", "web", "--watch", "--timeout", "30s") == 1
+    assert len(looks) == 30
+
+
+def test_no_run_of_kubectl_outlasts_the_timeout(bench: PluginBench) -> None:
+    bench.run("status", "web", "--watch", "--timeout", "30s")
+    assert all(any(word == "--request-timeout=15s" for word in call) for call in bench.kubectl.calls)
+    assert all(limit is not None for limit in bench.kubectl.limits)
+    assert (bench.kubectl.limits[0], bench.kubectl.limits[-1]) == (30, 2), "the last look has 2 s"
+
+
+def test_the_users_timeout_of_a_request_stays(bench: PluginBench) -> None:
+    bench.run("status", "web", "--watch", "--timeout", "30s", "--request-timeout", "1s")
+    found = {word for call in bench.kubectl.calls for word in call if word.startswith("--request-timeout")}
+    assert found == {"--request-timeout=1s"}
+
+
+def test_other_commands_have_no_limit(bench: PluginBench) -> None:
+    assert bench.run("status", "web") == 0
+    assert set(bench.kubectl.limits) == {None}
+    assert not any(word.startswith("--request-timeout") for call in bench.kubectl.calls for word in call)
+
+
+def test_a_run_without_an_answer_is_an_outage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "kubectl"
+    program.write_text("#!/bin/sh\nexec sleep 20\n", encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    with pytest.raises(Unavailable, match="kubectl got no answer within 0 s"):
+        run_kubectl(["get"], seconds=0.2)
 
 
 # The drawing
