@@ -10,11 +10,13 @@ from importlib import import_module
 from kubectl_coxswain.arguments import PROGRAM, kubectl_of, parse
 from kubectl_coxswain.kubectl import Run, run_kubectl
 from kubectl_coxswain.problems import WRONG_USAGE, Problem
-from kubectl_coxswain.screen import confirmed, screen_of
-from kubectl_coxswain.session import Session
+from kubectl_coxswain.screen import Screen, confirmed, screen_of
+from kubectl_coxswain.session import Arguments, Session
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C: 128 and the number of the signal."""
+READER_GONE = 141
+"""Exit code after the reader of the output has stopped, as that of kubectl: 128 and the number of SIGPIPE."""
 _COMPLETE = "__complete"
 
 
@@ -26,33 +28,17 @@ def main(arguments: Sequence[str] | None = None, run: Run = run_kubectl) -> int:
 
         return complete(words[1:], run)
     found = parse(words)
-    session = Session(
-        kubectl=kubectl_of(run, found),
-        screen=screen_of(sys.stdout, os.environ, colour=not found.no_color),
-        notes=screen_of(sys.stderr, os.environ, colour=not found.no_color),
-        output=found.output or "",
-        now=lambda: datetime.now(UTC),
-        clock=time.monotonic,
-        sleep=time.sleep,
-        confirmed=confirmed,
-        stdin=sys.stdin.read,
-    )
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - until the end of the process
     try:
-        code: int = import_module(f"kubectl_coxswain.commands.{found.command}").run(session, found)
-        sys.stdout.flush()
-    except Problem as problem:
-        sys.stdout.flush()
-        session.notes.paragraph(problem.message, "       ", first="error: ")
-        if problem.next_step:
-            session.notes.paragraph(problem.next_step, "      ", first="next: ")
-        return WRONG_USAGE if found.command == "plan" else problem.code
+        return _run(found, run)
     except KeyboardInterrupt:
         sys.stderr.write(f"\n{PROGRAM}: interrupted\n")
         return INTERRUPTED
     except BrokenPipeError:
         # The reader, such as `head`, has closed the pipe. Nothing more can be written, also not at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return READER_GONE
     except Exception:
         if found.command != "plan":
             raise
@@ -61,7 +47,40 @@ def main(arguments: Sequence[str] | None = None, run: Run = run_kubectl) -> int:
         # Python would end with 1, by which `plan` reports differences.
         traceback.print_exc()
         return WRONG_USAGE
+
+
+def _run(found: Arguments, run: Run) -> int:
+    """Run a command, and report its problem on the standard error."""
+    notes = screen_of(sys.stderr, os.environ, colour=not found.no_color)
+    try:
+        session = _session(found, run, notes)
+        code: int = import_module(f"kubectl_coxswain.commands.{found.command}").run(session, found)
+        sys.stdout.flush()
+    except Problem as problem:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        notes.paragraph(problem.message, "       ", first="error: ")
+        if problem.next_step:
+            notes.paragraph(problem.next_step, "      ", first="next: ")
+        return WRONG_USAGE if found.command == "plan" else problem.code
     return code
+
+
+def _session(found: Arguments, run: Run, notes: Screen) -> Session:
+    """Return the session of this process. Raises Problem."""
+    if sys.stdout is None:
+        raise Problem("the standard output is closed, so there is no place for the result", "redirect it to a file")
+    return Session(
+        kubectl=kubectl_of(run, found),
+        screen=screen_of(sys.stdout, os.environ, colour=not found.no_color),
+        notes=notes,
+        output=found.output or "",
+        now=lambda: datetime.now(UTC),
+        clock=time.monotonic,
+        sleep=time.sleep,
+        confirmed=confirmed,
+        stdin=lambda: sys.stdin.read() if sys.stdin is not None else "",
+    )
 
 
 if __name__ == "__main__":

@@ -37,9 +37,7 @@ class Completed:
 class Run(Protocol):
     """Runs kubectl: the only way to the cluster."""
 
-    def __call__(
-        self, arguments: Sequence[str], stdin: str | None = None, seconds: float | None = None
-    ) -> Completed:
+    def __call__(self, arguments: Sequence[str], stdin: str | None = None, seconds: float | None = None) -> Completed:
         """Run kubectl with these arguments, without a shell, for at most some seconds.
 
         Raises:

@@ -268,7 +268,7 @@ def confirmed(question: str) -> bool:
     """
     sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()
-    answer = sys.stdin.readline()
+    answer = sys.stdin.readline() if sys.stdin is not None else ""
     if not answer:
         raise EOFError
     return answer.strip().lower() in ("y", "yes")

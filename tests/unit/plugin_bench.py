@@ -53,9 +53,7 @@ class FakeKubectl:
         """The standard input of each patch."""
         self.context_namespace = "shop"
 
-    def __call__(
-        self, arguments: Sequence[str], stdin: str | None = None, seconds: float | None = None
-    ) -> Completed:
+    def __call__(self, arguments: Sequence[str], stdin: str | None = None, seconds: float | None = None) -> Completed:
         """Run kubectl."""
         self.calls.append(tuple(arguments))
         self.limits.append(seconds)

@@ -1,0 +1,81 @@
+"""The streams of the plugin: a reader that stops, closed streams, and encodings."""
+
+import io
+import os
+import sys
+from typing import TextIO
+
+import pytest
+
+from coxswain.webapp.kinds import WEBAPP
+from kubectl_coxswain import __main__
+from kubectl_coxswain.screen import confirmed
+from unit.plugin_bench import PluginBench
+from unit.plugin_states import failing
+from unit.test_plugin_plan import manifest
+
+
+def without_reader() -> TextIO:
+    """Return a pipe whose reader has stopped."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    return os.fdopen(writer, "w", encoding="utf-8")
+
+
+@pytest.fixture
+def bench(monkeypatch: pytest.MonkeyPatch) -> PluginBench:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(manifest(image="registry.example/web:2")))
+    found = PluginBench(replicas=2)
+    failing(found)
+    return found
+
+
+WATCH = ["status", "web", "--watch", "--timeout", "1ms"]
+
+
+@pytest.mark.parametrize("words", [["plan", "-f", "-"], ["drift", "web"], ["status", "web"], WATCH])
+def test_a_reader_that_stops_is_no_success(
+    bench: PluginBench, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    with without_reader() as stream:
+        monkeypatch.setattr(sys, "stdout", stream)
+        assert __main__.main(words, bench.kubectl) == 141
+
+
+def test_it_is_none_either_if_the_command_fails(bench: PluginBench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The text before the error is written when the error is reported."""
+    with without_reader() as stream:
+        monkeypatch.setattr(sys, "stdout", stream)
+        bench.kubectl.before = lambda _: stream.write("a")
+        assert __main__.main(["status", "none"], bench.kubectl) == 141
+
+
+@pytest.mark.parametrize(("words", "code"), [(["plan", "-f", "-"], 2), (["drift", "web"], 1)])
+def test_a_closed_output_is_an_error(
+    bench: PluginBench,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+    code: int,
+) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    assert __main__.main(words, bench.kubectl) == code
+    assert capsys.readouterr().err == (
+        "error: the standard output is closed, so there is no place for the result\nnext: redirect it to a file\n"
+    )
+
+
+def test_without_a_standard_error_the_result_is_the_same(
+    bench: PluginBench, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bench.model.patch(WEBAPP.path("shop", "web"), {"spec": {"image": "registry.example/web:2"}})
+    monkeypatch.setattr(sys, "stderr", None)
+    assert __main__.main(["plan", "-f", "-"], bench.kubectl) == 1
+    assert capsys.readouterr().out.startswith("WebApp web in namespace shop ")
+
+
+def test_nobody_answers_on_a_closed_input(bench: PluginBench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(EOFError):
+        confirmed("Really?")
+    assert __main__.main(["drift", "web"], bench.kubectl) == 0
