@@ -96,7 +96,7 @@ def _write_change(session: Session, webapp: Json) -> None:
 
         from kubectl_coxswain.reports import document  # noqa: PLC0415
 
-        session.screen.raw(json.dumps(document("Status", report), ensure_ascii=False) + "\n")
+        session.screen.raw(json.dumps(document("Status", report)) + "\n")
     else:
         found = report.verdict
         session.screen.line(f"{found.state} ({found.reason}), {counts_text(report.replicas)}: {found.message}")

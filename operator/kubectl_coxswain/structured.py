@@ -11,8 +11,8 @@ _NOT_TEXT = re.compile(r"(?i)(y|n|yes|no|on|off|true|false|null|nan|\.inf)")
 
 
 def as_json(value: Any) -> str:
-    """Return JSON for people and programs."""
-    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+    """Return JSON in ASCII: it is the same in each encoding, and an encoding without a character cannot break it."""
+    return json.dumps(value, indent=2) + "\n"
 
 
 def as_yaml(value: Any) -> str:

@@ -23,8 +23,8 @@ def test_adopt_does_not_deny_what_may_exist(kinds: list[str]) -> None:
 
 
 REVISIONS = (
-    "error: the children of WebApp web cannot be compared, because its revisions, which decide how the operator renders "
-    "them, cannot be read: you are not allowed to list controllerrevisions.apps in namespace shop\n"
+    "error: the children of WebApp web cannot be compared, because its revisions, which decide how the operator "
+    "renders them, cannot be read: you are not allowed to list controllerrevisions.apps in namespace shop\n"
     "next: ask an administrator for the verb list on controllerrevisions.apps; to check: "
     "kubectl auth can-i list controllerrevisions.apps -n shop\n"
 )

@@ -1,6 +1,7 @@
 """The streams of the plugin: a reader that stops, closed streams, and encodings."""
 
 import io
+import json
 import os
 import sys
 from typing import TextIO
@@ -11,7 +12,7 @@ from coxswain.webapp.kinds import WEBAPP
 from kubectl_coxswain import __main__
 from kubectl_coxswain.screen import confirmed
 from unit.plugin_bench import PluginBench
-from unit.plugin_states import failing
+from unit.plugin_states import condition, failing
 from unit.test_plugin_plan import manifest
 
 
@@ -79,3 +80,16 @@ def test_nobody_answers_on_a_closed_input(bench: PluginBench, monkeypatch: pytes
     with pytest.raises(EOFError):
         confirmed("Really?")
     assert __main__.main(["drift", "web"], bench.kubectl) == 0
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "iso-8859-1", "utf-8"])
+@pytest.mark.parametrize("words", [["status", "web"], WATCH])
+def test_json_is_json_in_each_encoding(
+    bench: PluginBench, monkeypatch: pytest.MonkeyPatch, encoding: str, words: list[str]
+) -> None:
+    message = "rolling é 😀"
+    bench.status(conditions=[condition("Ready", "False", "RollingOut", message)])
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding=encoding))
+    __main__.main([*words, "-o", "json"], bench.kubectl)
+    assert message in [each["message"] for each in json.loads(written.getvalue())["conditions"]]
