@@ -1,6 +1,7 @@
 """`status --watch`: follows a rollout to its end."""
 
 import io
+from collections.abc import Sequence
 from dataclasses import replace
 
 from kubectl_coxswain.canvas import Canvas
@@ -55,6 +56,7 @@ class View:
         self._version = ""
         self._outage = ""
         self._drawn = ""
+        self._told: set[str] = set()
         self._canvas = None if session.structured or session.screen.width is None else Canvas(session.screen)
 
     def show(self, webapp: Json) -> None:
@@ -64,7 +66,7 @@ class View:
             self._drawn = self._text(webapp)
             self._canvas.draw(self._drawn)
         elif webapp["metadata"]["resourceVersion"] != self._version:
-            _write_change(self._session, webapp)
+            self._tell(_write_change(self._session, webapp))
             self._version = webapp["metadata"]["resourceVersion"]
 
     def show_outage(self, problem: Problem) -> None:
@@ -78,9 +80,17 @@ class View:
             self._outage = note
             self._session.notes.paragraph(note, "      ", first="note: ")
 
+    def _tell(self, notes: Sequence[str]) -> None:
+        """Tell what could not be read, once."""
+        self._session.tell([note for note in notes if note not in self._told])
+        self._told.update(notes)
+
     def _text(self, webapp: Json) -> str:
         text, screen = self._draft()
-        write_status(replace(self._session, screen=screen), with_tree(self._session, webapp))
+        report = with_tree(self._session, webapp)
+        write_status(replace(self._session, screen=screen), report)
+        for note in report.notes:
+            screen.paragraph(note, "      ", first="note: ")
         return text.getvalue()
 
     def _draft(self) -> tuple[io.StringIO, Screen]:
@@ -88,9 +98,10 @@ class View:
         return text, self._session.screen.onto(text)
 
 
-def _write_change(session: Session, webapp: Json) -> None:
-    objects, _ = read(session.kubectl, webapp, (DEPLOYMENT,), unlabelled=(HORIZONTAL_POD_AUTOSCALER,))
-    report = report_of(webapp, Scales(objects))
+def _write_change(session: Session, webapp: Json) -> Sequence[str]:
+    """Write the present state, and return what could not be read. Raises Problem."""
+    objects, notes = read(session.kubectl, webapp, (DEPLOYMENT,), unlabelled=(HORIZONTAL_POD_AUTOSCALER,))
+    report = report_of(webapp, Scales(objects))._replace(notes=notes)
     if session.output == "json":
         import json  # noqa: PLC0415
 
@@ -101,6 +112,7 @@ def _write_change(session: Session, webapp: Json) -> None:
         found = report.verdict
         session.screen.line(f"{found.state} ({found.reason}), {counts_text(report.replicas)}: {found.message}")
     session.screen.flush()
+    return notes
 
 
 def _rolls_out(kubectl: Kubectl, webapp: Json) -> bool:

@@ -1,6 +1,7 @@
 """`status --watch`: what it draws fits the terminal, and a short outage does not end it."""
 
 import io
+import json
 import os
 import re
 from collections.abc import Sequence
@@ -152,6 +153,41 @@ def test_a_run_without_an_answer_is_an_outage(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     with pytest.raises(Unavailable, match="kubectl got no answer within 0 s"):
         run_kubectl(["get"], seconds=0.2)
+
+
+# Missing rights
+
+
+NOTE = "deployments are missing here: you are not allowed to list deployments.apps in namespace shop"
+
+
+def without_deployments(bench: PluginBench) -> None:
+    """Let the user not read Deployments, while the WebApp changes twice."""
+    bench.kubectl.forbidden |= {("list", "deployments"), ("get", "deployments")}
+    looks = iter([[condition("Ready", "False", "RollingOut", "1 of 2")], READY])
+    bench.slept = lambda: bench.status(conditions=next(looks))
+
+
+def test_what_could_not_be_read_is_told_once(bench: PluginBench) -> None:
+    without_deployments(bench)
+    assert bench.run("status", "web", "--watch") == 0
+    assert len(bench.out.splitlines()) == 3
+    assert bench.err.count("note: ") == 1
+    assert f"note: {NOTE}" in bench.err
+
+
+def test_programs_find_it_in_each_line(bench: PluginBench) -> None:
+    without_deployments(bench)
+    assert bench.run("status", "web", "--watch", "-o", "json") == 0
+    assert [json.loads(line)["notes"] for line in bench.out.splitlines()] == [[NOTE]] * 3
+    assert bench.err == ""
+
+
+def test_a_terminal_shows_it_below_the_state(bench: PluginBench) -> None:
+    without_deployments(bench)
+    assert bench.run("status", "web", "--watch", width=200) == 0
+    assert bench.out.endswith(f"note: {NOTE}\n")
+    assert bench.err == ""
 
 
 # The drawing
