@@ -1,10 +1,11 @@
 """`undo`, `adopt`, `pause`, `resume` and `restart`: what they change, as whom, and when they refuse."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from coxswain.webapp.kinds import DEPLOYMENT, SERVICE_ACCOUNT, WEBAPP
+from coxswain.webapp.kinds import DEPLOYMENT, SERVICE, SERVICE_ACCOUNT, WEBAPP
 from kubectl_coxswain.gitops import owner_of
 from kubectl_coxswain.kubectl import Kubectl
 from kubectl_coxswain.revisions import restored
@@ -283,8 +284,52 @@ def test_adopt_names_what_it_does_not_find(bench: PluginBench) -> None:
     assert bench.run("adopt", "web") == 1
     assert "there is nothing to adopt for WebApp web" in bench.err
     bench = foreign()
-    assert bench.run("adopt", "web", "deployment") == 1
+    assert bench.run("adopt", "web", "ingress") == 1
     assert bench.err.endswith("to adopt for WebApp web\nnext: kubectl coxswain adopt web -n shop\n")
+
+
+def interrupted() -> PluginBench:
+    """Return a WebApp beside two objects of its name, whose second one is changed just before it is annotated."""
+    bench = foreign()
+    bench.model.delete(SERVICE.path("shop", "web"))
+    made = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}, "spec": {"ports": [{"port": 80}]}}
+    bench.model.post(SERVICE.path("shop"), made)
+
+    def before(words: Sequence[str]) -> None:
+        if words[:2] == ("annotate", "services"):
+            bench.kubectl.before = lambda _: None
+            bench.model.patch(SERVICE.path("shop", "web"), {"metadata": {"labels": {"x": "y"}}})
+
+    bench.kubectl.before = lambda words: before(tuple(words))
+    return bench
+
+
+@pytest.mark.parametrize("kinds", [(), ("serviceaccount", "service")])
+def test_an_adoption_that_stops_half_way_names_what_is_done_and_can_be_repeated(kinds: tuple[str, ...]) -> None:
+    bench = interrupted()
+    assert bench.run("adopt", "web", *kinds, "--yes") == 1
+    assert bench.err.startswith(
+        "error: Service/web was changed by somebody else meanwhile, so it is not adopted. "
+        "WebApp web may adopt ServiceAccount/web already\nnext: run kubectl coxswain adopt web -n shop again\n"
+    )
+    assert bench.run("adopt", "web", *kinds, "--yes") == 0
+    assert bench.out.endswith(
+        "WebApp web may adopt Service/web. The operator looks for the annotation within a minute.\n"
+    )
+    assert bench.err.count("note: ServiceAccount/web may be adopted already\n") == (1 if kinds else 0)
+
+
+def test_an_adoption_of_children_has_nothing_to_do(bench: PluginBench) -> None:
+    assert bench.run("adopt", "web", "deployment") == 0
+    assert (bench.out, bench.err) == (
+        "WebApp web has nothing more to adopt.\n",
+        "note: Deployment/web belongs to WebApp web already\n",
+    )
+    found = bench.json("adopt", "web", "deployment")
+    assert (found["done"], found["notes"]) == (
+        "has nothing more to adopt",
+        ["Deployment/web belongs to WebApp web already"],
+    )
 
 
 def test_an_object_with_a_controller_is_not_adoptable() -> None:

@@ -1,7 +1,7 @@
 """`adopt`: let a WebApp adopt existing objects that have the names of its children."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from coxswain.webapp.identity import ADOPT_ANNOTATION
@@ -38,9 +38,13 @@ def run(session: Session, arguments: Arguments) -> int:
     world = snapshot(session.kubectl, webapp, session.now())
     notes = deletion(webapp)
     session.tell(notes)
-    found = candidates(as_operated(webapp, world), world, arguments.kinds)
-    unread = world.notes({kind.kind for kind in WORKLOAD.projector.kinds.children})
-    session.tell(unread)
+    found, settled = candidates(as_operated(webapp, world), world, arguments.kinds)
+    more = [*settled, *world.notes({kind.kind for kind in WORKLOAD.projector.kinds.children})]
+    session.tell(more)
+    if not found:
+        done = Done(namespace, name, "has nothing more to adopt", [*notes, *more])
+        session.show("Done", done, lambda: session.screen.paragraph(f"WebApp {name} {done.done}."))
+        return 0
     if not session.structured:
         for each in found:
             write_child(session.screen, _change(each.plan))
@@ -49,9 +53,8 @@ def run(session: Session, arguments: Arguments) -> int:
     listed = ", ".join(each.plan.object for each in found)
     if not session.agreed(f"Let WebApp {name} adopt {listed}?", yes=arguments.yes):
         raise Problem("nothing was changed", "")
-    for each in found:
-        _annotate(session, each, name, namespace)
-    done = Done(namespace, name, f"may adopt {listed}", [*notes, *unread])
+    _annotate_all(session, found, name, namespace)
+    done = Done(namespace, name, f"may adopt {listed}", [*notes, *more])
     following = "The operator looks for the annotation within a minute."
     if is_paused(webapp):
         following = f"It is paused. To let it adopt: {PROGRAM} resume {name} -n {namespace}"
@@ -60,13 +63,27 @@ def run(session: Session, arguments: Arguments) -> int:
     return 0
 
 
-def candidates(webapp: WebApp, world: Snapshot, kinds: Sequence[str]) -> list[Candidate]:
-    """Return the adoptable objects of some kinds, or of all, with the plan of their adoption. Raises Problem."""
+def candidates(webapp: WebApp, world: Snapshot, kinds: Sequence[str]) -> tuple[list[Candidate], list[str]]:
+    """Return the adoptable objects of some kinds, or of all, with the plan of their adoption.
+
+    Args:
+        webapp: the WebApp as it runs.
+        world: the objects around it.
+        kinds: the kinds; all without one.
+
+    Returns:
+        The objects, and a note for each object of the named kinds that needs no adoption or may be adopted already.
+
+    Raises:
+        Problem: there is nothing to adopt, or nothing of a named kind.
+    """
     plans = child_plans(webapp, world)
     foreign = [each for each in plans if is_foreign(each.health) and _is_free(each)]
     chosen = [each for each in foreign if not kinds or _is_named(each, kinds)]
-    missing = [kind for kind in kinds if not any(_is_named(each, [kind]) for each in foreign)]
-    if missing or not chosen:
+    settled = {each.object: note for each in plans if _is_named(each, kinds) and (note := _settled(each, webapp))}
+    known = [*foreign, *(each for each in plans if each.object in settled)]
+    missing = [kind for kind in kinds if not any(_is_named(each, [kind]) for each in known)]
+    if missing or not (chosen or settled):
         wanted = missing[:1]
         unread = [each for each in plans if each.action == "Unknown" and (not wanted or _is_named(each, wanted))]
         raise _nothing(webapp, wanted, unread)
@@ -77,10 +94,20 @@ def candidates(webapp: WebApp, world: Snapshot, kinds: Sequence[str]) -> list[Ca
         metadata = {**manifest["metadata"], "annotations": annotated}
         world.objects[place] = WORKLOAD.projector.observe(place[0], {**manifest, "metadata": metadata})
     planned = {each.object: each for each in child_plans(webapp, world)}
-    return [
+    found = [
         Candidate(place, manifest, planned[each.object])
         for place, manifest, each in zip(places, manifests, chosen, strict=True)
     ]
+    return found, list(settled.values())
+
+
+def _settled(found: ChildPlan, webapp: WebApp) -> str:
+    """Return a note if an object is a child, or may become one, already; else an empty text."""
+    if found.live is None:
+        return ""
+    if found.live.is_child_of(webapp):
+        return f"{found.object} belongs to WebApp {webapp.name} already"
+    return f"{found.object} may be adopted already" if found.live.is_adoptable_by(webapp) else ""
 
 
 def _nothing(webapp: WebApp, kinds: Sequence[str], unread: Sequence[ChildPlan]) -> Problem:
@@ -110,6 +137,17 @@ def _change(found: ChildPlan) -> ChildChange:
         field for difference in found.changes for field in child_change(difference, others(difference, found.live))
     ]
     return ChildChange(found.object, found.action, found.message, fields[:LIMIT])
+
+
+def _annotate_all(session: Session, found: Sequence[Candidate], name: str, namespace: str) -> None:
+    """Annotate the objects. Raises Problem that names those that are annotated before."""
+    for number, each in enumerate(found):
+        try:
+            _annotate(session, each, name, namespace)
+        except Problem as problem:
+            before = ", ".join(each.plan.object for each in found[:number])
+            done = f". WebApp {name} may adopt {before} already" if before else ""
+            raise replace(problem, message=f"{problem.message}{done}") from problem
 
 
 def _annotate(session: Session, found: Candidate, name: str, namespace: str) -> None:
