@@ -75,24 +75,30 @@ def merged(manifest: Json, live: Json | None, schema: Mapping[str, Any]) -> Json
 
 
 def _three_way(live: Any, last: Any, wanted: Any) -> Any:
-    """Merge as kubectl does for custom resources: maps by key, lists as a whole."""
+    """Merge as kubectl does for custom resources: maps by key, where null removes one, and lists as a whole."""
     if not isinstance(wanted, Mapping):
         return wanted
     live, last = (each if isinstance(each, Mapping) else {} for each in (live, last))
-    kept = {key: value for key, value in live.items() if key not in last or key in wanted}
-    return {**kept, **{key: _three_way(live.get(key), last.get(key), value) for key, value in wanted.items()}}
+    kept = {key: value for key, value in live.items() if key not in last and key not in wanted}
+    given = {key: value for key, value in wanted.items() if value is not None}
+    return {**kept, **{key: _three_way(live.get(key), last.get(key), value) for key, value in given.items()}}
 
 
 def defaulted(value: Any, schema: Mapping[str, Any]) -> Any:
-    """Return a value with the defaults of its schema, as the API server fills them in."""
+    """Return a value with the defaults of its schema, as the API server fills them in; null is the default, too."""
     if isinstance(value, Mapping):
-        properties = schema.get("properties", {})
-        filled = {name: each["default"] for name, each in properties.items() if "default" in each} | dict(value)
-        more = schema.get("additionalProperties", {})
+        properties, more = schema.get("properties", {}), schema.get("additionalProperties", {})
+        given = {name: item for name, item in value.items() if item is not None or _may_be_null(name, schema)}
+        filled = {name: each["default"] for name, each in properties.items() if "default" in each} | given
         return {name: defaulted(item, properties.get(name, more)) for name, item in filled.items()}
     if isinstance(value, list):
         return [defaulted(item, schema.get("items", {})) for item in value]
     return value
+
+
+def _may_be_null(name: str, schema: Mapping[str, Any]) -> bool:
+    found = schema.get("properties", {}).get(name, schema.get("additionalProperties", {}))
+    return bool(found.get("nullable"))
 
 
 def _schema(kubectl: Kubectl) -> tuple[Mapping[str, Any], tuple[str, ...]]:
