@@ -13,26 +13,30 @@ class Canvas:
     def __init__(self, screen: Screen) -> None:
         """Draw on a screen that has a width."""
         self._screen = screen
-        self._rows = 0
+        self._lines: list[str] = []
 
     def draw(self, text: str) -> None:
         """Draw some lines, as many as fit the height. The cursor could not go back over more."""
-        lines, rows = self._fitting(text.splitlines())
-        self._screen.back(self._rows)
+        lines = self._fitting(text.splitlines())
+        # A terminal that was resized meanwhile has broken the lines anew.
+        self._screen.back(sum(self._rows(self._lines)))
         self._screen.raw("".join(f"{line}\n" for line in lines))
         self._screen.flush()
-        self._rows = rows
+        self._lines = lines
 
-    def _fitting(self, lines: list[str]) -> tuple[list[str], int]:
-        """Return the first lines that fit, and their rows: the terminal breaks a line that is too wide."""
-        rows = [_rows_of(line, self._screen.width or 1) for line in lines]
-        height = self._screen.height
+    def _rows(self, lines: list[str]) -> list[int]:
+        """Return the rows of each line: the terminal breaks one that is too wide."""
+        return [_rows_of(line, self._screen.width or 1) for line in lines]
+
+    def _fitting(self, lines: list[str]) -> list[str]:
+        """Return the first lines that fit."""
+        rows, height = self._rows(lines), self._screen.height
         if height is None or sum(rows) < height:
-            return lines, sum(rows)
+            return lines
         shown = 0
         while shown < len(lines) and sum(rows[: shown + 1]) < height - 1:
             shown += 1
-        return [*lines[:shown], "…" if self._screen.glyphs else "..."], sum(rows[:shown]) + 1
+        return [*lines[:shown], self._screen.ellipsis]
 
 
 def _rows_of(line: str, width: int) -> int:

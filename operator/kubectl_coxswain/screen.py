@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TextIO
 
@@ -109,17 +109,33 @@ class Screen:
         height: int | None = None,
         colour: bool = False,
         glyphs: bool = False,
+        size: Callable[[], tuple[int, int]] | None = None,
     ) -> None:
-        """Write to `stream`. `width` is in columns and `height` in lines; None is without a limit."""
+        """Write to `stream`.
+
+        Args:
+            stream: the stream.
+            width: the columns; None without a limit.
+            height: the lines; None without a limit.
+            colour: whether to use colour.
+            glyphs: whether to use characters beyond ASCII.
+            size: returns the present width and height; None if they stay.
+        """
         self._stream = stream
         self.width = width
         self.height = height
+        self._size = size
         self._colour = colour
         self.glyphs = glyphs
 
     def onto(self, stream: TextIO) -> "Screen":
         """Return a screen of the same width and style that writes to another stream."""
         return Screen(stream, width=self.width, height=self.height, colour=self._colour, glyphs=self.glyphs)
+
+    def measure(self) -> None:
+        """Take the present size: the user may have resized the terminal."""
+        if self._size is not None:
+            self.width, self.height = self._size()
 
     @property
     def branches(self) -> Sequence[str]:
@@ -234,15 +250,22 @@ def screen_of(stream: TextIO, environment: Mapping[str, str], *, colour: bool = 
         stream.reconfigure(errors="replace" if is_terminal else "backslashreplace")
     if not is_terminal:
         return Screen(stream)
-    columns, lines = _size(stream)
     dumb = environment.get("TERM", "") in ("", "dumb")
     utf_8 = (stream.encoding or "").lower().replace("-", "") == "utf8"
+
+    def size() -> tuple[int, int]:
+        columns, lines = _size(stream)
+        width = max(_NARROWEST, _number(environment, "COLUMNS") or columns)
+        return width, _number(environment, "LINES") or lines
+
+    width, height = size()
     return Screen(
         stream,
-        width=max(_NARROWEST, _number(environment, "COLUMNS") or columns),
-        height=_number(environment, "LINES") or lines,
+        width=width,
+        height=height,
         colour=colour and not dumb and not environment.get("NO_COLOR"),
         glyphs=utf_8 and not dumb,
+        size=size,
     )
 
 

@@ -215,6 +215,8 @@ class PluginBench:
         self.kubectl = FakeKubectl(self.model)
         self.out, self.err = "", ""
         self.now = NOW
+        self.size: Callable[[], tuple[int, int]] | None = None
+        """Returns the present width and height of the terminal, if a test resizes it."""
         self.clock = 0.0
         """Monotonic seconds."""
         self.answers: list[str] = []
@@ -244,7 +246,7 @@ class PluginBench:
         out, err = Terminal(), Terminal()
         session = Session(
             kubectl=kubectl_of(self.kubectl, found),
-            screen=Screen(out, width=width, colour=colour, glyphs=glyphs),
+            screen=Screen(out, width=width, colour=colour, glyphs=glyphs, size=self.size),
             notes=Screen(err, width=width),
             output=found.output or "",
             now=lambda: self.now,

@@ -233,6 +233,33 @@ def test_colour_takes_no_room_and_wide_characters_take_two_columns() -> None:
     assert "\x1b[3A" in drawn("日本日本日本\n", "x\n", width=5)
 
 
+@pytest.mark.parametrize(("before", "after", "rows"), [(100, 30, 4), (30, 100, 1)])
+def test_a_resized_terminal_has_broken_the_last_drawing_anew(before: int, after: int, rows: int) -> None:
+    stream, sizes = io.StringIO(), iter([(after, 24)])
+    screen = Screen(stream, width=before, height=24, size=lambda: next(sizes))
+    canvas = Canvas(screen)
+    canvas.draw("a" * 100)
+    screen.measure()
+    canvas.draw("b")
+    assert stream.getvalue().endswith(f"\x1b[{rows}A\r\x1b[Jb\n")
+
+
+def test_each_drawing_has_the_present_width(bench: PluginBench) -> None:
+    widths = [100]
+    bench.size = lambda: (widths[-1], 100)
+
+    def slept() -> None:
+        bench.status(conditions=READY)
+        widths.append(40)
+
+    bench.slept = slept
+    assert bench.run("status", "web", "--watch", width=100) == 0
+    first, move, second = re.split(r"\x1b\[(\d+)A\r\x1b\[J", bench.out)
+    assert max(map(cells, first.splitlines())) > 40
+    assert max(map(cells, second.splitlines())) <= 40
+    assert int(move) == rows(first, 40)
+
+
 class Terminal(io.TextIOWrapper):
     """A terminal."""
 
