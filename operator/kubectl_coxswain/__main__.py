@@ -11,7 +11,7 @@ from kubectl_coxswain.arguments import PROGRAM, kubectl_of, parse
 from kubectl_coxswain.kubectl import Run, run_kubectl
 from kubectl_coxswain.problems import WRONG_USAGE, Problem
 from kubectl_coxswain.screen import Screen, confirmed, screen_of
-from kubectl_coxswain.session import Arguments, Session
+from kubectl_coxswain.session import Arguments, Session, write_problem
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C: 128 and the number of the signal."""
@@ -59,9 +59,7 @@ def _run(found: Arguments, run: Run) -> int:
     except Problem as problem:
         if sys.stdout is not None:
             sys.stdout.flush()
-        notes.paragraph(problem.message, "       ", first="error: ")
-        if problem.next_step:
-            notes.paragraph(problem.next_step, "      ", first="next: ")
+        write_problem(notes, problem)
         return WRONG_USAGE if found.command == "plan" else problem.code
     return code
 

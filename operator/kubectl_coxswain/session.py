@@ -64,6 +64,10 @@ class Session:
         """Write a note that is in no report to the standard error."""
         self.notes.paragraph(note, "      ", first="note: ")
 
+    def fail(self, problem: Problem) -> None:
+        """Write a problem with its next step to the standard error."""
+        write_problem(self.notes, problem)
+
     def agreed(self, question: str, *, yes: bool) -> bool:
         """Ask for agreement, unless the user has agreed in advance.
 
@@ -83,6 +87,13 @@ class Session:
             raise Problem(
                 "nobody answers the question on the standard input", "give --yes to agree in advance"
             ) from None
+
+
+def write_problem(notes: Screen, problem: Problem) -> None:
+    """Write a problem with the user's next step."""
+    notes.paragraph(problem.message, "       ", first="error: ")
+    if problem.next_step:
+        notes.paragraph(problem.next_step, "      ", first="next: ")
 
 
 def each_webapp(session: Session, arguments: Arguments) -> list[Json]:

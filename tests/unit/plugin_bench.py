@@ -261,8 +261,7 @@ class PluginBench:
         try:
             code = import_module(f"kubectl_coxswain.commands.{found.command}").run(session, found)
         except Problem as problem:
-            session.notes.paragraph(problem.message, "       ", first="error: ")
-            session.notes.paragraph(problem.next_step, "      ", first="next: ")
+            session.fail(problem)
             code = problem.code
         finally:
             self.out, self.err = out.getvalue(), err.getvalue()

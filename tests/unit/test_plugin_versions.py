@@ -1,13 +1,13 @@
 """A plugin beside a newer operator: it does not know how the pods are rendered, so it gives no verdict."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from coxswain.webapp.kinds import CONTROLLER_REVISION, WEBAPP
+from coxswain.webapp.kinds import CONTROLLER_REVISION, DEPLOYMENT, SERVICE, SERVICE_ACCOUNT, WEBAPP
 from coxswain.webapp.releases import render
 from model_cluster.api_server import APPLY
 from unit.model_bench import SPEC
@@ -68,6 +68,66 @@ def test_a_newer_operator_is_a_problem(newer: Callable[[], Recorded], words: tup
     manifest = json.dumps({**HEAD, "spec": {**SPEC, "labels": {"team": "blue"}}})
     assert bench.run(*words, stdin=manifest) == 1
     assert (bench.out, bench.err) == ("", NEWER)
+
+
+@pytest.mark.parametrize("words", [("drift",), ("drift", "-A")])
+def test_it_leaves_the_other_webapps_their_drift(newer: Callable[[], Recorded], words: tuple[str, ...]) -> None:
+    bench = newer()
+    for name in ("another", "zoo"):
+        bench.model.post(WEBAPP.path("shop"), {**HEAD, "metadata": {"name": name, "namespace": "shop"}, "spec": SPEC})
+    assert bench.run(*words) == 1
+    assert [line.split(" ")[0].rpartition("/")[2] for line in bench.out.splitlines() if " differs from " in line] == [
+        "another",
+        "zoo",
+    ]
+    assert bench.err.endswith(NEWER)
+    assert [each["name"] for each in bench.json(*words)["items"]] == ["another", "zoo"]
+    assert bench.err == NEWER
+
+
+def test_it_leaves_the_other_webapps_of_a_file_their_plan(newer: Callable[[], Recorded]) -> None:
+    bench = newer()
+    other = {**HEAD, "metadata": {"name": "another", "namespace": "shop"}, "spec": SPEC}
+    documents = "\n---\n".join(json.dumps(each) for each in ({**HEAD, "spec": SPEC}, other))
+    assert bench.run("plan", "-f", "-", stdin=documents) == 2
+    assert bench.out.startswith("WebApp another in namespace shop is new.\n")
+    assert bench.err.endswith(NEWER)
+
+
+def test_a_cluster_without_an_answer_is_asked_for_no_other_webapp() -> None:
+    bench = PluginBench()
+    bench.model.post(WEBAPP.path("shop"), {**HEAD, "metadata": {"name": "another", "namespace": "shop"}, "spec": SPEC})
+
+    def before(words: Sequence[str]) -> None:
+        if "/webapps" not in words[-1]:
+            bench.kubectl.stderr = "Unable to connect to the server: net/http: TLS handshake timeout"
+
+    bench.kubectl.before = before
+    assert bench.run("drift", "-A") == 1
+    assert bench.out == ""
+    assert bench.err.count("error: the cluster cannot be reached: ") == 1
+
+
+@pytest.mark.parametrize("comes_back", [False, True])
+def test_a_webapp_that_is_deleted_meanwhile_has_no_drift(comes_back: bool) -> None:
+    bench = PluginBench()
+
+    def before(words: Sequence[str]) -> None:
+        if words[0] == "get" and "/webapps" not in words[-1]:
+            bench.kubectl.before = lambda _: None
+            for kind in (DEPLOYMENT, SERVICE, SERVICE_ACCOUNT):
+                bench.model.delete(kind.path("shop", "web"))
+            bench.model.delete(WEBAPP.path("shop", "web"))
+            if comes_back:
+                bench.model.post(WEBAPP.path("shop"), {**HEAD, "spec": SPEC})
+
+    bench.kubectl.before = before
+    assert bench.run("drift", "web") == 1
+    assert (bench.out, bench.err) == (
+        "",
+        "error: WebApp web in namespace shop was deleted while its children were read\n"
+        "next: kubectl coxswain status -n shop\n",
+    )
 
 
 def test_it_is_one_also_where_the_webapp_asks_for_the_newest_version(newer: Callable[[], Recorded]) -> None:

@@ -4,14 +4,17 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from coxswain.kernel.conflicts.write_plan import HeldField
-from coxswain.webapp.kinds import CONFIG_MAP
+from coxswain.webapp.kinds import CONFIG_MAP, WEBAPP
+from kubectl_coxswain.arguments import PROGRAM
 from kubectl_coxswain.child_plan import ChildPlan, child_plans, concerned, is_foreign, others
 from kubectl_coxswain.fields import child_change, displayed
 from kubectl_coxswain.kubectl import Json, Kubectl
 from kubectl_coxswain.planning import as_operated
+from kubectl_coxswain.problems import FAILED, NotFound
 from kubectl_coxswain.reports import ChildDrift, Correction, DriftReport, FieldChange
 from kubectl_coxswain.screen import Level, Span
 from kubectl_coxswain.session import Arguments, Session, each_webapp, none_found, title
+from kubectl_coxswain.several import report_each
 from kubectl_coxswain.snapshot import snapshot
 from kubectl_coxswain.verdict import deletion, unreported
 
@@ -35,18 +38,29 @@ _VERDICTS: dict[bool | None, tuple[Level, str]] = {
 def run(session: Session, arguments: Arguments) -> int:
     """Show the drift of one WebApp or of all."""
     webapps = each_webapp(session, arguments)
-    reports = [drift_of(session.kubectl, webapp, session.now()) for webapp in webapps]
+    if not webapps and not session.structured:
+        none_found(session, arguments)
+    reports, problems = report_each(webapps, lambda webapp: drift_of(session.kubectl, webapp, session.now()))
     shown = reports[0] if arguments.name else reports
     session.show("Drift", shown, lambda: _write_all(session, arguments, reports))
     session.tell([note for report in reports for note in report.notes])
-    return 0
+    for problem in problems:
+        session.fail(problem)
+    return FAILED if problems else 0
 
 
 def drift_of(kubectl: Kubectl, webapp: Json, now: datetime) -> DriftReport:
-    """Return the drift of a WebApp. Raises Problem."""
+    """Return the drift of a WebApp.
+
+    Raises:
+        Problem: the cluster cannot be asked, the children that the operator wants are not known, or the WebApp was
+            deleted meanwhile.
+    """
     metadata = webapp["metadata"]
     world = snapshot(kubectl, webapp, now)
     plans = child_plans(as_operated(webapp, world), world)
+    if any(found.action == "Create" for found in plans):
+        _check_existence(kubectl, webapp)
     children = [_child(found) for found in plans]
     corrections = [
         Correction(*(each[name] for name in ("object", "field", "manager", "wanted", "found", "count")))
@@ -54,6 +68,21 @@ def drift_of(kubectl: Kubectl, webapp: Json, now: datetime) -> DriftReport:
     ]
     notes = [*deletion(webapp), *unreported(webapp), *world.notes(concerned(webapp, plans))]
     return DriftReport(metadata["namespace"], metadata["name"], _drifted(children), children, corrections, notes)
+
+
+def _check_existence(kubectl: Kubectl, webapp: Json) -> None:
+    """Check that the children are not missing because their WebApp is gone. Raises Problem."""
+    metadata = webapp["metadata"]
+    name, namespace = metadata["name"], metadata["namespace"]
+    try:
+        uid = kubectl.one(WEBAPP, name, namespace)["metadata"]["uid"]
+    except NotFound:
+        uid = None
+    if uid != metadata["uid"]:
+        raise NotFound(
+            f"WebApp {name} in namespace {namespace} was deleted while its children were read",
+            f"{PROGRAM} status -n {namespace}",
+        )
 
 
 def _drifted(children: Sequence[ChildDrift]) -> bool | None:
@@ -95,8 +124,6 @@ def _left(held: HeldField) -> FieldChange:
 
 
 def _write_all(session: Session, arguments: Arguments, reports: list[DriftReport]) -> None:
-    if not reports:
-        none_found(session, arguments)
     for number, report in enumerate(reports):
         if number:
             session.screen.blank()

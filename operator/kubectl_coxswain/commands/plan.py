@@ -6,10 +6,11 @@ from kubectl_coxswain.kubectl import Json
 from kubectl_coxswain.names import WEBAPP
 from kubectl_coxswain.plan_text import write_plan
 from kubectl_coxswain.planning import plan_of
-from kubectl_coxswain.problems import Problem
+from kubectl_coxswain.problems import WRONG_USAGE, Problem
 from kubectl_coxswain.proposal import proposal
 from kubectl_coxswain.reports import PlanReport
 from kubectl_coxswain.session import Arguments, Session
+from kubectl_coxswain.several import report_each
 
 DIFFERENCES = 1
 """Exit code if there are differences, as of `kubectl diff`."""
@@ -19,11 +20,15 @@ def run(session: Session, arguments: Arguments) -> int:
     """Plan the WebApps of some files."""
     options = _options(arguments)
     webapps, ignored = _documents(session, arguments)
-    reports = [_planned(session, manifest, options) for manifest in webapps]
+    reports, problems = report_each(webapps, lambda manifest: _planned(session, manifest, options))
     session.show("Plan", reports, lambda: _write(session, reports))
     session.tell([note for report in reports for note in report.notes])
     if ignored:
         session.warn(f"{ignored} other objects of the files are not planned: only WebApps are")
+    for problem in problems:
+        session.fail(problem)
+    if problems:
+        return WRONG_USAGE
     return DIFFERENCES if any(report.differs for report in reports) else 0
 
 
