@@ -206,35 +206,6 @@ def test_the_local_merge_fills_in_the_defaults_of_the_schema() -> None:
     assert (new["spec"], new["metadata"]["generation"]) == ({"replicas": 1}, 1)
 
 
-NULLS: list[dict[str, Any]] = [
-    {"replicas": None, "imagePullPolicy": None, "paused": None, "resources": None, "rollout": None},
-    {"env": [{"name": "A", "value": "1", "valueFrom": None}]},
-    {"labels": {**SPEC["labels"], "gone": None}},
-]
-
-
-@pytest.mark.parametrize("spec", NULLS)
-def test_null_is_no_difference_without_the_right_to_try_the_webapp(bench: PluginBench, spec: dict[str, Any]) -> None:
-    bench.kubectl.forbidden.add(("patch", "webapps"))
-    assert bench.run("plan", "-f", "-", stdin=manifest(**spec)) == 0
-    assert bench.out == "web: no differences\n"
-
-
-def test_null_removes_a_live_value_in_the_local_merge(bench: PluginBench) -> None:
-    bench.model.patch(WEBAPP.path("shop", "web"), {"spec": {"replicas": 4, "imagePullPolicy": "Always"}})
-    bench.kubectl.forbidden.add(("patch", "webapps"))
-    [found] = bench.json("plan", "-f", "-", stdin=manifest(replicas=None, imagePullPolicy=None))["items"]
-    assert {each["field"]: (each["live"], each["wanted"]) for each in found["spec"]} == {
-        "spec.replicas": ("4", "1"),
-        "spec.imagePullPolicy": ("Always", "(none)"),
-    }
-
-
-def test_the_api_server_keeps_null_where_the_schema_allows_it() -> None:
-    schema = {"properties": {"a": {"nullable": True, "default": 1}, "b": {"default": 2}, "c": {}}}
-    assert defaulted({"a": None, "b": None, "c": None}, schema) == {"a": None, "b": 2}
-
-
 def test_a_name_that_is_taken_blocks_the_plan(bench: PluginBench) -> None:
     made = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "other"}, "spec": {"ports": [{"port": 80}]}}
     bench.model.post(SERVICE.path("shop"), made)
