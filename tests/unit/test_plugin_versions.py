@@ -123,10 +123,10 @@ def test_a_webapp_that_is_deleted_meanwhile_has_no_drift(comes_back: bool) -> No
 
     bench.kubectl.before = before
     assert bench.run("drift", "web") == 1
-    assert (bench.out, bench.err) == (
-        "",
+    assert bench.out == ""
+    assert bench.err == (
         "error: WebApp web in namespace shop was deleted while its children were read\n"
-        "next: kubectl coxswain status -n shop\n",
+        "next: kubectl coxswain status -n shop\n"
     )
 
 
