@@ -105,6 +105,15 @@ def test_the_patch_is_refused_when_the_object_has_changed() -> None:
     assert fields == {"op": "replace", "path": "/metadata/managedFields", "value": [OURS]}
 
 
-def test_an_entry_of_the_status_is_never_released() -> None:
-    made = released([OURS, STATUS], lambda manager, _: manager == "kube-controller-manager", "coxswain")
-    assert STATUS in made
+def test_of_a_released_entry_of_the_status_the_status_stays() -> None:
+    shared = entry(
+        "helm", {"f:status": {}, "f:metadata": {"f:labels": {"f:team": {}, "f:theirs": {}}}}, subresource="status"
+    )
+    made = released([OURS, shared], lambda manager, _: manager == "helm", "coxswain")
+    assert made == [OURS, {**shared, "fieldsV1": {"f:status": {}, "f:metadata": {"f:labels": {"f:theirs": {}}}}}]
+
+
+def test_an_apply_to_the_status_is_not_ours() -> None:
+    theirs = entry("coxswain", {"f:metadata": {"f:labels": {"f:team": {}}}}, "Apply", subresource="status")
+    assert taken([theirs, OURS], LABEL) == [OURS]
+    assert released([theirs, OURS], lambda *_: False, "coxswain") == [theirs, OURS]

@@ -32,11 +32,14 @@ def test_of_managed_fields_our_entry_and_the_others_are_kept() -> None:
         {"manager": "kubectl", "operation": "Update", "fieldsV1": {"f:data": {}}},
         {"manager": "coxswain", "operation": "Update", "fieldsV1": {"f:data": {}}},
         {"manager": "controller", "operation": "Update", "subresource": "status", "fieldsV1": {"f:status": {}}},
+        {"manager": "coxswain", "operation": "Apply", "subresource": "status", "fieldsV1": {"f:metadata": {}}},
+        {"manager": "editor", "subresource": "status", "fieldsV1": {"f:status": {}, "f:metadata": {"f:labels": {}}}},
     ]
     observed = observe(CONFIG_MAP, raw)
     assert observed.owned is not None
     assert set(observed.owned) == {"f:metadata", "f:data", "f:immutable"}
-    assert [entry.manager for entry in observed.others] == ["kubectl", "coxswain"]
+    assert [entry.manager for entry in observed.others] == ["kubectl", "coxswain", "coxswain", "editor"]
+    assert observed.others[-1].fields == {"f:metadata": {"f:labels": {}}}, "the status is in no comparison"
 
 
 def test_finalizers_are_kept_while_they_delay_a_deletion() -> None:

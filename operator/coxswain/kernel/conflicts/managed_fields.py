@@ -78,7 +78,7 @@ def released(entries: Sequence[_Entry], is_released: Callable[[str, str], bool],
     owned: Fields = next((entry["fieldsV1"] for entry in entries if _is_apply_entry_of(manager, entry)), {})
     changed = [
         _changed(entry, lambda fields: minus(fields, owned))
-        if _is_not_for_status(entry) and is_released(str(entry.get("manager", "")), str(entry.get("operation", "")))
+        if is_released(str(entry.get("manager", "")), str(entry.get("operation", "")))
         else entry
         for entry in entries
     ]
@@ -106,8 +106,5 @@ def _changed(entry: _Entry, change: Callable[[Fields], Fields]) -> _Entry | None
 
 
 def _is_apply_entry_of(manager: str, entry: _Entry) -> bool:
-    return (entry.get("manager"), entry.get("operation")) == (manager, "Apply") and _is_not_for_status(entry)
-
-
-def _is_not_for_status(entry: _Entry) -> bool:
-    return entry.get("subresource") != "status"
+    is_for_status = entry.get("subresource") == "status"
+    return not is_for_status and (entry.get("manager"), entry.get("operation")) == (manager, "Apply")

@@ -70,7 +70,7 @@ class Projection:
     owned: Fields | None = None
     """The fields owned by our Apply entry; None without such an entry."""
     others: tuple[ManagedFieldsEntry, ...] = ()
-    """The entries of other managers, except those for the status subresource."""
+    """The entries of other managers. Those for the status subresource lack the status itself."""
     adopter: str | None = None
     """The parent named by the adopt annotation. It may adopt the object, or has adopted it."""
     parents: frozenset[str] = frozenset()
@@ -229,15 +229,19 @@ class Projector:
         owned = None
         others = []
         for entry in entries:
+            fields = entry.get("fieldsV1") or {}
             if entry.get("subresource") == "status":
+                # A write to the status can also set labels and annotations; of a Deployment, the latter.
+                fields = {element: below for element, below in fields.items() if element != "f:status"}
+                if not fields:
+                    continue
+            elif (entry.get("manager"), entry.get("operation")) == (self.manager, "Apply"):
+                owned = fields
                 continue
-            if (entry.get("manager"), entry.get("operation")) == (self.manager, "Apply"):
-                owned = entry.get("fieldsV1") or {}
-            else:
-                manager, operation, version = (
-                    str(entry.get(name) or "") for name in ("manager", "operation", "apiVersion")
-                )
-                others.append(ManagedFieldsEntry(manager, entry.get("fieldsV1") or {}, operation, version))
+            manager, operation, version = (
+                str(entry.get(name) or "") for name in ("manager", "operation", "apiVersion")
+            )
+            others.append(ManagedFieldsEntry(manager, fields, operation, version))
         return owned, tuple(others)
 
 
