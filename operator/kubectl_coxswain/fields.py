@@ -34,7 +34,7 @@ def child_change(difference: Difference, managers: Sequence[str], *, hashed: boo
     """
     place = text(difference.path)
     if difference.order:
-        yield FieldChange(f"{place} (order)", _names(difference.found), _names(difference.wanted), managers)
+        yield FieldChange(place, _names(difference.found), _names(difference.wanted), managers)
     elif hashed and place.startswith(("data", "binaryData")):
         yield FieldChange(place, _text(difference.found), _text(difference.wanted), managers)
     elif _is_container(difference.wanted) or _is_container(difference.found):

@@ -94,7 +94,7 @@ def test_an_item_that_someone_removed(live: Manifest) -> None:
 
 def test_items_of_ours_in_another_order(live: Manifest) -> None:
     app(live)["env"].reverse()
-    assert found(live) == ["spec.template.spec.containers[name=app].env"]
+    assert found(live) == ["spec.template.spec.containers[name=app].env (order)"]
 
 
 def test_a_key_of_two_parts(live: Manifest) -> None:

@@ -8,6 +8,7 @@ import pytest
 from coxswain.kernel.conflicts.diff import Difference
 from coxswain.kernel.conflicts.policy import Policy
 from coxswain.kernel.objects.event_record import EventRecord
+from coxswain.kernel.objects.field_paths import ORDER
 from coxswain.kernel.reconciling.child.result import Result
 from coxswain.kernel.reconciling.memory.attempts import digest
 from coxswain.kernel.reconciling.memory.last_applied import LastApplied
@@ -27,6 +28,7 @@ from unit.objects import COMMANDS, webapp
 APP = webapp()
 NOW = "2026-01-01T00:00:00Z"
 IMAGE = ("f:spec", "f:image")
+ARGS = ("f:spec", "f:args")
 ENV = ("f:env", 'k:{"name":"DB_PASSWORD"}', "f:value")
 
 
@@ -117,7 +119,8 @@ def corrected(difference: Difference, manager: str | None = "flux", **more: Any)
         (Difference(IMAGE, "a", "b"), "flux", {"ours": True, "was_there": False}, None),
         (Difference(IMAGE, "a", "b"), None, {"ours": True}, "spec.image b to a (changed by another operator)"),
         (Difference(IMAGE, None, "b"), None, {"ours": True}, "spec.image b to (none) (changed by another operator)"),
-        (Difference(IMAGE, ["a"], ["b"], order=True), None, {"ours": True}, None),
+        (Difference((*ARGS, ORDER), ["a", "b"], ["b", "a"]), None, {}, "spec.args (order) (changed)"),
+        (Difference((*ARGS, ORDER), ["a", "b"], ["b", "a"]), None, {"was_there": False}, None),
         (Difference(IMAGE, "a", "a"), "flux", {}, None),
         (Difference(IMAGE, None, "b"), "flux", {}, None),
         (Difference(IMAGE, "a", None), None, {}, "spec.image (removed)"),

@@ -15,6 +15,7 @@ from typing import Any
 
 from coxswain.kernel.conflicts.unions import rivals_in_list, rivals_in_map, rivals_of, rivals_of_removal
 from coxswain.kernel.objects.field_paths import (
+    ORDER,
     ElementIndex,
     Fields,
     ManagedFieldsEntry,
@@ -42,10 +43,13 @@ class Difference:
     """The desired value; None to remove the field."""
     found: Any
     """The live value; None if the field is not set."""
-    order: bool = False
-    """Whether only the order of the items differs."""
     rivals: tuple[Path, ...] = ()
     """Live paths excluded by the desired value: another member of a union, or an item with the same name."""
+
+    @property
+    def order(self) -> bool:
+        """Whether only the order of the items of a list differs. The values are the whole lists."""
+        return self.path[-1:] == (ORDER,)
 
     @property
     def text(self) -> str:
@@ -163,10 +167,7 @@ def _compare_list(
 ) -> Iterator[Difference]:
     known = distinct_elements(field_sets)
     index = ElementIndex(known)
-    positions: dict[str, int] = {}
-    for position, item in enumerate(live):
-        for selector in index.elements(item):
-            positions.setdefault(selector, position)
+    positions = index.positions(live)
     seen: dict[str, int | None] = {}
     for item in wanted:
         element = next(iter(index.elements(item)), None)
@@ -184,7 +185,7 @@ def _compare_list(
         yield Difference((*path, element), None, live[positions[element]] if element in positions else None)
     live_positions = [position for position in seen.values() if position is not None]
     if live_positions != sorted(live_positions):
-        yield Difference(path, wanted, live, order=True)
+        yield Difference((*path, ORDER), wanted, live)
 
 
 def _compare_item(

@@ -11,8 +11,8 @@ from typing import Any
 from coxswain.kernel.conflicts.diff import Difference, all_fields, differences, managers
 from coxswain.kernel.conflicts.managed_fields import ANOTHER_OPERATOR, BEFORE_FIRST_APPLY, UNKNOWN
 from coxswain.kernel.conflicts.policy import Policy, overlaps
-from coxswain.kernel.objects.edit import owned_part, value_at, with_value, without
-from coxswain.kernel.objects.field_paths import Fields, Path, at, owns, text
+from coxswain.kernel.objects.edit import in_order_of, owned_part, value_at, with_value, without
+from coxswain.kernel.objects.field_paths import Fields, Path, at, distinct_elements, owns, text
 from coxswain.kernel.objects.manifests import Manifest
 from coxswain.kernel.objects.projection import Projection
 
@@ -210,9 +210,7 @@ def _held_fields(
 
 
 def _is_contested(difference: Difference, contested: Sequence[str]) -> bool:
-    if difference.order or not difference.changes_value:
-        return False
-    return overlaps(difference.text, contested)
+    return difference.changes_value and overlaps(difference.text, contested)
 
 
 def _reduced(manifest: Manifest, observed: Projection, left: Sequence[HeldField]) -> Manifest:
@@ -220,16 +218,26 @@ def _reduced(manifest: Manifest, observed: Projection, left: Sequence[HeldField]
 
     Our part of a contested field, of a field with rivals and of its rivals keeps its live value: an apply without it
     would remove it, and the rest alone may be invalid. The data of a ConfigMap is known only by its hashes, so its live
-    value cannot be kept.
+    value cannot be kept. A list with a contested order has its desired items in the live order.
     """
     for held in left:
         path, rivals = held.difference.path, held.difference.rivals
-        if rivals or (held.contested and path[0] != "f:data"):
+        if held.difference.order:
+            manifest = _in_live_order(manifest, observed, path[:-1])
+        elif rivals or (held.contested and path[0] != "f:data"):
             for each in (path, *rivals):
                 manifest = _with_our_part(manifest, observed, each)
         else:
             manifest = without(manifest, path)
     return manifest
+
+
+def _in_live_order(manifest: Manifest, observed: Projection, path: Path) -> Manifest:
+    """Return a manifest in which the items of a list have the order of the live list."""
+    sets = [at(fields, path) or {} for fields in (observed.owned or {}, *(entry.fields for entry in observed.others))]
+    items = in_order_of(value_at(observed.content, path) or [], value_at(manifest, path) or [], distinct_elements(sets))
+    changed: Manifest = with_value(manifest, path, items) if items else manifest
+    return changed
 
 
 def _with_our_part(manifest: Manifest, observed: Projection, path: Path) -> Manifest:

@@ -1,15 +1,17 @@
 """Read, set and remove the value at a field path of a manifest."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from coxswain.kernel.objects.field_paths import ElementIndex, Fields, Path, matches
+from coxswain.kernel.objects.field_paths import ORDER, ElementIndex, Fields, Path, matches
 
 
 def value_at(value: Any, path: Path) -> Any:
-    """Return the value at a path; None if the path does not exist."""
+    """Return the value at a path, the whole list for an order; None if the path does not exist."""
     for element in path:
+        if element == ORDER:
+            return value
         if isinstance(value, Mapping):
             value = value.get(element.removeprefix("f:"))
         elif isinstance(value, list):
@@ -64,6 +66,19 @@ def owned_part(value: Any, fields: Fields) -> Any:
         owned_items = [(element, item) for item in value for element in index.elements(item)]
         return [_owned_item(element, item, fields[element]) for element, item in owned_items]
     return value
+
+
+def in_order_of(model: Sequence[Any], items: Sequence[Any], elements: Iterable[str]) -> list[Any]:
+    """Return list items in the order of their counterparts in `model`, and then those without one.
+
+    `elements` are path elements of the list: they tell which items are counterparts.
+    """
+    index = ElementIndex(elements)
+    positions = index.positions(model)
+    last = len(model)
+    return sorted(
+        items, key=lambda item: min([positions.get(each, last) for each in index.elements(item)], default=last)
+    )
 
 
 def _owned_item(element: str, item: Any, fields: Fields) -> Any:

@@ -15,6 +15,11 @@ Fields = Mapping[str, Any]
 Path = tuple[str, ...]
 """A field path: a sequence of `fieldsV1` elements."""
 
+ORDER = "order:"
+"""The last element of the path of an order: the order of our items in the list before it. `fieldsV1` has no owner of an
+order, so no field set contains such a path.
+"""
+
 
 class ManagedFieldsEntry(NamedTuple):
     """An entry of managedFields: a field manager, its fields and its operation."""
@@ -70,6 +75,14 @@ class ElementIndex:
         """Return the elements that select an item: one, or none; more if managers know different merge keys."""
         identities = [(keys, _identity(keys, item)) for keys in self._merge_keys]
         return [self._elements[each] for each in identities if each in self._elements]
+
+    def positions(self, items: Sequence[Any]) -> dict[str, int]:
+        """Return the position of the first item that each element selects."""
+        found: dict[str, int] = {}
+        for position, item in enumerate(items):
+            for element in self.elements(item):
+                found.setdefault(element, position)
+        return found
 
 
 def _identity(keys: tuple[str, ...] | None, item: Any) -> str:
@@ -165,6 +178,8 @@ def _parsed(text: str) -> Any:
 
 
 def _readable(element: str) -> str:
+    if element == ORDER:
+        return " (order)"
     kind, _, literal = element.partition(":")
     if kind == "f":
         return f"[{literal}]" if "/" in literal or "." in literal else f".{literal}"

@@ -65,10 +65,10 @@ def with_authors(found: Iterable[Correction], earlier: Iterable[Correction]) -> 
 def effective(corrections: Iterable[Correction], after: Iterable[Difference]) -> tuple[Correction, ...]:
     """Return the effective corrections, given the differences after the apply.
 
-    If a value that our entry owns still differs after the apply, admission has set it. Then nothing was corrected.
+    If a value that nobody else owns still differs after the apply, admission has set it. Then nothing was corrected.
     """
     same = [difference.path for difference in after]
-    return tuple(each for each in corrections if not each.by_another_operator or each.difference.path not in same)
+    return tuple(each for each in corrections if not each.is_unrecorded or each.difference.path not in same)
 
 
 def contested_paths(corrections: Iterable[Correction]) -> list[Path]:

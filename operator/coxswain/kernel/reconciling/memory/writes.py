@@ -29,7 +29,7 @@ class Correction:
         changed = difference.wanted not in (None, difference.found) and not self.ours
         removed = difference.found is None and self.was_there and not self.is_note
         by_another_manager = (changed or bool(difference.rivals)) and (self.manager is not None or removed)
-        return by_another_manager or self.by_another_operator
+        return by_another_manager or self.is_unrecorded
 
     @property
     def is_contested(self) -> bool:
@@ -41,10 +41,17 @@ class Correction:
         return self.is_foreign or (self.was_overridden and not self.ours)
 
     @property
+    def is_unrecorded(self) -> bool:
+        """Whether managedFields do not show the writer that changed the applied value.
+
+        It wrote under our name, or it changed an order, which has no owner.
+        """
+        return self.by_another_operator or (self.difference.order and self.was_there)
+
+    @property
     def by_another_operator(self) -> bool:
         """Whether another process wrote under our name after this process had applied the desired value."""
-        difference = self.difference
-        return self.ours and self.was_there and not difference.order and difference.wanted != difference.found
+        return self.ours and self.was_there and self.difference.wanted != self.difference.found
 
     @property
     def changed_by(self) -> str | None:
