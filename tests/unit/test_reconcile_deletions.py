@@ -1,16 +1,17 @@
 """A child deleted by someone else is recreated at once. After repeated deletions it stays absent for a while (K33)."""
 
 import dataclasses
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from coxswain.kernel.api.errors import OutOfDate
+from coxswain.kernel.api.errors import OutOfDate, RequestFailed
 from coxswain.kernel.cache.store import HistoryReset, Key
 from coxswain.kernel.objects.field_paths import ManagedFieldsEntry, minus
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Projection
-from coxswain.webapp.kinds import CONFIG_MAP, DEPLOYMENT, SERVICE
+from coxswain.webapp.kinds import CONFIG_MAP, CONTROLLER_REVISION, DEPLOYMENT, SERVICE
 from rendered import desired, observe, webapp_of
 from unit.bench import WEB, Bench
 from unit.objects import observed_autoscaler, stored
@@ -109,6 +110,34 @@ def test_an_autoscaled_deployment_is_braked_too(bench: Bench) -> None:
         bench.run()
         sent += delete(bench, DEPLOYMENT)
     assert sent.count("create Deployment") == 5
+
+
+def recreated(bench: Bench, kind: Kind) -> bool:
+    """Delete a child after a second; tell whether it was created again."""
+    bench.time += timedelta(seconds=1)
+    delete(bench, kind)
+    return f"create {kind}" in [*bench.writer.sent, *bench.writer.recorded]
+
+
+def test_the_record_of_a_spec_is_braked_although_its_notes_have_the_time(bench: Bench) -> None:
+    assert [recreated(bench, CONTROLLER_REVISION) for _ in range(5)] == [True] * 5
+    assert not recreated(bench, CONTROLLER_REVISION)
+    assert bench.conditions()["Contested"] == ("True", "WriteWar")
+
+
+@pytest.mark.parametrize("answer", [refusal(422, "ControllerRevision is invalid: data: ..."), refusal(500)])
+def test_a_failed_record_of_a_spec_is_no_other_one_a_second_later(bench: Bench, answer: RequestFailed) -> None:
+    """After a refusal for good it is not sent again, and after other failures with backoff."""
+    bench.writer.fail("create ControllerRevision", answer)
+    delete(bench, CONTROLLER_REVISION)
+    sent = 0
+    for second in range(20):
+        bench.time += timedelta(seconds=1)
+        bench.now += 0.01
+        bench.ready_pods(second % 2)
+        bench.run()
+        sent += "create ControllerRevision" in [*bench.writer.sent, *bench.writer.recorded]
+    assert sent <= 2
 
 
 def test_deletions_by_coxswain_do_not_count(bench: Bench) -> None:

@@ -1,7 +1,10 @@
 """Annotations of children in which the operator records its decisions. Values that others set do not count."""
 
+from collections.abc import Collection
+
 from coxswain.kernel.conflicts.managed_fields import BEFORE_FIRST_APPLY
 from coxswain.kernel.objects.field_paths import owns
+from coxswain.kernel.objects.manifests import Manifest
 from coxswain.kernel.objects.projection import Projection
 
 
@@ -18,3 +21,16 @@ def own_annotation(observed: Projection, name: str) -> str | None:
         return None
     value: str | None = observed.content["metadata"].get("annotations", {}).get(name)
     return value
+
+
+def without_notes(manifest: Manifest, notes: Collection[str]) -> Manifest:
+    """Return a manifest without some annotations.
+
+    Notes may contain the present time. So two manifests with the same intent are compared without them.
+    """
+    metadata = manifest["metadata"]
+    annotations = metadata.get("annotations", {})
+    if annotations.keys().isdisjoint(notes):
+        return manifest
+    rest = {name: value for name, value in annotations.items() if name not in notes}
+    return {**manifest, "metadata": {**metadata, "annotations": rest}}

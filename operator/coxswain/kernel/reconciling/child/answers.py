@@ -39,7 +39,7 @@ class Answers:
         after = plan_for(target, answer)
         if after.differences or (before is not None and answer.version == before.version):
             # Something between the request and the stored object changed it: an admission policy, which would again.
-            target.memory.attempt = Attempt.of(after.manifest, answer, None)
+            target.memory.attempt = Attempt.of(after.manifest, answer, None, target.child_type.notes)
         target.memory.last_applied = LastApplied.of(target.manifest, after, answer)
         return after
 

@@ -98,7 +98,7 @@ class ChildReconciler(Generic[P]):
         target = self._target(child_type, desired, parent, world)
         memory = target.memory
         backoff = memory.backoff
-        if backoff is not None and backoff.delays(target.manifest, self._settings, target.now):
+        if backoff is not None and backoff.delays(target.intent, self._settings, target.now):
             after, left = _next_read(memory, target.now), backoff.ends(self._settings) - target.now
             child = _child(target, backoff.health)
             return target.desired, Result(child, _ours(target), left=_left(target), after=after, backoff=left)
@@ -211,7 +211,7 @@ class ChildReconciler(Generic[P]):
         memory.failures += 1
         health = failure(error, target.commands, there=live is not None, patient=patient or memory.failures <= PATIENCE)
         if error.error_class is not ErrorClass.TERMINAL:
-            memory.backoff = Backoff.after(memory.backoff, error, health, self._clock(), target.manifest)
+            memory.backoff = Backoff.after(memory.backoff, error, health, self._clock(), target.intent)
         expected = health.retried and error.error_class is ErrorClass.CONFLICT
         level = logging.DEBUG if expected else logging.WARNING
         log.log(level, "%s %s cannot be written: %s", *kind_and_name(target.manifest), error)

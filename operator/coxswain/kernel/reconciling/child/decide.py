@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Generic
 
 from coxswain.kernel.conflicts.immutable import Obstacle, Remedy
+from coxswain.kernel.conflicts.own_annotations import without_notes
 from coxswain.kernel.conflicts.write_plan import Plan, plan
 from coxswain.kernel.objects.commands import Commands
 from coxswain.kernel.objects.edit import value_at
@@ -54,6 +55,11 @@ class Target(Generic[P]):
     def manifest(self) -> Manifest:
         """The desired state."""
         return self.desired.manifest
+
+    @property
+    def intent(self) -> Manifest:
+        """The desired state without notes: another one is a new intent."""
+        return without_notes(self.manifest, self.child_type.notes)
 
     @property
     def is_ours(self) -> bool:
@@ -124,10 +130,10 @@ def obstacle_of(target: Target[P], live: Projection) -> Obstacle | None:
 
 
 def _decide_absent(target: Target[P]) -> Action:
-    memory, manifest = target.memory, target.manifest
-    if memory.attempt is not None and memory.attempt.refused is not None and memory.attempt.matches(manifest, None):
-        return Wait(memory.attempt.refused, Ends.CHANGE_OR_RESYNC)
-    if memory.wars.suspends_creation(manifest, target.now):
+    memory, manifest, attempt = target.memory, target.manifest, target.memory.attempt
+    if attempt is not None and attempt.refused is not None and attempt.matches(manifest, None, target.child_type.notes):
+        return Wait(attempt.refused, Ends.CHANGE_OR_RESYNC)
+    if memory.wars.suspends_creation(target.intent, target.now):
         events = target.commands.events_about(*kind_and_name(manifest))
         return Wait(left_absent(events), memory.wars.recreation_due(), (absence(manifest),))
     if target.desired.withheld is not None:
@@ -159,7 +165,7 @@ def _decide_obstacle(target: Target[P], live: Projection, planned: Plan, obstacl
 
 def _decide_write(target: Target[P], live: Projection, planned: Plan, obstacle: Obstacle | None) -> Action:
     attempt = target.memory.attempt if planned.differences else None
-    if attempt is not None and not attempt.matches(planned.manifest, live):
+    if attempt is not None and not attempt.matches(planned.manifest, live, target.child_type.notes):
         attempt = None
     if attempt is not None and attempt.refused is not None:
         return Wait(attempt.refused, Ends.CHANGE_OR_RESYNC, planned.left)

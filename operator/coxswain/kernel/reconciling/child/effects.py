@@ -54,7 +54,7 @@ def record_creation(target: Target[P], now: float) -> None:
     log.info("created %s %s", *kind_and_name(target.manifest))
     memory.writes = replace(memory.writes, created=True, replaced=memory.deletion is not None)
     if memory.deleted_by_others:
-        memory.wars.enforced(target.manifest, [WHOLE], now)
+        memory.wars.enforced(target.intent, [WHOLE], now)
     memory.deletion, memory.create_unanswered = None, False
 
 

@@ -83,7 +83,7 @@ class Executor:
         except Refused as error:
             if error.error_class is ErrorClass.TERMINAL and not isinstance(action, Replace):
                 health = rejected(error.message, target.commands, there=True)
-                target.memory.attempt = Attempt.of(action.plan.manifest, action.live, health)
+                target.memory.attempt = Attempt.of(action.plan.manifest, action.live, health, target.child_type.notes)
             if error.status == 409 and not error.by_admission and not isinstance(action, Release):
                 await self._learn_from_conflict(target, action.live, error)
                 if not isinstance(action, Replace):
@@ -105,7 +105,7 @@ class Executor:
                 raise
             if error.error_class is ErrorClass.TERMINAL:
                 health = rejected(error.message, target.commands, there=False)
-                target.memory.attempt = Attempt.of(action.manifest, None, health)
+                target.memory.attempt = Attempt.of(action.manifest, None, health, target.child_type.notes)
             if error.status != 409 or error.by_admission:
                 raise
             # The name is taken. The cache knows neither by whom nor whether its parent is the present one.

@@ -2,9 +2,11 @@
 
 import hashlib
 import json
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Self
 
+from coxswain.kernel.conflicts.own_annotations import without_notes
 from coxswain.kernel.objects.manifests import Manifest
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.status.health import Health
@@ -21,18 +23,29 @@ class Attempt:
     mutating admission policy."""
 
     @classmethod
-    def of(cls, manifest: Manifest, live: Projection | None, refused: Health | None) -> Self:
-        """Remember the write of a manifest over an object; `live` is None for a create."""
-        return cls(digest(manifest), _state(live), refused)
+    def of(cls, manifest: Manifest, live: Projection | None, refused: Health | None, notes: Collection[str]) -> Self:
+        """Remember a write.
 
-    def matches(self, manifest: Manifest, live: Projection | None) -> bool:
-        """Tell whether this is the same write over the same object."""
-        return (self.manifest, self.live) == (digest(manifest), _state(live))
+        Args:
+            manifest: the written manifest.
+            live: the object before; None for a create.
+            refused: as in the field.
+            notes: annotations of the operator, as in `ChildType.notes`. Other notes alone do not end a refusal.
+        """
+        return cls(_compared(manifest, refused, notes), _state(live), refused)
+
+    def matches(self, manifest: Manifest, live: Projection | None, notes: Collection[str]) -> bool:
+        """Tell whether this is the same write over the same object. The arguments are those of `of`."""
+        return (self.manifest, self.live) == (_compared(manifest, self.refused, notes), _state(live))
 
 
 def digest(value: Any) -> str:
     """Return the SHA-256 of a JSON value."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+def _compared(manifest: Manifest, refused: Health | None, notes: Collection[str]) -> str:
+    return digest(manifest if refused is None else without_notes(manifest, notes))
 
 
 def _state(live: Projection | None) -> str | None:

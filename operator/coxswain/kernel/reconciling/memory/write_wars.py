@@ -63,7 +63,10 @@ class WriteWars:
                 war.rounds, war.since, war.refusals = max(war.rounds, self._settings.rounds), now, 0
 
     def suspends_creation(self, manifest: Manifest, now: float) -> bool:
-        """Tell whether a repeatedly deleted object must not be created now."""
+        """Tell whether a repeatedly deleted object must not be created now.
+
+        `manifest` has no notes, like the one passed to `enforced`.
+        """
         war = self._fields.get(WHOLE)
         return war is not None and war.wanted == digest(value_at(manifest, WHOLE)) and self._remaining(war, now) > 0
 
