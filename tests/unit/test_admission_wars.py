@@ -60,6 +60,35 @@ def test_after_the_suspension_the_field_is_enforced(bench: ModelBench) -> None:
     assert bench.objects()["Service/web"]["metadata"]["labels"]["team"] == "red"
 
 
+def test_after_the_removal_of_the_policy_a_resync_sets_the_value(bench: ModelBench) -> None:
+    rounds(bench, 1, {"metadata": {"labels": {"theirs": "1"}}})
+    assert bench.objects()["Service/web"]["metadata"]["labels"]["team"] == "held"
+    bench.api.admission.clear()
+    bench._memories.resynced(bench.now)
+    [result] = [each for each in bench.reconcile() if each.child.kind == "Service"]
+    assert bench.objects()["Service/web"]["metadata"]["labels"]["team"] == "red"
+    assert "admission" not in result.child.health.message
+
+
+def test_while_the_policy_stays_a_resync_costs_one_apply_without_effect(bench: ModelBench) -> None:
+    rounds(bench, 1, {"metadata": {"labels": {"theirs": "1"}}})
+    before, sent = version(bench), []
+    usual = bench.api.request
+
+    def request(method: str, path: str, **more: Any) -> Any:
+        sent.append((method, path))
+        return usual(method, path, **more)
+
+    bench.api.request = request  # type: ignore[method-assign]
+    for _ in range(3):
+        bench._memories.resynced(bench.now)
+        for _ in range(3):
+            results = bench.reconcile()
+        assert not any(each.is_foreign for result in results for each in result.writes.corrections)
+    assert sent.count(("PATCH", PATH)) == 3
+    assert version(bench) == before
+
+
 def test_without_another_manager_there_is_no_war(bench: ModelBench) -> None:
     """Unrelated writes let the policy act, and our entry keeps the field."""
     for number in range(12):

@@ -146,7 +146,10 @@ class Memory:
         self._children = {child: memory for child, memory in self._children.items() if child in children}
 
     def resynced(self, now: float) -> None:
-        """Make the next reconcile repeat refused writes, deletions and reads of taken names; forget quiet wars."""
+        """Make the next reconcile repeat writes without effect, deletions and reads of taken names; forget quiet wars.
+
+        The admission policy behind a write without effect may be gone, and no watch reports that.
+        """
         self.namespace_terminating_until = 0.0
         self.status.without_effect = None
         self.removal.deleted.clear()
@@ -156,8 +159,7 @@ class Memory:
             memory.wars.forget_quiet(now)
             if memory.name_holder is not None:
                 memory.name_holder = replace(memory.name_holder, until=now)
-            if memory.attempt is not None and memory.attempt.refused is not None:
-                memory.attempt = None
+            memory.attempt = None
 
     def suspension_ends(self, since: float, now: float) -> float | None:
         """Return the seconds until the next suspension ends; only those in progress at `since` count, or None."""
@@ -202,7 +204,7 @@ class Memories:
         self._of_key.clear()
 
     def resynced(self, now: float) -> None:
-        """Forget refused writes, so that a resync tries them again."""
+        """Forget writes without effect, so that a resync tries them again."""
         for memory in self._of_key.values():
             memory.resynced(now)
 
