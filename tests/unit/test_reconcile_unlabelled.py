@@ -1,15 +1,22 @@
 """Objects with a child's name but without our label: no watch reports them, so they are read."""
 
 import dataclasses
+from typing import Any
 
 import pytest
 
+from coxswain.kernel.api.errors import Refused
 from coxswain.kernel.objects.projection import Controller, Projection
+from coxswain.kernel.reconciling.child.result import Result
 from coxswain.webapp.identity import WEBAPP_LABEL
 from coxswain.webapp.kinds import SERVICE
+from model_cluster.api_server import Response
 from unit.bench import WEB, Bench
+from unit.model_bench import ModelBench
 from unit.objects import observed_child
 from unit.server import refusal
+
+PATH = SERVICE.path("shop", "web")
 
 
 @pytest.fixture
@@ -118,3 +125,34 @@ def test_a_resync_reads_a_taken_name_again(bench: Bench) -> None:
     bench.reconciler.resynced()
     bench.run()
     assert bench.writer.sent == ["look Service"]
+
+
+def unlabelled(bench: ModelBench) -> None:
+    """Remove the label of the Service: it leaves the watch."""
+    bench.reconcile()
+    bench.patch(PATH, {"metadata": {"labels": {WEBAPP_LABEL: None}}})
+
+
+def service(bench: ModelBench) -> Result:
+    """Reconcile, and return the result of the Service."""
+    return next(each for each in bench.reconcile() if each.child.kind == "Service")
+
+
+def test_a_child_without_our_label_that_was_deleted_before_a_write_is_created() -> None:
+    """The operator read that it was gone, and kept writing what it had read before."""
+    bench = ModelBench()
+    unlabelled(bench)
+    usual = bench.api.request
+
+    def deleted_before_the_apply(method: str, path: str, **more: Any) -> Response:
+        if method == "PATCH" and path == PATH and "uid" in more["body"]["metadata"]:
+            bench.api.request = usual  # type: ignore[method-assign]
+            bench.delete(PATH)
+        return usual(method, path, **more)
+
+    bench.api.request = deleted_before_the_apply  # type: ignore[method-assign]
+    assert isinstance(service(bench).failed, Refused)
+    assert "Service/web" not in bench.objects()
+    bench.now += 1
+    service(bench)
+    assert "Service/web" in bench.objects()

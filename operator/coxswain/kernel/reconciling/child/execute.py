@@ -167,7 +167,7 @@ class Executor:
         """Read a child after a conflict.
 
         Raises:
-            RequestFailed: it could not be read. If it is gone, the store forgets it: no event reports the deletion of
+            RequestFailed: it could not be read. If it is gone, it is forgotten: no event reports the deletion of
                 a child that had lost our label.
         """
         if error.field_conflicts:
@@ -177,6 +177,7 @@ class Executor:
         except Refused as missing:
             if missing.status == 404:
                 self._store.forget(live.kind, Key(live.namespace, live.name), live.version + 1)
+                target.memory.name_holder = None
             raise
         planned = target.memory.planned
         if planned is not None and (present.generation != live.generation or not present.generation):
