@@ -9,7 +9,7 @@ from coxswain.kernel.api.errors import Refused
 from coxswain.kernel.objects.projection import Controller, Projection
 from coxswain.kernel.reconciling.child.result import Result
 from coxswain.webapp.identity import WEBAPP_LABEL
-from coxswain.webapp.kinds import SERVICE
+from coxswain.webapp.kinds import SERVICE, WEBAPP
 from model_cluster.api_server import Response
 from unit.bench import WEB, Bench
 from unit.model_bench import ModelBench
@@ -156,3 +156,17 @@ def test_a_child_without_our_label_that_was_deleted_before_a_write_is_created() 
     bench.now += 1
     service(bench)
     assert "Service/web" in bench.objects()
+
+
+def test_after_its_replacement_a_child_without_our_label_is_created_soon() -> None:
+    """No watch reports its end, so it is read again, as after the deletion of an adopted object."""
+    bench = ModelBench()
+    unlabelled(bench)
+    bench.patch(WEBAPP.path("shop", "web"), {"spec": {"service": {"headless": True, "replace": "Allowed"}}})
+    result = service(bench)
+    assert "Service/web" not in bench.objects()
+    assert result.after is not None
+    assert result.after <= 1
+    bench.now += result.after
+    service(bench)
+    assert bench.objects()["Service/web"]["spec"]["clusterIP"] == "None"
