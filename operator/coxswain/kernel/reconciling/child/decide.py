@@ -27,6 +27,7 @@ from coxswain.kernel.reconciling.child.actions import (
 from coxswain.kernel.reconciling.child.adoption import foreign, to_release
 from coxswain.kernel.reconciling.child.ownership import ownership
 from coxswain.kernel.reconciling.child.plan_health import absence, held_fields, stuck
+from coxswain.kernel.reconciling.memory.attempts import Attempt
 from coxswain.kernel.reconciling.memory.last_applied import LastApplied
 from coxswain.kernel.reconciling.memory.memory import ChildMemory
 from coxswain.kernel.status.health import adopted_later, halted, left_absent, replaced, terminating, with_finalizers
@@ -160,16 +161,17 @@ def _blocked(target: Target[P], live: Projection) -> Wait | None:
 def _decide_obstacle(target: Target[P], live: Projection, planned: Plan, obstacle: Obstacle) -> Action:
     if obstacle.remedy is Remedy.BY_HAND or any(held.differs for held in planned.left):
         return Wait(stuck(target.manifest, obstacle), target.next_event, planned.left)
+    attempt = _same_attempt(target, live, planned, deleting=True)
+    if attempt is not None and attempt.refused is not None:
+        return Wait(attempt.refused, Ends.CHANGE_OR_RESYNC, planned.left)
     return Replace(live, planned, obstacle)
 
 
 def _decide_write(target: Target[P], live: Projection, planned: Plan, obstacle: Obstacle | None) -> Action:
-    attempt = target.memory.attempt if planned.differences else None
-    if attempt is not None and not attempt.matches(planned.manifest, live, target.child_type.notes):
-        attempt = None
-    if attempt is not None and attempt.refused is not None:
+    attempt, is_released = _same_attempt(target, live, planned), to_release(target.parent, live)
+    if attempt is not None and attempt.refused is not None and (planned.differences or is_released):
         return Wait(attempt.refused, Ends.CHANGE_OR_RESYNC, planned.left)
-    if Release not in target.prepared and to_release(target.parent, live):
+    if Release not in target.prepared and is_released:
         return Release(live, planned)
     if not planned.differences or attempt is not None:
         return Nothing(live, planned, obstacle)
@@ -179,6 +181,13 @@ def _decide_write(target: Target[P], live: Projection, planned: Plan, obstacle: 
     if TakeOwnership not in target.prepared and planned.rivals:
         return TakeOwnership(live, planned)
     return Apply(live, planned)
+
+
+def _same_attempt(target: Target[P], live: Projection, planned: Plan, *, deleting: bool = False) -> Attempt | None:
+    """Return the remembered write without effect if this is the same one."""
+    attempt, notes = target.memory.attempt, target.child_type.notes
+    same = attempt is not None and attempt.matches(planned.manifest, live, notes, deleting=deleting)
+    return attempt if same else None
 
 
 def _lost(target: Target[P], planned: Plan, live: Projection) -> Path | None:

@@ -81,9 +81,11 @@ class Executor:
             else:
                 await self._apply(action, target, writer)
         except Refused as error:
-            if error.error_class is ErrorClass.TERMINAL and not isinstance(action, Replace):
-                health = rejected(error.message, target.commands, there=True)
-                target.memory.attempt = Attempt.of(action.plan.manifest, action.live, health, target.child_type.notes)
+            if error.error_class is ErrorClass.TERMINAL:
+                health, notes = rejected(error.message, target.commands, there=True), target.child_type.notes
+                target.memory.attempt = Attempt.of(
+                    action.plan.manifest, action.live, health, notes, deleting=isinstance(action, Replace)
+                )
             if error.status == 409 and not error.by_admission and not isinstance(action, Release):
                 await self._learn_from_conflict(target, action.live, error)
                 if not isinstance(action, Replace):

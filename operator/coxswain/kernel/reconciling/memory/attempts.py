@@ -21,22 +21,36 @@ class Attempt:
     refused: Health | None
     """The health for the refusal. None if the server accepted the apply and stored another value because of a
     mutating admission policy."""
+    deleting: bool = False
+    """Whether it was the deletion of an object to be replaced, rather than an apply."""
 
     @classmethod
-    def of(cls, manifest: Manifest, live: Projection | None, refused: Health | None, notes: Collection[str]) -> Self:
+    def of(
+        cls,
+        manifest: Manifest,
+        live: Projection | None,
+        refused: Health | None,
+        notes: Collection[str],
+        *,
+        deleting: bool = False,
+    ) -> Self:
         """Remember a write.
 
         Args:
             manifest: the written manifest.
             live: the object before; None for a create.
             refused: as in the field.
+            deleting: as in the field.
             notes: annotations of the operator, as in `ChildType.notes`. Other notes alone do not end a refusal.
         """
-        return cls(_compared(manifest, refused, notes), _state(live), refused)
+        return cls(_compared(manifest, refused, notes), _state(live), refused, deleting)
 
-    def matches(self, manifest: Manifest, live: Projection | None, notes: Collection[str]) -> bool:
+    def matches(
+        self, manifest: Manifest, live: Projection | None, notes: Collection[str], *, deleting: bool = False
+    ) -> bool:
         """Tell whether this is the same write over the same object. The arguments are those of `of`."""
-        return (self.manifest, self.live) == (_compared(manifest, self.refused, notes), _state(live))
+        write = (_compared(manifest, self.refused, notes), _state(live), deleting)
+        return (self.manifest, self.live, self.deleting) == write
 
 
 def digest(value: Any) -> str:
