@@ -115,7 +115,9 @@ def corrected(difference: Difference, manager: str | None = "flux", **more: Any)
     ("difference", "manager", "more", "says"),
     [
         (Difference(IMAGE, "a", "b"), "flux", {}, "spec.image b to a (changed by flux)"),
-        (Difference(IMAGE, "a", "b"), None, {}, None),
+        (Difference(IMAGE, "a", "b"), None, {}, "spec.image b to a (changed)"),
+        (Difference(IMAGE, "a", "b"), None, {"was_there": False}, None),
+        (Difference(IMAGE, {"a": "b"}, {"a": "b", "default": "c"}), None, {}, None),
         (Difference(IMAGE, "a", "b"), "flux", {"ours": True, "was_there": False}, None),
         (Difference(IMAGE, "a", "b"), None, {"ours": True}, "spec.image b to a (changed by another operator)"),
         (Difference(IMAGE, None, "b"), None, {"ours": True}, "spec.image b to (none) (changed by another operator)"),

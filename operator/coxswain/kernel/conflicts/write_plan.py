@@ -11,7 +11,7 @@ from typing import Any
 from coxswain.kernel.conflicts.diff import Difference, all_fields, differences, managers
 from coxswain.kernel.conflicts.managed_fields import ANOTHER_OPERATOR, BEFORE_FIRST_APPLY, UNKNOWN
 from coxswain.kernel.conflicts.policy import Policy, overlaps
-from coxswain.kernel.objects.edit import in_order_of, owned_part, value_at, with_value, without
+from coxswain.kernel.objects.edit import contains, in_order_of, owned_part, value_at, with_value, without
 from coxswain.kernel.objects.field_paths import Fields, Path, at, distinct_elements, owns, text
 from coxswain.kernel.objects.manifests import Manifest
 from coxswain.kernel.objects.projection import Projection
@@ -30,6 +30,12 @@ class HeldField:
     def differs(self) -> bool:
         """Whether the value differs from the desired one, rather than only its owner."""
         return self.difference.changes_value
+
+    @property
+    def is_only_cleared(self) -> bool:
+        """Whether the desired value is live, and managedFields were cleared: then defaults are part of the value."""
+        difference = self.difference
+        return self.manager == UNKNOWN and not difference.rivals and contains(difference.found, difference.wanted)
 
 
 @dataclass(frozen=True)
@@ -193,11 +199,11 @@ def _held_fields(
             difference, foreign_manager(difference, observed, ours) or ANOTHER_OPERATOR, Policy.ENFORCE, contested=True
         )
         for difference in differences(ownership.comparable(manifest), observed.content, observed.owned, observed.others)
-        if difference.wanted is None and not difference.rivals and _is_contested(difference, contested)
+        if difference.wanted is None and not difference.rivals and _is_contested(difference, contested, observed)
     ]
     for difference in all_fields(ownership.comparable(manifest), observed.content, observed.owned, observed.others):
         manager = foreign_manager(difference, observed, ours)
-        is_contested = _is_contested(difference, contested)
+        is_contested = _is_contested(difference, contested, observed)
         if manager is None and not is_contested:
             continue
         policy = Policy.ENFORCE if policy_of is None else policy_of(difference.text)
@@ -209,8 +215,12 @@ def _held_fields(
     return held
 
 
-def _is_contested(difference: Difference, contested: Sequence[str]) -> bool:
-    return difference.changes_value and overlaps(difference.text, contested)
+def _is_contested(difference: Difference, contested: Sequence[str], observed: Projection) -> bool:
+    """Report whether a difference is left to the other side of a write war.
+
+    If our entry was cleared, an equal value is a difference too, and its correction another round.
+    """
+    return (difference.changes_value or observed.owned is None) and overlaps(difference.text, contested)
 
 
 def _reduced(manifest: Manifest, observed: Projection, left: Sequence[HeldField]) -> Manifest:

@@ -21,6 +21,15 @@ def value_at(value: Any, path: Path) -> Any:
     return value
 
 
+def contains(value: Any, part: Any) -> bool:
+    """Report whether a value equals `part`, apart from more entries of maps: of others, or defaults."""
+    if isinstance(value, Mapping) and isinstance(part, Mapping):
+        return all(key in value and contains(value[key], below) for key, below in part.items())
+    if isinstance(value, list) and isinstance(part, list):
+        return len(value) == len(part) and all(map(contains, value, part))
+    return bool(value == part)
+
+
 def with_value(value: Any, path: Path, new: Any) -> Any:
     """Return a copy with `new` at a path, creating the missing maps, lists and items on the way."""
     if not path:

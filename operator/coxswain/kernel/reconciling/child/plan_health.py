@@ -24,7 +24,7 @@ def planned_health(health: Health, planned: Plan, differing: Sequence[Difference
         differing: differences that remain after an apply.
         commands: the commands about the parent.
     """
-    contested_fields = [each for each in planned.left if each.contested]
+    contested_fields = [each for each in planned.left if each.contested and not each.is_only_cleared]
     if contested_fields:
         two_operators = any(each.manager == ANOTHER_OPERATOR for each in contested_fields)
         return contested(held_fields(contested_fields), commands, two_operators=two_operators)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from coxswain.kernel.conflicts.diff import Difference
 from coxswain.kernel.conflicts.managed_fields import ANOTHER_OPERATOR
+from coxswain.kernel.objects.edit import contains
 from coxswain.kernel.objects.projection import Projection
 
 
@@ -27,26 +28,32 @@ class Correction:
         """Whether another writer caused it, rather than a new desired value or a note of ours."""
         difference = self.difference
         changed = difference.wanted not in (None, difference.found) and not self.ours
-        removed = difference.found is None and self.was_there and not self.is_note
-        by_another_manager = (changed or bool(difference.rivals)) and (self.manager is not None or removed)
+        by_another_manager = self.manager is not None and (changed or bool(difference.rivals))
         return by_another_manager or self.is_unrecorded
 
     @property
     def is_contested(self) -> bool:
         """Whether the correction is a round of a write war.
 
-        Another writer may also take the ownership of a field whose value admission sets. The value stays, so only the
-        lost ownership shows the writer.
+        Another writer may also clear managedFields, or take the ownership of a field whose value admission sets. The
+        value stays, so only the lost ownership shows the writer.
         """
-        return self.is_foreign or (self.was_overridden and not self.ours)
+        return self.is_foreign or self.is_lost or (self.was_overridden and not self.ours)
 
     @property
     def is_unrecorded(self) -> bool:
         """Whether managedFields do not show the writer that changed the applied value.
 
-        It wrote under our name, or it changed an order, which has no owner.
+        It wrote under our name, removed the field, changed an order, which has no owner, or cleared managedFields.
         """
-        return self.by_another_operator or (self.difference.order and self.was_there)
+        difference = self.difference
+        changed = bool(difference.rivals) or not contains(difference.found, difference.wanted)
+        return self.by_another_operator or (self.is_lost and changed)
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether no manager owns what this process has applied, and it is no note of ours."""
+        return self.was_there and not self.ours and self.manager is None and not self.is_note
 
     @property
     def by_another_operator(self) -> bool:
