@@ -87,7 +87,7 @@ def tries_again_what_is_refused() -> None:
         return replace(outcome, again=outcome.again or refused)
 
     put(decide, obstacle_of=lambda *_: None)
-    put(Attempt, matches=lambda *_: False)
+    put(Attempt, matches=lambda *_, **__: False)
     put(Backoff, ends=lambda self, _: self.last)
     put(Reconciler, _report=again)
 
@@ -132,7 +132,7 @@ def reads_modifies_writes() -> None:
 
 @broken("repeats an apply without effect", passes=PEACE)
 def repeats_applies_without_effect() -> None:
-    put(Attempt, matches=lambda self, *_: self.refused is not None)
+    put(Attempt, matches=lambda self, *_, **__: self.refused is not None)
     put(WriteWars, enforced=lambda *_: None)
 
 

@@ -89,7 +89,7 @@ def creates_with_zero_replicas() -> None:
         return await create(self, manifest)
 
     put(Writer, create=without_pods)
-    put(Attempt, matches=lambda self, *_: self.refused is not None)
+    put(Attempt, matches=lambda self, *_, **__: self.refused is not None)
 
 
 @broken("relists all kinds continuously", always=True)
