@@ -28,7 +28,7 @@ class _Process:
     """One replica as the invariants see it."""
 
     state: tuple[object, ...] = ()
-    """The process, and whether it runs and is paused."""
+    """The process, and whether it runs, is paused and is ready."""
     numbers: tuple[int, ...] = ()
     started: float = 0.0
     reported: Counter[str] = field(default_factory=Counter)
@@ -83,7 +83,7 @@ class SlotSuccession(Succession):
         process, known, subject = self._processes[replica], self._known[replica], replica.subject
         if subject.numbers != process.numbers:
             process.numbers, process.started, process.reported = subject.numbers, now, Counter()
-        state = (subject.numbers, subject.running, replica.running, replica.paused)
+        state = (subject.numbers, subject.running, replica.running, replica.paused, subject.ready)
         if state != process.state:
             # Nothing is checked while all replicas are paused. One that continues needs time to notice a loss.
             process.served.clear()
@@ -142,13 +142,15 @@ class SlotSuccession(Succession):
         process.reported = reported
 
     def _check_share(self, replica: Replica, process: _Process, now: float) -> None:
-        replicas = sum(each.running for each in self._world.replicas)
-        if not replica.running or len(process.held) <= math.ceil(len(self._namespaces) / replicas):
+        running = [each for each in self._world.replicas if each.running]
+        sharing = [each for each in running if each.subject.ready] or running
+        share = math.ceil(len(self._namespaces) / len(sharing)) if replica in sharing else 0
+        if not replica.running or len(process.held) <= share:
             return
         waited = now - max(self._disturbed, self._slowed)
         if waited > self._bounds.balance + self._requests + 100 * self._world.conditions.slowest:
-            shown = f"replica {replica.number} of {replicas} leads {len(process.held)} of {len(self._namespaces)} slots"
-            raise Violated("slots are balanced", f"{shown} for {waited:.1f} s")
+            shown = f"replica {replica.number} leads {len(process.held)} of {len(self._namespaces)} slots"
+            raise Violated("slots are balanced", f"{shown} for {waited:.1f} s, its share is {share}")
 
     def _check_memory(self, replica: Replica, process: _Process, now: float) -> None:
         for slot, namespace in enumerate(self._namespaces):

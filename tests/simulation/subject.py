@@ -167,6 +167,11 @@ class Subject:
         return Counter(getattr(self._election, "reported", {}))
 
     @property
+    def ready(self) -> bool:
+        """Whether its cache has been complete, as its election knows it."""
+        return self.running and getattr(self._election, "_synced", False)
+
+    @property
     def _alive(self) -> bool:
         return self.running and not self._transport.dead
 

@@ -16,7 +16,7 @@ class Seen:
     def __init__(self, identity: str = "me") -> None:
         self.now = 100.0
         self.members = Members(identity, expiry=EXPIRY, settling=SETTLING, clock=lambda: self.now)
-        self.members.announced = True
+        self.members.announced = self.members.complete = True
 
     def observe(self, **entries: int) -> dict[str, bool]:
         self.members.observe(raw(entries))
@@ -51,6 +51,22 @@ def test_a_renewal_counts_and_removes_those_that_are_gone() -> None:
     seen.observe(gone=1, other=9)
     assert entries(seen.members.renewed(raw({"gone": 1, "other": 9, "new": 1}))) == {"me": 1, "other": 9, "new": 1}
     assert entries(seen.members.renewed(raw({"me": 1}))) == {"me": 2}
+
+
+def test_a_negative_number_is_an_incomplete_cache() -> None:
+    seen = Seen()
+    assert set(seen.observe(ready=1, unready=-1)) == {"ready", "unready"}
+    seen.now += SETTLING
+    seen.observe(ready=2, unready=-2)
+    assert seen.members.ready() == {"ready": True}
+    seen.observe(ready=3, unready=3)
+    assert seen.members.ready() == {"ready": True, "unready": False}, "it settles again: others give slots back for it"
+    seen.now += SETTLING
+    assert seen.members.ready() == {"ready": True, "unready": True}
+    seen.members.complete = False
+    assert entries(seen.members.renewed(raw({}))) == {"me": -1}
+    seen.members.complete = True
+    assert entries(seen.members.renewed(raw({}))) == {"me": 2}
 
 
 def test_a_replica_that_takes_no_part_has_no_entry() -> None:

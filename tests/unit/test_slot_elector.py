@@ -235,19 +235,55 @@ def test_deleted_leases_change_nothing() -> None:
     virtually(body)
 
 
-def test_a_replica_without_a_complete_cache_takes_nothing_for_a_while() -> None:
+async def start_unready(*replicas: Replica) -> None:
+    """Start replicas whose caches do not become complete, such as new versions that lack a right."""
+    for each in replicas:
+        each.start()
+    await asyncio.sleep(0)
+    for each in replicas:
+        each.elector.synced = False
+
+
+def test_an_unready_replica_takes_no_slots_from_ready_ones() -> None:
     async def body(group: Group) -> None:
-        first, second = group.all
+        first, second, unready = group.all
         first.start()
-        await group.until(lambda: len(first.slots) == 6, FIRST)
         second.start()
-        await asyncio.sleep(0)
-        second.elector.synced = False
-        await asyncio.sleep(28)
-        assert group.shares == [6, 0]
-        await group.until(lambda: group.whole(3, 3), 2 + REBALANCED)
+        await group.until(lambda: group.whole(3, 3), FIRST)
+        await start_unready(unready)
+        await asyncio.sleep(90)
+        assert group.shares == [3, 3, 0]
+        assert first.surplus_slots == second.surplus_slots == 0
+        unready.elector.synced = True
+        await group.until(lambda: group.whole(2, 2, 2), REBALANCED)
+
+    virtually(body)
+
+
+def test_an_unready_replica_leads_only_while_no_other_is_ready() -> None:
+    async def body(group: Group) -> None:
+        ready, unready = group.all
+        ready.start()
+        await group.until(lambda: len(ready.slots) == 6, FIRST)
+        await start_unready(unready)
+        await asyncio.sleep(60)
+        await ready.kill()
+        await group.until(lambda: len(unready.slots) == 6, TAKEOVER)
+        ready.start()
+        await group.until(lambda: len(ready.slots) == 6, REBALANCED)
+        assert unready.slots == set()
 
     virtually(body, "ab")
+
+
+def test_replicas_without_a_ready_one_share_the_slots() -> None:
+    async def body(group: Group) -> None:
+        await start_unready(*group.all)
+        await asyncio.sleep(28)
+        assert group.shares == [0, 0, 0]
+        await group.until(lambda: group.whole(2, 2, 2), FIRST)
+
+    virtually(body)
 
 
 def test_replicas_with_another_number_of_slots_wait_for_the_first_ones() -> None:

@@ -1,7 +1,8 @@
 """The replicas of an election with several slots, as an annotation on their shared Lease.
 
-Each replica increments a number of its own with each renewal. Others count it as gone when its number has not changed
-for the duration of a Lease, by their own clocks, or for a shorter time if a new process of the same pod has an entry.
+Each replica increments a number of its own with each renewal, with a minus sign while its cache is incomplete. Others
+count it as gone when its number has not changed for the duration of a Lease, by their own clocks, or for a shorter time
+if a new process of the same pod has an entry.
 """
 
 import json
@@ -21,10 +22,21 @@ _MAXIMUM = 256
 @dataclass(frozen=True)
 class _Member:
     number: int
+    """Negative while its cache is incomplete."""
     first: float
-    """The time at which it was seen first, in monotonic seconds of this process."""
+    """The time at which it was first seen with a cache in this state, in monotonic seconds of this process."""
     changed: float
     """The time at which its number was seen to change."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether its cache is complete."""
+        return self.number > 0
+
+    def followed_by(self, number: int, now: float) -> "_Member":
+        """Return the same replica as seen now."""
+        first = self.first if self.complete == (number > 0) else now
+        return _Member(number, first, self.changed if self.number == number else now)
 
 
 class Members:
@@ -36,7 +48,7 @@ class Members:
         Args:
             identity: this replica.
             expiry: seconds without a change of its number until a replica counts as gone.
-            settling: seconds from the first sight of a replica until it is settled.
+            settling: seconds until a replica is settled, from its first sight or the completion of its cache.
             clock: returns monotonic seconds.
         """
         self._identity = identity
@@ -47,6 +59,8 @@ class Members:
         self._number = 0
         self.announced = False
         """Whether this replica takes part, so that its next renewal has its entry."""
+        self.complete = False
+        """Whether the cache of this replica is complete. Others count it as ready only then."""
         self.entered = False
         """Whether a renewal with its entry may have been sent."""
 
@@ -56,10 +70,7 @@ class Members:
         found: dict[str, _Member] = {}
         for identity, number in _parsed(raw).items():
             known = self._known.get(identity)
-            if known is None:
-                found[identity] = _Member(number, now, now)
-            else:
-                found[identity] = _Member(number, known.first, known.changed if known.number == number else now)
+            found[identity] = _Member(number, now, now) if known is None else known.followed_by(number, now)
         self._known = found
 
     def live(self) -> dict[str, bool]:
@@ -70,6 +81,10 @@ class Members:
             for identity, member in self._known.items()
             if identity == self._identity or now - member.changed < self._expiry_of(identity, member)
         }
+
+    def ready(self) -> dict[str, bool]:
+        """Return the replicas of `live` whose caches are complete."""
+        return {identity: settled for identity, settled in self.live().items() if self._known[identity].complete}
 
     def _expiry_of(self, identity: str, member: _Member) -> float:
         """Return the seconds without a change until a replica counts as gone.
@@ -87,8 +102,8 @@ class Members:
         """Return a manifest of the Lease with the next number of this replica, without ended replicas."""
         self._number += 1
         self.entered = self.entered or self.announced
-        others = self._others(manifest)
-        return _annotated(manifest, {**others, self._identity: self._number} if self.announced else others)
+        others, number = self._others(manifest), self._number if self.complete else -self._number
+        return _annotated(manifest, {**others, self._identity: number} if self.announced else others)
 
     def has_this(self, manifest: Mapping[str, Any]) -> bool:
         """Return whether the Lease has an entry of this replica."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from coxswain import event_loop
 from coxswain.kernel.api.errors import RequestFailed
-from coxswain.kernel.election.balance import balance
+from coxswain.kernel.election.balance import Plan, balance
 from coxswain.kernel.election.changes import Acquired, Change, Dropped, Surplus
 from coxswain.kernel.election.elector import NO_ANSWER, Elector, LeadershipLost, LeaseStore, Right, pause
 from coxswain.kernel.election.leadership import SlotLeadership
@@ -24,7 +24,8 @@ from coxswain.settings import ElectionSettings
 log = logging.getLogger(__name__)
 
 SYNC_SECONDS = 30.0
-"""Seconds until a replica without a complete cache takes part nevertheless. Its parents then report the reason."""
+"""Seconds until a replica without a complete cache takes part nevertheless. It leads slots only while no other replica
+has a complete one. Its parents then report the reason."""
 _SLOT = Right(gained="this process leads its namespaces", lost="leaving its namespaces to others")
 _SHARED = Right(gained="this process takes part", shared=True)
 
@@ -102,7 +103,7 @@ class SlotElector:
         self._listed = False
         """Whether the last look has listed the Leases: its error is that of the creation of one."""
         self.synced = False
-        """Set it when the cache is complete: a replica takes part only then."""
+        """Set it when the cache is complete: a replica leaves all slots to ready ones until then."""
         self.ending = False
         """Set it when the process ends: it takes nothing more, and others count it as gone."""
 
@@ -192,6 +193,7 @@ class SlotElector:
         """Take and give back slots."""
         synced = self.synced or self._clock() >= self._begun + SYNC_SECONDS
         self._members.announced = not self.ending and (self._members.announced or synced)
+        self._members.complete = self.synced
         shared = self._leadership.shared.held
         # Another replica was faster.
         lost = {
@@ -204,14 +206,8 @@ class SlotElector:
         # Others that waited for the same Lease join within one period.
         if not shared or not self._members.announced or self._clock() < self._joined + self._settings.retry_period:
             return
-        live = {**self._members.live(), self._identity: True}
-        plan = balance(
-            self._identity,
-            [slot for slot, term in self._terms.items() if slot not in lost and not (term.giving or term.refused)],
-            [slot for slot in self._slots if slot not in self._terms and self._observed.is_free(slot)],
-            slots=len(self._slots),
-            replicas=len(live),
-            settled=sum(live.values()),
+        plan = self._plan(
+            [slot for slot, term in self._terms.items() if slot not in lost and not (term.giving or term.refused)]
         )
         for slot in plan.take:
             self._take(slot)
@@ -221,6 +217,22 @@ class SlotElector:
                 self._report(Surplus(slot))
             else:
                 self._terms[slot].task.cancel()
+
+    def _plan(self, held: list[Slot]) -> Plan:
+        """Return the next changes. `held` are the slots that this replica keeps or tries to acquire."""
+        ready = self._members.ready()
+        if ready and not self._members.complete:
+            # Its reconciles may wait for the missing kinds, those of ready replicas do not.
+            return Plan(give=tuple(held) if any(ready.values()) else ())
+        sharing = {**(ready or self._members.live()), self._identity: True}
+        return balance(
+            self._identity,
+            held,
+            [slot for slot in self._slots if slot not in self._terms and self._observed.is_free(slot)],
+            slots=len(self._slots),
+            replicas=len(sharing),
+            settled=sum(sharing.values()),
+        )
 
     def _take(self, slot: Slot) -> None:
         """Begin to acquire a free slot."""
