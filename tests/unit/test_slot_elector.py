@@ -10,7 +10,7 @@ from coxswain.kernel.election.slots import slots
 from model_cluster.virtual import run
 from unit.leases import SETTINGS, Candidate, virtual_loop
 from unit.slot_group import FIRST, REBALANCED, TAKEOVER, Group, virtually
-from unit.slot_leases import SHARED, Replica
+from unit.slot_leases import SHARED, Replica, overlaps
 
 pytestmark = pytest.mark.thorough
 
@@ -324,3 +324,26 @@ def test_a_replica_without_slots_and_some_with_slots_never_write_together() -> N
         assert [end for _, end in single.leaderships[0].periods][-1] < 100
 
     virtually(body, "ab")
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_slot_is_not_acquired_outside_of_the_group(seed: int) -> None:
+    """A cut off replica loses the shared Lease to another group, while it still tries to acquire slots."""
+    group = Group("a", 2, seed)
+
+    async def main() -> None:
+        first, other = group.all[0], Replica("z", group.servers, group.chance, 4, 0.5)
+        group.all.append(other)
+        first.start()
+        await asyncio.sleep(0)
+        await group.until(lambda: bool(first.elector._terms), FIRST)
+        first.faults.refuses = 503
+        other.start()
+        await asyncio.sleep(0)
+        await group.until(lambda: other.elector._leadership.shared.held, FIRST)
+        first.faults.refuses = 0
+        await group.until(lambda: len(other.slots) == 4, FIRST + TAKEOVER)
+        assert first.slots == set()
+
+    run(virtual_loop(), main())
+    assert overlaps(group.all) == []

@@ -294,6 +294,9 @@ class SlotElector:
             if self._has_led:
                 raise
             log.warning("joining again: %s", error)
+        # Replicas of another group may hold the shared Lease now. An acquired slot would be renewed without end.
+        for term in self._terms.values():
+            term.task.cancel()
         self._membership = self._new_membership()
         return asyncio.create_task(self._membership.run(), name="membership")
 
