@@ -84,6 +84,24 @@ def test_the_time_of_a_change_is_that_of_this_process() -> None:
     assert observe(gone, None, 80.0) is gone
 
 
+@pytest.mark.parametrize("lease", [raw("", version="7", duration=1), raw("me_1", version="7")])
+def test_a_restored_lease_is_waited_for(lease: dict[str, Any]) -> None:
+    """Its release, or its acquisition by this process, is from before the backup: another process may lead."""
+    known = observe(None, parse(raw("other_1", version="8")), 50.0)
+    restored = observe(known, parse(lease), 60.0)
+    assert observe(restored, parse(lease), 70.0) is restored
+    assert decide(restored, "me_1", leading=False, now=74.9, settings=SETTINGS) == Wait(75.0)
+    assert decide(restored, "me_1", leading=False, now=75.0, settings=SETTINGS) == Write()
+    lease["metadata"]["resourceVersion"] = "9"
+    later = observe(restored, parse(lease), 70.0)
+    assert decide(later, "me_1", leading=False, now=70.0, settings=SETTINGS) == Write(), "written after the restore"
+
+
+def test_a_leader_keeps_its_restored_lease() -> None:
+    restored = observe(observe(None, parse(raw("me_1", version="8")), 50.0), parse(raw("", duration=1)), 60.0)
+    assert decide(restored, "me_1", leading=True, now=60.0, settings=SETTINGS) == Write()
+
+
 def test_a_new_lease_has_no_preconditions() -> None:
     assert held(None, "me_1", name="ns/n", now=NOW, duration=15) == {
         "apiVersion": "coordination.k8s.io/v1",

@@ -22,8 +22,8 @@ class Lease:
     """A Lease as read from the API server."""
 
     uid: str
-    version: str
-    """The resourceVersion."""
+    version: int
+    """The resourceVersion. It increases with each write, also of other objects of the kind (KEP-5504)."""
     holder: str
     """The identity of the holder; empty if nobody holds it."""
     duration: float
@@ -45,7 +45,7 @@ def parse(raw: Mapping[str, Any]) -> Lease:
     metadata, spec = raw["metadata"], raw.get("spec") or {}
     return Lease(
         uid=metadata["uid"],
-        version=metadata["resourceVersion"],
+        version=int(metadata["resourceVersion"]),
         holder=spec.get("holderIdentity") or "",
         duration=float(spec.get("leaseDurationSeconds") or 0),
         raw=raw,
@@ -60,6 +60,8 @@ class Observation:
     """None if it does not exist."""
     since: float
     """The time of its last observed change, in monotonic seconds of this process."""
+    restored: bool = False
+    """Whether this change brought an older version back, as a restore of etcd does."""
 
 
 def observe(previous: Observation | None, lease: Lease | None, now: float) -> Observation:
@@ -69,7 +71,9 @@ def observe(previous: Observation | None, lease: Lease | None, now: float) -> Ob
     """
     if previous is not None and previous.lease == lease:
         return previous
-    return Observation(lease, now)
+    before = previous.lease if previous else None
+    restored = lease is not None and before is not None and lease.version < before.version
+    return Observation(lease, now, restored)
 
 
 @dataclass(frozen=True)
@@ -103,7 +107,7 @@ def decide(observed: Observation, identity: str, *, leading: bool, now: float, s
 
     A missing Lease may have been deleted while its holder still leads, and a Lease without a holder may have been
     cleared by hand. A candidate waits for the expiry of both, and the leader takes them back meanwhile. Only the
-    release of a Lease is trusted.
+    release of a Lease is trusted, and its own identity in it, but neither if a restore of etcd brought them back.
 
     Args:
         observed: the Lease as last read.
@@ -114,13 +118,11 @@ def decide(observed: Observation, identity: str, *, leading: bool, now: float, s
     """
     lease = observed.lease
     holder = lease.holder if lease else ""
-    if holder == identity or (leading and not holder):
-        return Write()
     if leading:
-        return Yield()
+        return Write() if holder in ("", identity) else Yield()
     if lease is None:
         return Create()
-    if lease.released:
+    if not observed.restored and (lease.released or holder == identity):
         return Write()
     expiry = observed.since + max(lease.duration, settings.lease_duration)
     return Write() if now >= expiry else Wait(expiry)
