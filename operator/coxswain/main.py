@@ -7,8 +7,8 @@ import logging
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import AbstractAsyncContextManager, nullcontext
-from typing import Any
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext
+from typing import Any, TypeVar
 
 from coxswain import event_loop
 from coxswain.gauges import Readings
@@ -31,6 +31,8 @@ from coxswain.serving.probes import probes
 from coxswain.settings import NO_METRICS, Settings
 
 log = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
 
 _GARBAGE_THRESHOLDS = (5_000, 20, 20)
 """Thresholds of Python's garbage collector instead of 700, 10 and 10. The operator creates few reference cycles, and
@@ -83,7 +85,7 @@ async def run(workload: Workload[P], settings: Settings) -> None:
     watches = KopfThread(connect, settings.scopes, settings.watch)
     try:
         manager = Manager(workload, settings, client, watches.run, election=election)
-        async with (
+        serving = (
             probes(
                 settings.listen,
                 dead=lambda: manager.dead + election.dead(),
@@ -92,12 +94,16 @@ async def run(workload: Workload[P], settings: Settings) -> None:
                 role=election.role,
             ),
             _metrics(settings, client, lambda: manager.readings, workload.projector.manager),
-            # After the last write of the manager, the election releases the Lease.
-            election,
-        ):
-            where = ", ".join(settings.namespaces) or "the cluster"
-            log.info("serving %s at %s", where, access.host)
-            await manager.run(stop)
+        )
+        async with AsyncExitStack() as stack:
+            for server in serving:
+                await _unless(stop, stack.enter_async_context(server))
+            if not stop.is_set():
+                # After the last write of the manager, the election releases the Lease.
+                await stack.enter_async_context(election)
+                where = ", ".join(settings.namespaces) or "the cluster"
+                log.info("serving %s at %s", where, access.host)
+                await manager.run(stop)
     finally:
         await client.close()
     log.info("ended")
@@ -150,15 +156,17 @@ def _election(
     return SlotElection(connect, namespace, name, settings.election, count=settings.slots)
 
 
-async def _unless(stop: asyncio.Event, connecting: Coroutine[Any, Any, Connection]) -> Connection | None:
-    """Return the connection, or None if `stop` is set first, because a credentials plugin may hang."""
-    connected, stopped = asyncio.create_task(connecting), asyncio.create_task(stop.wait())
+async def _unless(stop: asyncio.Event, starting: Coroutine[Any, Any, _T]) -> _T | None:
+    """Return the result of a step of the start. Cancel it and return None if `stop` is set first.
+
+    A credentials plugin or the lookup of a host name may hang.
+    """
+    started, stopped = asyncio.create_task(starting), asyncio.create_task(stop.wait())
     try:
-        await asyncio.wait([connected, stopped], return_when=asyncio.FIRST_COMPLETED)
-        return connected.result() if connected.done() else None
+        await asyncio.wait([started, stopped], return_when=asyncio.FIRST_COMPLETED)
+        return started.result() if started.done() else None
     finally:
-        connected.cancel()
-        stopped.cancel()
+        await event_loop.cancel([started, stopped])
 
 
 def _end(number: int, stop: asyncio.Event) -> None:

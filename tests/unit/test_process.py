@@ -61,9 +61,9 @@ class Running:
 
 
 @contextmanager
-def running(file: Path, *, module: str = "coxswain", files: int | None = None) -> Iterator[Running]:
+def running(file: Path, *more: str, module: str = "coxswain", files: int | None = None) -> Iterator[Running]:
     limit = ["prlimit", f"--nofile={files}"] if files else []
-    arguments = ["--kubeconfig", str(file), "--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0"]
+    arguments = ["--kubeconfig", str(file), "--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0", *more]
     operator = Running([*limit, sys.executable, "-m", module, *arguments])
     try:
         yield operator
@@ -80,6 +80,16 @@ def test_sigterm_while_a_dns_lookup_hangs(tmp_path: Path) -> None:
         operator.wait_for("a lookup hangs")
         assert operator.end() < DRAIN
         assert any("ended" in line for line in operator.lines), "the last log lines are not lost"
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("flag", ["--listen", "--metrics-listen"])
+def test_sigterm_while_the_lookup_of_its_own_address_hangs(tmp_path: Path, flag: str) -> None:
+    file = kubeconfig(tmp_path, {"server": "http://127.0.0.1:1"}, {"token": "t"})
+    with running(file, flag, "api.corp:0", module="unit.slow_dns") as operator:
+        operator.wait_for("a lookup hangs")
+        assert operator.end() < DRAIN
+        assert not [line for line in operator.lines if "serving the cluster" in line or "Traceback" in line]
 
 
 @pytest.mark.thorough
