@@ -108,6 +108,7 @@ async def reconciled_without_autoscalers(loop: Manager[WebApp], reconciler: Scri
     assert loop._bridge is not None
     loop._handle_activity(loop._bridge, *AUTOSCALERS, Activity.FAILED)
     assert loop.is_doubtful(HORIZONTAL_POD_AUTOSCALER, "shop")
+    loop._store.observe(observed_webapp())
     loop._queue.add(WEB)
     while reconciler.asked != [WEB]:
         await asyncio.sleep(0.01)
@@ -241,3 +242,23 @@ def test_all_webapps_are_requeued_when_a_named_kind_is_watched_no_longer_and_aga
         assert reconciler.asked == [WEB, WEB]
 
     during(monkeypatch, reconciler, body, settings=Settings(watch_metadata=("secrets",)))
+
+
+def test_a_deleted_webapp_does_not_wait_for_coverage(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kind without the right to watch it would keep the keys of all WebApps of the past."""
+
+    async def body(loop: Manager[WebApp]) -> None:
+        bridge = loop._bridge
+        assert bridge is not None
+        loop._handle_activity(bridge, HORIZONTAL_POD_AUTOSCALER, None, Activity.FAILED)
+        raw = raw_webapp(metadata={"namespace": WEB.namespace, "name": WEB.name, "uid": "u", "resourceVersion": "11"})
+        bridge.event(WEBAPP, "ADDED", raw)
+        await asyncio.sleep(0.1)
+        assert loop._waiting._keys == {WEB}
+        raw["metadata"]["resourceVersion"] = "12"
+        bridge.event(WEBAPP, "DELETED", raw)
+        await asyncio.sleep(0.1)
+        assert loop._store.parent(WEB) is None
+        assert loop._waiting._keys == set()
+
+    during(monkeypatch, Scripted({}), body)

@@ -182,7 +182,8 @@ class Workers(Generic[P]):
         elif history_resets != self._history_resets:
             # The reconcile may have recorded versions of the old history.
             self._reconciler.forget(key)
-        elif view.doubtful or view.unlisted:
+        elif self._parent(key) is not None and (view.doubtful or view.unlisted):
+            # A deleted parent does not wait: its creation would enqueue it.
             self._waiting.add(key)
         else:
             self._waiting.discard(key)
