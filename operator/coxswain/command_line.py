@@ -179,6 +179,10 @@ def _address(text: str) -> str:
     host, colon, port = text.rpartition(":")
     if not colon or not port.isdigit() or int(port) > 65535:
         raise argparse.ArgumentTypeError(f"{text!r} is no HOST:PORT, such as {host or '0.0.0.0'}:8080")  # noqa: S104
+    try:
+        host.strip("[]").encode("idna")
+    except UnicodeError as error:
+        raise argparse.ArgumentTypeError(f"{text!r}: {host!r} is no host name: {error}") from error
     return text
 
 

@@ -90,6 +90,8 @@ def test_there_is_one_slot_without_another_number() -> None:
         ([], {"COXSWAIN_NAMESPACES": "a b"}, "COXSWAIN_NAMESPACES"),
         (["--listen", "8080"], {}, "HOST:PORT"),
         (["--metrics-listen", "8081"], {}, "--metrics-listen: '8081' is no HOST:PORT"),
+        (["--listen=a..b:8080"], {}, "--listen: 'a..b:8080': 'a..b' is no host name"),
+        ([], {"COXSWAIN_METRICS_LISTEN": f"{'a' * 64}:8443"}, "is no host name"),
         (["--metrics-secure=no"], {}, "'no' is neither true nor false"),
         (["--metrics-cert-dir=/certificate"], {}, "a certificate needs --metrics-secure=true"),
         ([], {"COXSWAIN_METRICS_CERT_DIR": "/certificate"}, "COXSWAIN_METRICS_CERT_DIR"),

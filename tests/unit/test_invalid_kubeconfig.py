@@ -74,6 +74,38 @@ def test_what_is_wrong_and_what_helps(tmp_path: Path, case: str) -> None:
     assert remedy in line
 
 
+@pytest.mark.parametrize(
+    ("server", "reason"),
+    [
+        ("http://a..b:6443", "label empty or too long"),
+        (f"https://{'a' * 64}.example.com", "label empty or too long"),
+        ("http://[::1", "Invalid IPv6 URL"),
+        ("https://api.example.com:70000", "Port out of range"),
+        ("ftp://x", "it needs http or https"),
+        ("api.example.com", "it needs http or https"),
+        ("", "it needs http or https"),
+    ],
+)
+def test_a_server_that_is_no_url(tmp_path: Path, server: str, reason: str) -> None:
+    path = tmp_path / "kubeconfig"
+    path.write_text(CONTEXTS + f"clusters: [{{name: c, cluster: {{server: '{server}'}}}}]\ncurrent-context: c\n")
+    line = refused(path)
+    assert f"the server {server!r} is no valid URL (" in line
+    assert reason in line
+    assert "kubectl config set-cluster CLUSTER --server=https://HOST:PORT" in line
+
+
+@pytest.mark.parametrize("server", ["https://10.0.0.1", "http://[::1]:6443", "https://api.example.com./k8s/clusters/c"])
+def test_a_server_that_is_a_url(tmp_path: Path, server: str) -> None:
+    path = tmp_path / "kubeconfig"
+    path.write_text(CONTEXTS + f"clusters: [{{name: c, cluster: {{server: '{server}'}}}}]\ncurrent-context: c\n")
+
+    async def connected() -> str:
+        return (await connection(path, None, token_interval=60)).host
+
+    assert asyncio.run(connected()) == server
+
+
 def test_a_directory(tmp_path: Path) -> None:
     assert "is a directory" in refused(tmp_path)
 

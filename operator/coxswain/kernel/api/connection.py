@@ -9,6 +9,7 @@ import ssl
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import aiohttp
 from aiohttp.connector import Connection as Wire
@@ -113,11 +114,12 @@ class Connection:
         return self._config.tls
 
     def check(self) -> None:
-        """Load the CA bundle and the client certificate.
+        """Check the URL of the API server, and load the CA bundle and the client certificate.
 
         Raises:
             ValueError, OSError: one of them is not valid.
         """
+        _check_url(self.host)
         _ssl_context(self._config.tls)
 
     async def authorization(self) -> str | None:
@@ -232,6 +234,21 @@ class _Connector(aiohttp.TCPConnector):
             self._pools.remove(pool)
             closing = asyncio.ensure_future(pool.close())
             closing.add_done_callback(lambda done: done.cancelled() or done.exception())
+
+
+def _check_url(url: str) -> None:
+    reason = "it needs http or https, a host and a port"
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port
+        # As for the lookup of the host.
+        host.encode("idna")
+        valid = parts.scheme in ("http", "https") and host != "" and port != 0
+    except ValueError as error:
+        valid, reason = False, str(error)
+    if not valid:
+        remedy = "set it: kubectl config set-cluster CLUSTER --server=https://HOST:PORT"
+        raise ValueError(f"the server {url!r} is no valid URL ({reason}); {remedy}")
 
 
 def _ssl_context(tls: Tls) -> ssl.SSLContext:
