@@ -36,6 +36,10 @@ def settings(
     for name in namespaces:
         if not _NAMESPACE.fullmatch(name):
             parser.error(f"--namespace (or {VARIABLES['namespaces']}): {name!r} is not a valid namespace name")
+    if not namespaces and (parsed.namespace is not None or "namespaces" in given):
+        parser.error(
+            f"--namespace (or {VARIABLES['namespaces']}): {named!r} has no name; leave it out to serve all namespaces"
+        )
     if parsed.slots > 1 and not parsed.leader_elect:
         parser.error(f"--slots (or {VARIABLES['slots']}): {parsed.slots} slots need --leader-elect")
     made = Settings(

@@ -88,6 +88,9 @@ def test_there_is_one_slot_without_another_number() -> None:
     [
         (["--namespace", "Shop"], {}, "'Shop' is not a valid namespace name"),
         ([], {"COXSWAIN_NAMESPACES": "a b"}, "COXSWAIN_NAMESPACES"),
+        (["--namespace="], {}, "--namespace (or COXSWAIN_NAMESPACES): '' has no name"),
+        (["--namespace", ", ,"], {"COXSWAIN_NAMESPACES": "a"}, "', ,' has no name"),
+        ([], {"COXSWAIN_NAMESPACES": ","}, "COXSWAIN_NAMESPACES): ',' has no name"),
         (["--listen", "8080"], {}, "HOST:PORT"),
         (["--metrics-listen", "8081"], {}, "--metrics-listen: '8081' is no HOST:PORT"),
         (["--listen=a..b:8080"], {}, "--listen: 'a..b:8080': 'a..b' is no host name"),
