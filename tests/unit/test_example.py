@@ -14,7 +14,7 @@ from coxswain.kernel.status.conflict_report import Conflict
 from coxswain.kernel.workload import Observations
 from example.scheduled_task import WORKLOAD, Task, cron_job_health
 from rendered import Empty
-from yaml_files import document
+from yaml_files import document, documents
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "operator" / "example"
@@ -45,6 +45,12 @@ def test_the_tutorial_has_a_complete_conftest() -> None:
     with pytest.raises(AssertionError, match=r"an object: not within 0\.0 s; the last result was None"):
         made["eventually"](lambda: None, "an object", timeout=0.0)
     assert {"cluster", "ControlPlane"} <= made.keys()
+
+
+def test_its_rights_have_the_role_that_a_refused_scrape_names() -> None:
+    _, reader = documents(EXAMPLE / "rights.yaml")
+    assert reader["metadata"]["name"] == f"{WORKLOAD.projector.manager}-metrics-reader"
+    assert reader["rules"] == [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}]
 
 
 def test_it_stays_small() -> None:

@@ -124,7 +124,7 @@ class Workload:
     @property
     def cluster_role(self) -> dict[str, Any]:
         """The manifest of the ClusterRole."""
-        role: dict[str, Any] = yaml.safe_load(self.role.read_text(encoding="utf-8"))
+        role: dict[str, Any] = next(yaml.safe_load_all(self.role.read_text(encoding="utf-8")))
         return role
 
     @property
