@@ -31,8 +31,8 @@ class HttpKubectl:
         """Send requests as the user of `api`."""
         self._api = api
 
-    def __call__(self, arguments: Sequence[str], stdin: str | None = None) -> Completed:
-        """Run kubectl."""
+    def __call__(self, arguments: Sequence[str], stdin: str | None = None, seconds: float | None = None) -> Completed:  # noqa: ARG002
+        """Run kubectl. The API has a timeout of its own."""
         if arguments[:2] == ["get", "--raw"]:
             return self._answer("get", arguments[2])
         if arguments[0] == "patch":

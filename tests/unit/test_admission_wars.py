@@ -82,8 +82,7 @@ def test_while_the_policy_stays_a_resync_costs_one_apply_without_effect(bench: M
     bench.api.request = request  # type: ignore[method-assign]
     for _ in range(3):
         bench._memories.resynced(bench.now)
-        for _ in range(3):
-            results = bench.reconcile()
+        results = [result for _ in range(3) for result in bench.reconcile()]
         assert not any(each.is_foreign for result in results for each in result.writes.corrections)
     assert sent.count(("PATCH", PATH)) == 3
     assert version(bench) == before

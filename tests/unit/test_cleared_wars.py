@@ -33,7 +33,7 @@ def reconciled(bench: ModelBench, kind: Kind) -> Result:
 
 def rounds(bench: ModelBench, kind: Kind, patch: Any, count: int) -> tuple[int, Result]:
     """Patch a child before each reconcile. Return the number of reconciles with a write, and the last result."""
-    written = 0
+    written, result = 0, reconciled(bench, kind)
     for _ in range(count):
         bench.now += 0.1
         answer = bench.patch(kind.path("shop", "web"), patch)

@@ -57,7 +57,7 @@ def addressed(live: Projection | None = SERVED, state: Health = HEALTHY, **spec:
     """Return the URLs of a WebApp with this live Service."""
     report = ChildReport(Child("Service", "web", state), live)
     found = status(webapp(ports=PORTS, **spec), Observations([report]), {}, NOW)
-    return found.get("url"), found.get("urls", [])
+    return found.get("url"), list(found.get("urls", []))
 
 
 def shown(made: Status) -> dict[str, tuple[str, str]]:

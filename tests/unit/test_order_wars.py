@@ -120,4 +120,4 @@ def test_an_order_that_admission_sets_is_no_war(bench: ModelBench) -> None:
         bench.patch(PATH, {"metadata": {"labels": {"theirs": str(number)}}})
         result = reconciled(bench)
         assert not any(each.is_foreign for each in result.writes.corrections)
-    assert (result.left, names(bench)) == ((), THEIRS)
+        assert (result.left, names(bench)) == ((), THEIRS)

@@ -47,7 +47,7 @@ def test_it_is_none_either_if_the_command_fails(bench: PluginBench, monkeypatch:
     """The text before the error is written when the error is reported."""
     with without_reader() as stream:
         monkeypatch.setattr(sys, "stdout", stream)
-        bench.kubectl.before = lambda _: stream.write("a")
+        bench.kubectl.before = lambda _: print("a", file=stream)
         assert __main__.main(["status", "none"], bench.kubectl) == 141
 
 

@@ -332,20 +332,6 @@ def test_drift_is_corrected_and_reported(bench: Bench) -> None:
     assert bench.events.told[0].note.endswith(f"{change}. {advice}")
 
 
-def test_a_foreign_change_of_the_deployment_is_reported_after_its_controller_observed_it(bench: Bench) -> None:
-    bench.converge()
-    live = bench.store.get(DEPLOYMENT, WEB)
-    assert live is not None
-    content = {**live.content, "metadata": {**live.content["metadata"], "generation": 2}}
-    bench.store.observe(dataclasses.replace(live, version=500, content=content))
-    assert bench.run() == Outcome(after=1.0)
-    assert bench.writer.sent == []
-    bench.now += 1
-    bench.run()
-    assert bench.writer.sent == ["status"]
-    assert bench.conditions()["Ready"] == ("False", "RollingOut")
-
-
 def test_every_child_is_its_kind(bench: Bench) -> None:
     fields: dict[str, Any] = {"routes": [{"parentRefs": [{"name": "a"}]}], "ingress": {"hosts": [{"host": "a.b"}]}}
     webapp = webapp_of(bench.webapp(autoscaling={"maxReplicas": 2}, network={"ingress": []}, **fields))

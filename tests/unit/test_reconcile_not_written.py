@@ -46,7 +46,9 @@ def edit(bench: Bench, kind: Kind) -> None:
     assert live is not None
     assert live.owned is not None
     path, value = FIELDS[kind]
-    content, ours, theirs = copy.deepcopy(live.content), copy.deepcopy(live.owned), dict[str, Any]()
+    content: Any = copy.deepcopy(live.content)
+    ours: Any = copy.deepcopy(live.owned)
+    theirs: dict[str, Any] = {}
     parent, entries, their_entries = content, ours, theirs
     for name in path[:-1]:
         parent, entries = parent.setdefault(name, {}), entries[f"f:{name}"]
@@ -185,8 +187,8 @@ def test_a_cancelled_reconcile_posts_no_event(bench: Bench) -> None:
         assert reconcile.cancelled()
 
     edit(bench, SERVICE)
-    bench.writer.write_status = hang  # type: ignore[method-assign]
-    bench.events.record = record  # type: ignore[method-assign]
+    bench.writer.write_status = hang  # type: ignore[assignment]
+    bench.events.record = record  # type: ignore[assignment]
     asyncio.run(cancel())
     assert posted == []
 

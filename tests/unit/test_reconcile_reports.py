@@ -10,6 +10,7 @@ from coxswain.kernel.objects.edit import with_value
 from coxswain.kernel.objects.field_paths import ManagedFieldsEntry, Path, minus_path, plus
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Controller, Projection
+from coxswain.kernel.reconciling.parent.reconciler import Outcome
 from coxswain.webapp.identity import ADOPT_ANNOTATION, FAILED_ANNOTATION
 from coxswain.webapp.kinds import CONTROLLER_REVISION, DEPLOYMENT, SERVICE, SERVICE_ACCOUNT, WEBAPP
 from rendered import observe
@@ -322,3 +323,17 @@ def test_a_rollback_that_cannot_be_read_is_reported(error: RequestFailed) -> Non
     assert told(bench) == [("NotListed", f"ControllerRevision {target.name}")]
     bench.run(failures=4)
     assert (bench.writer.sent, len(bench.events.told)) == ([], 1)
+
+
+def test_a_foreign_change_of_the_deployment_is_reported_after_its_controller_observed_it(bench: Bench) -> None:
+    bench.converge()
+    live = bench.store.get(DEPLOYMENT, WEB)
+    assert live is not None
+    content = {**live.content, "metadata": {**live.content["metadata"], "generation": 2}}
+    bench.store.observe(dataclasses.replace(live, version=500, content=content))
+    assert bench.run() == Outcome(after=1.0)
+    assert bench.writer.sent == []
+    bench.now += 1
+    bench.run()
+    assert bench.writer.sent == ["status"]
+    assert bench.conditions()["Ready"] == ("False", "RollingOut")
