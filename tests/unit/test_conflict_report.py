@@ -9,7 +9,7 @@ from prometheus_client import REGISTRY, generate_latest
 
 from coxswain.kernel.cache.store import Key
 from coxswain.kernel.conflicts.diff import Difference
-from coxswain.kernel.conflicts.managed_fields import ANOTHER_OPERATOR
+from coxswain.kernel.conflicts.managed_fields import ANOTHER_OPERATOR, UNKNOWN
 from coxswain.kernel.conflicts.policy import Policies, Policy
 from coxswain.kernel.conflicts.write_plan import HeldField, Plan
 from coxswain.kernel.reconciling.child.plan_health import planned_health
@@ -199,6 +199,14 @@ def test_contested_names_both_managers() -> None:
         "kubectl edit webapp web -n shop"
     )
     assert found["Conflicted"]["status"] == "False"
+
+
+def test_yield_is_no_advice_against_a_client_that_owns_nothing() -> None:
+    """Nobody owns the order of a list, nor a removed field."""
+    found = conditions(held(Policy.ENFORCE, contested=True, manager=UNKNOWN))["Contested"]["message"]
+    assert "so Yield has no effect. Stop the other client" in found
+    assert found.endswith(f"Possible cause: {SECOND.removeprefix('Probable cause: ')}")
+    assert "or choose Yield" not in found
 
 
 def test_a_second_operator_is_the_only_advice_because_yield_has_no_effect_on_it() -> None:

@@ -42,6 +42,10 @@ _NAMED = 5
 _CHILDREN = 64
 """Maximum entries of `children`, as in the CRD: the API server refuses a status with more."""
 _ALL_HEALTHY = "all children match the spec and are healthy"
+_OWNERLESS_ADVICE = (
+    "Kubernetes records no owner of such a change, so Yield has no effect. Stop the other client: the audit log of the "
+    "API server names it"
+)
 _PAUSED = "spec.paused is true. The operator writes only the status. To resume, set spec.paused to false"
 
 
@@ -179,13 +183,15 @@ def _contested_advice(managers: Collection[str], first: str, commands: Commands)
     """Return the advice for a write war with `managers`; without any, `first` is a child that another client deletes.
 
     The policy Yield has no effect on a second operator, because its field manager has the same name. The manager is
-    unknown after the removal of a field, which leaves no managedFields entry.
+    unknown after a removal or another order of list items, which leaves no managedFields entry.
     """
     if not managers:
         return f"{ABSENCE_ADVICE}: {commands.events_about(*first.split('/'))}"
     if ANOTHER_OPERATOR in managers:
         return f"Probable cause: {commands.two_operators}"
     cause = f". Possible cause: {commands.two_operators}" if UNKNOWN in managers else ""
+    if set(managers) == {UNKNOWN}:
+        return f"{_OWNERLESS_ADVICE}{cause}"
     return f"{FIELD_ADVICE}: {commands.edit}{cause}"
 
 
