@@ -22,6 +22,8 @@ _STDIN = "/dev/stdin"
 """An argument of a process has at most 128 KiB in Linux, and a spec may be larger. `--patch-file` knows no `-`."""
 _NO_CONTEXT = "current-context must exist in order to minify"
 """The answer of `kubectl config view --minify` without a kubeconfig, as in a pod, or without a current context."""
+_NAMESPACE = "jsonpath={.contexts[0].context.namespace}"
+"""Not {..namespace}: that finds keys of extensions and of plugins, too."""
 _IN_POD = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
 
@@ -110,7 +112,7 @@ class Kubectl:
         if self._namespace is not None:
             return self._namespace
         try:
-            namespace = self.text("config", "view", "--minify", "--output", "jsonpath={..namespace}")
+            namespace = self.text("config", "view", "--minify", "--output", _NAMESPACE)
         except Problem as problem:
             if problem.message != _NO_CONTEXT:
                 raise

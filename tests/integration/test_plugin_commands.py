@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ from cluster.metrics_api import MetricsApi
 from integration.autoscaled import autoscaler, noted, scaled
 from integration.plugin_process import Plugin, viewer
 from integration.scene import SPEC, Scene, eventually, manifest
+from kubectl_coxswain.kubectl import Completed, Kubectl
 
 pytestmark = pytest.mark.slow
 
@@ -287,3 +290,22 @@ def test_kubectl_completes_the_plugin(scene: Scene, plugin: Plugin) -> None:
     assert plugin.kubectl("__complete", "coxswain", "und").out.splitlines()[0] == "undo"
     done = plugin.kubectl("__complete", "coxswain", "undo", "--namespace", scene.namespace, "w")
     assert done.out.splitlines()[0] == "web", done.err
+
+
+@pytest.mark.parametrize(("of_context", "namespace"), [({}, "default"), ({"namespace": "team-a"}, "team-a")])
+def test_the_namespace_is_that_of_the_context_and_none_of_its_extensions(
+    scene: Scene, tmp_path: Path, of_context: dict[str, str], namespace: str
+) -> None:
+    extensions = [{"name": "example", "extension": {"namespace": "wrong"}}]
+    context = {"cluster": "a", "user": "a", **of_context, "extensions": extensions}
+    kubeconfig = tmp_path / "kubeconfig"
+    content: dict[str, Any] = {"apiVersion": "v1", "kind": "Config", "current-context": "a"}
+    content |= {"clusters": [{"name": "a", "cluster": {}}], "users": [{"name": "a", "user": {}}]}
+    kubeconfig.write_text(json.dumps({**content, "contexts": [{"name": "a", "context": context}]}), encoding="utf-8")
+
+    def run(arguments: Sequence[str], stdin: str | None = None, seconds: float | None = None) -> Completed:
+        command = [str(scene.cluster.programs["kubectl"]), f"--kubeconfig={kubeconfig}", *arguments]
+        done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=seconds, check=False)
+        return Completed(done.returncode, done.stdout, done.stderr)
+
+    assert Kubectl(run).namespace == namespace
