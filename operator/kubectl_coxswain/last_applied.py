@@ -24,7 +24,7 @@ def last_applied(webapp: Json, spec: Json) -> dict[str, str]:
     change and the last apply did not set. Nothing is returned without a valid annotation, and if all annotations would
     exceed the limit of the API server.
     """
-    last = _valid(webapp)
+    last = last_manifest(webapp)
     if last is None:
         return {}
     merged = _merged(last["spec"], webapp.get("spec") or {}, spec)
@@ -34,8 +34,8 @@ def last_applied(webapp: Json, spec: Json) -> dict[str, str]:
     return made if size <= _MOST_BYTES else {}
 
 
-def _valid(webapp: Json) -> Json | None:
-    """Return the manifest of the last client-side apply."""
+def last_manifest(webapp: Json) -> Json | None:
+    """Return the manifest of the last client-side apply; None without a valid annotation."""
     try:
         last = json.loads((webapp["metadata"].get("annotations") or {}).get(LAST_APPLIED, ""))
     except ValueError:
@@ -65,7 +65,7 @@ def note_before_undo(webapp: Json, spec: Json) -> list[str]:
     `kubectl apply --server-side` migrates the fields of the manager that wrote the annotation, now kubectl-coxswain.
     It then no longer migrates those of kubectl-client-side-apply (`migrateToSSAIfNecessary` of kubectl).
     """
-    last, remove = _valid(webapp), f"To remove such a field then: {_edit(webapp)}"
+    last, remove = last_manifest(webapp), f"To remove such a field then: {_edit(webapp)}"
     if last is not None:
         merged = _merged(last["spec"], webapp["spec"], spec)
         fields = [text(path) for path in _added(last["spec"], merged, ("f:spec",))]

@@ -1,12 +1,11 @@
 """The WebApp that an apply would store: by dry-run, or merged here if the user may not try it."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from kubectl_coxswain.kubectl import Json, Kubectl
-from kubectl_coxswain.last_applied import LAST_APPLIED, note_before_apply
+from kubectl_coxswain.last_applied import last_manifest, note_before_apply
 from kubectl_coxswain.names import WEBAPP
 from kubectl_coxswain.problems import Forbidden, NotFound, Problem
 
@@ -67,7 +66,7 @@ def merged(manifest: Json, live: Json | None, schema: Mapping[str, Any]) -> Json
     if live is None:
         metadata = {"uid": _NOBODY, "generation": 1, **manifest["metadata"]}
         return {**manifest, "metadata": metadata, "spec": defaulted(manifest["spec"], schema)}
-    last = json.loads((live["metadata"].get("annotations") or {}).get(LAST_APPLIED) or "{}")
+    last = last_manifest(live) or {}
     spec = _three_way(live.get("spec", {}), last.get("spec", {}), manifest["spec"])
     before, applied, wanted = live["metadata"], last.get("metadata") or {}, manifest["metadata"]
     merge = {name: _three_way(before.get(name), applied.get(name), wanted.get(name) or {}) for name in _METADATA}

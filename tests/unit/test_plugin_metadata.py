@@ -40,6 +40,13 @@ def test_metadata_is_merged(field: str, live: Any, last: Any, wanted: Any, expec
     assert {key: value for key, value in found.items() if key != LAST_APPLIED} == expected
 
 
+@pytest.mark.parametrize("last", ["{", "null", '"text"', "[]"])
+def test_an_annotation_that_is_no_manifest_removes_nothing(last: str) -> None:
+    live = webapp("labels", {"a": "1"})
+    live["metadata"]["annotations"] = {LAST_APPLIED: last}
+    assert merged(webapp("labels", {"b": "2"}), live, {})["metadata"]["labels"] == {"a": "1", "b": "2"}
+
+
 def test_a_file_that_asks_for_the_newest_defaults_is_planned_with_them(monkeypatch: pytest.MonkeyPatch) -> None:
     class Recorded(PluginBench):
         def forget_revisions(self) -> None:
