@@ -81,7 +81,7 @@ class View:
             self._session.notes.paragraph(note, "      ", first="note: ")
 
     def _tell(self, notes: Sequence[str]) -> None:
-        """Tell what could not be read, once."""
+        """Print each note about unreadable objects once."""
         self._session.tell([note for note in notes if note not in self._told])
         self._told.update(notes)
 
@@ -101,7 +101,7 @@ class View:
 
 
 def _write_change(session: Session, webapp: Json) -> Sequence[str]:
-    """Write the present state, and return what could not be read. Raises Problem."""
+    """Write the present state, and return notes about unreadable objects. Raises Problem."""
     objects, notes = read(session.kubectl, webapp, (DEPLOYMENT,), unlabelled=(HORIZONTAL_POD_AUTOSCALER,))
     report = report_of(webapp, Scales(objects))._replace(notes=notes)
     if session.output == "json":

@@ -1,4 +1,4 @@
-"""What is remembered about the status writes of one parent."""
+"""The memory of the status writes of one parent."""
 
 from dataclasses import dataclass, field
 from math import inf
