@@ -165,7 +165,7 @@ simulate-proof: $(VENV)/.ready ## Run the simulation on operators with known def
 	$(BIN)/python -m simulation.prove --workload $(WORKLOAD) $(ONLY)
 
 .PHONY: mutants
-mutants: $(VENV)/.ready ## Make small changes to the kernel, one at a time. A test must notice each. ONLY=words
+mutants: $(VENV)/.ready ## Make small changes to the source, one at a time. A test must notice each. ONLY=words
 	$(BIN)/python -m mutation $(ONLY)
 
 ##@ Kind

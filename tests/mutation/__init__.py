@@ -1,1 +1,1 @@
-"""Mutation check: small changes of kernel lines; a named test must detect each."""
+"""Mutation check: small changes of the operator's source; a named test must detect each."""

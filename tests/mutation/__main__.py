@@ -1,4 +1,4 @@
-"""`python -m mutation`: changes one kernel line at a time, and reports the detecting test."""
+"""`python -m mutation`: changes one line of the source at a time, and reports the detecting test."""
 
 import argparse
 import sys

@@ -1,4 +1,4 @@
-"""The list of mutants: tests/mutation/kept/*.toml, one file for each area of the kernel."""
+"""The list of mutants: tests/mutation/kept/*.toml, one file for each area."""
 
 import tomllib
 from collections.abc import Sequence

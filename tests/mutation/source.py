@@ -9,6 +9,9 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parents[2] / "operator"
 
+_BESIDE = ("kubectl_coxswain", "example")
+"""Packages beside `coxswain`."""
+
 
 class NotApplicable(Exception):
     """The replaced text does not occur exactly once."""
@@ -19,9 +22,20 @@ class Change:
     """A replacement at one place in the operator's source."""
 
     file: str
-    """Path below operator/coxswain."""
+    """Path below operator/coxswain; of another package, below operator."""
     old: str
     new: str
+
+    def within(self, root: Path) -> Path:
+        """Return the changed file below a source root.
+
+        Raises:
+            NotApplicable: there is no such file.
+        """
+        path = root / self.file if self.file.partition("/")[0] in _BESIDE else root / "coxswain" / self.file
+        if not path.is_file():
+            raise NotApplicable(f"{self.file}: there is no such file")
+        return path
 
     def applied(self, text: str) -> str:
         """Return the text of the file with the change.
@@ -41,9 +55,7 @@ def check(change: Change) -> None:
     Raises:
         NotApplicable: it cannot be applied.
     """
-    path = SOURCE / "coxswain" / change.file
-    if not path.is_file():
-        raise NotApplicable(f"{change.file}: there is no such file")
+    path = change.within(SOURCE)
     compile(change.applied(path.read_text(encoding="utf-8")), str(path), "exec")
 
 
@@ -58,8 +70,6 @@ def changed_source(*changes: Change) -> Iterator[Path]:
         root = Path(folder) / "operator"
         shutil.copytree(SOURCE, root, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
         for change in changes:
-            path = root / "coxswain" / change.file
-            if not path.is_file():
-                raise NotApplicable(f"{change.file}: there is no such file")
+            path = change.within(root)
             path.write_text(change.applied(path.read_text(encoding="utf-8")), encoding="utf-8")
         yield root

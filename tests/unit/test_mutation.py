@@ -32,3 +32,9 @@ def test_each_mutant_fits_the_source() -> None:
 def test_a_mutant_that_does_not_fit_is_an_error() -> None:
     with pytest.raises(NotApplicable, match="occurs 0 times, not once"):
         check(Change("main.py", "what is not there", ""))
+
+
+def test_the_packages_beside_the_operator_can_be_changed() -> None:
+    check(Change("example/scheduled_task.py", "concurrencyPolicy", "policy"))
+    with pytest.raises(NotApplicable, match="there is no such file"):
+        check(Change("kubectl_coxswain/main.py", "", ""))
