@@ -47,7 +47,8 @@ def _serves(found: ChildPlan, webapp: WebApp, *, is_refused: bool) -> bool:
     if found.manifest is None or (is_written and not is_refused):
         return True
     level = Level.DEGRADED if found.health is None else found.health.level
-    return serves(found.child_type, found.manifest, level, _ours(found, webapp))
+    is_adopted = found.action == "Adopt" and not is_refused
+    return serves(found.child_type, found.manifest, level, found.live if is_adopted else _ours(found, webapp))
 
 
 def _ours(found: ChildPlan, webapp: WebApp) -> Projection | None:

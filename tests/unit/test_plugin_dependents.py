@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from coxswain.webapp.kinds import DEPLOYMENT, SERVICE_ACCOUNT, WEBAPP
+from coxswain.webapp.kinds import DEPLOYMENT, SERVICE, SERVICE_ACCOUNT, WEBAPP
 from model_cluster.api_server import Refusal
 from unit.plugin_bench import LAST_APPLIED, PluginBench
 from unit.test_plugin_plan import manifest
@@ -90,3 +90,23 @@ def test_a_paused_webapp_waits_for_its_pause_alone(bench: PluginBench) -> None:
     )
     _, children = planned(bench, image="registry.example/web:2", paused=True)
     assert children["Deployment/web"][0] == "Paused"
+
+
+def test_an_adopted_service_serves_although_a_field_of_it_is_immutable() -> None:
+    """As in a reconcile: after the adoption it is a child, and an Ingress leads to it."""
+    bench = PluginBench(service={"type": "ClusterIP"})
+    bench.model.delete(SERVICE.path("shop", "web"))
+    metadata = {"name": "web", "annotations": {"coxswain.dev/adopt": "web"}}
+    made = {"clusterIP": "None", "selector": {"coxswain.dev/webapp": "web"}, "ports": [{"port": 8080}]}
+    bench.model.post(SERVICE.path("shop"), {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": made})
+    available = {"type": "Available", "status": "True"}
+    counts = dict.fromkeys(("replicas", "updatedReplicas", "readyReplicas", "availableReplicas"), 1)
+    rolled_out = {**counts, "observedGeneration": 99, "conditions": [available]}
+    bench.model.patch(DEPLOYMENT.path("shop", "web", "status"), {"status": rolled_out})
+    ingress = {"hosts": [{"host": "web.example"}]}
+    _, children = planned(bench, service={"type": "ClusterIP"}, ingress=ingress)
+    assert children["Service/web"][0] == "Adopt"
+    assert children["Ingress/web"] == ("Create", "")
+    refuse(bench, "Service")
+    _, children = planned(bench, service={"type": "ClusterIP"}, ingress=ingress)
+    assert children["Ingress/web"] == ("Blocked", "waits for Service web")
