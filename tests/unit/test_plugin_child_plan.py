@@ -23,6 +23,7 @@ from coxswain.kernel.reconciling.child.decide import decide
 from coxswain.kernel.reconciling.memory.memory import ChildMemory
 from coxswain.kernel.reconciling.memory.write_wars import WriteWars
 from coxswain.settings import Settings
+from coxswain.webapp.kinds import CONFIG_MAP
 from kubectl_coxswain.child_plan import ChildPlan, child_plans, running
 from kubectl_coxswain.kubectl import Kubectl
 from kubectl_coxswain.snapshot import snapshot
@@ -93,3 +94,18 @@ def test_a_converged_webapp_has_no_plan() -> None:
     bench = PluginBench()
     bench.model.reconcile()
     assert {plan.action for plan in plans(bench.model).values()} == {"None"}
+
+
+@pytest.mark.parametrize(("policy", "action"), [("Enforce", "Replace"), ("Yield", "Blocked")])
+def test_a_child_whose_field_is_left_to_another_manager_is_not_replaced(policy: str, action: str) -> None:
+    """Its replacement would have the desired value."""
+    bench = PluginBench(conflicts={"rules": [{"kind": "ConfigMap", "path": "data", "policy": policy}]})
+    bench.model.reconcile()
+    [place] = [place for place in bench.model.objects() if place.startswith("ConfigMap/")]
+    metadata = bench.model.objects()[place]["metadata"]
+    bench.model.delete(CONFIG_MAP.path("shop", metadata["name"]))
+    head = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"B": "9"}, "immutable": True}
+    kept = {name: metadata[name] for name in ("name", "labels", "ownerReferences")}
+    bench.model.post(CONFIG_MAP.path("shop"), {**head, "metadata": kept})
+    bench.model.observe_all()
+    assert plans(bench.model)[place].action == action

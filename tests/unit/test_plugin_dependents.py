@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from coxswain.webapp.kinds import DEPLOYMENT, SERVICE, SERVICE_ACCOUNT, WEBAPP
+from coxswain.webapp.kinds import DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER, SERVICE, SERVICE_ACCOUNT, WEBAPP
 from model_cluster.api_server import Refusal
 from unit.plugin_bench import LAST_APPLIED, PluginBench
 from unit.test_plugin_plan import manifest
@@ -90,6 +90,36 @@ def test_a_paused_webapp_waits_for_its_pause_alone(bench: PluginBench) -> None:
     )
     _, children = planned(bench, image="registry.example/web:2", paused=True)
     assert children["Deployment/web"][0] == "Paused"
+
+
+def test_a_child_that_is_held_back_and_would_be_refused_waits(bench: PluginBench) -> None:
+    refuse(bench, "ConfigMap")
+    refuse(bench, "Deployment")
+    _, children = planned(bench, image="registry.example/web:2", config={"B": "3"})
+    assert children["Deployment/web"][1].startswith("waits for ConfigMap ")
+
+
+def test_a_deployment_that_cannot_be_read_may_restart(bench: PluginBench) -> None:
+    bench.model.delete(SERVICE_ACCOUNT.path("shop", "web"))
+    bench.model.post(
+        SERVICE_ACCOUNT.path("shop"), {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "web"}}
+    )
+    bench.kubectl.forbidden |= {("list", "deployments"), ("get", "deployments")}
+    restart, children = planned(bench, image="registry.example/web:2")
+    assert children["Deployment/web"][0] == "Unknown"
+    assert "restarts" not in restart
+    assert restart["because"] == "the Deployment cannot be read"
+
+
+def test_an_autoscaler_beside_one_of_the_user_is_not_created(bench: PluginBench) -> None:
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    head = {"apiVersion": HORIZONTAL_POD_AUTOSCALER.api_version, "kind": HORIZONTAL_POD_AUTOSCALER.kind}
+    made = {**head, "metadata": {"name": "theirs"}, "spec": {"maxReplicas": 3, "scaleTargetRef": target}}
+    bench.model.post(HORIZONTAL_POD_AUTOSCALER.path("shop"), made)
+    _, children = planned(bench, autoscaling={"maxReplicas": 5})
+    action, message = children["HorizontalPodAutoscaler/web"]
+    assert action == "Blocked"
+    assert message.startswith("HorizontalPodAutoscaler theirs targets Deployment web as well")
 
 
 def test_an_adopted_service_serves_although_a_field_of_it_is_immutable() -> None:

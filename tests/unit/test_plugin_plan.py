@@ -299,6 +299,12 @@ def test_items_are_matched_by_their_names() -> None:
     ]
 
 
+def test_items_with_the_same_key_are_not_matched() -> None:
+    """Of two ports with the same number, one would hide the other."""
+    tcp, udp = ({"port": 53, "protocol": protocol} for protocol in ("TCP", "UDP"))
+    assert list(leaves("ports", [udp, tcp], [tcp])) == [("ports", [udp, tcp], [tcp])]
+
+
 def test_a_changed_order_is_a_difference() -> None:
     one, two = {"name": "A"}, {"name": "B"}
     assert list(leaves("env", [one, two], [two, one])) == [("env (order)", ["A", "B"], ["B", "A"])]

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from coxswain.kernel.objects.kinds import Kind
-from coxswain.webapp.kinds import DEPLOYMENT, SERVICE, WEBAPP
+from coxswain.webapp.kinds import DEPLOYMENT, INGRESS, SERVICE, WEBAPP
+from model_cluster.api_server import APPLY
 from unit.model_bench import SPEC
 from unit.plugin_bench import LAST_APPLIED, PluginBench
 
@@ -61,6 +62,40 @@ def test_values_without_an_owner_stay(bench: PluginBench) -> None:
     """An apply of a map leaves its other keys. Some tools remove managedFields."""
     bench.model.patch(SERVICE.path("shop", "web"), {"metadata": {**THEIRS, "managedFields": [{}]}})
     assert plan(bench, manifest(**MINE))["fields"]["Service/web"] == []
+
+
+def test_what_the_former_tool_of_an_adopted_object_owns_too_goes() -> None:
+    """The operator releases it first, so a dry-run of the apply alone would keep it."""
+    bench = PluginBench()
+    bench.model.patch(DEPLOYMENT.path("shop", "web"), {"spec": {"template": {"metadata": MINE}}})
+    bench.model.patch(
+        WEBAPP.path("shop", "web"), {"metadata": {"annotations": {LAST_APPLIED: manifest(**MINE)}}, "spec": MINE}
+    )
+    bench.model.reconcile()
+    adopted = {"metadata": {"annotations": {"coxswain.dev/adopt": "web"}}}
+    bench.model.patch(DEPLOYMENT.path("shop", "web"), adopted)
+    found = plan(bench, manifest())
+    assert found["restart"]["fields"] == ["spec.template.metadata.annotations[mine]"]
+
+
+def test_the_replicas_that_an_autoscaler_takes_over_stay(bench: PluginBench) -> None:
+    fields = plan(bench, manifest(**MINE, autoscaling={"maxReplicas": 5}))["fields"]
+    assert fields["Deployment/web"] == ["metadata.annotations[coxswain.dev/replicas]"]
+
+
+@pytest.mark.parametrize(
+    ("manager", "uid", "action"),
+    [("coxswain", "", "Remove"), ("coxswain", "of-a-former-namesake", None), ("helm", "", None)],
+)
+def test_only_own_children_are_removed(bench: PluginBench, manager: str, uid: str, action: str | None) -> None:
+    """Neither those of a deleted WebApp of the same name, nor objects with our label that the operator never wrote."""
+    owner = {"apiVersion": "coxswain.dev/v1", "kind": "WebApp", "name": "web", "controller": True}
+    metadata: dict[str, Any] = {"name": "web", "labels": {"coxswain.dev/webapp": "web"}}
+    metadata["ownerReferences"] = [{**owner, "uid": uid or bench.raw["metadata"]["uid"]}]
+    made = {"apiVersion": INGRESS.api_version, "kind": INGRESS.kind, "metadata": metadata, "spec": {"rules": []}}
+    bench.model.request("PATCH", INGRESS.path("shop", "web"), made, APPLY, fieldManager=manager)
+    actions = {each["object"]: each["action"] for each in plan(bench, manifest(**MINE))["children"]}
+    assert actions.get("Ingress/web") == action
 
 
 # What an adoption removes

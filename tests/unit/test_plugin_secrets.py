@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from coxswain.kernel.conflicts.diff import Difference
 from coxswain.kernel.status.conflict_report import shown
-from kubectl_coxswain.fields import spec_changes
+from kubectl_coxswain.fields import child_change, spec_changes
 
 SECRET = "hunter2"
 JSON = '{"password": "hunter2"}'
@@ -37,6 +38,13 @@ def test_the_content_of_a_file_is_only_named() -> None:
     assert (found.field, found.live, found.wanted) == ("spec.files[path=/etc/motd].content", "(a text)", "(a text)")
     [gone] = spec_changes(live, {})
     assert (gone.live, gone.wanted) == ("(a text)", "(none)")
+
+
+@pytest.mark.parametrize("data", ["f:data", "f:binaryData"])
+def test_the_data_of_a_configmap_is_only_named(data: str) -> None:
+    """The cache has hashes of it."""
+    [found] = child_change(Difference((data, "f:motd"), "5891b5b5", "ef2d127d"), (), hashed=True)
+    assert (found.live, found.wanted) == ("(a text)", "(a text)")
 
 
 @pytest.mark.parametrize(

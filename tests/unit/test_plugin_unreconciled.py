@@ -277,8 +277,9 @@ def test_of_a_webapp_that_is_being_deleted_nothing_is_written(unseen: PluginBenc
     )
     changed = json.loads(_manifest(unseen))
     changed["spec"]["image"] = "registry.example/web:2"
+    unseen.kubectl.forbidden.add(("patch", "deployments"))
     [found] = unseen.json("plan", "-f", "-", stdin=json.dumps(changed))["items"]
     assert found["restart"] == {"restarts": False, "because": "the WebApp is being deleted", "fields": []}
     assert {each["action"] for each in found["children"]} == {"None"}
-    assert found["notes"] == [note]
+    assert found["notes"] == [note], "no write of a child is tried"
     assert unseen.json("drift", "web")["notes"] == [note]
