@@ -70,7 +70,7 @@ def failing(bench: PluginBench, **status: Any) -> None:
     event(bench, "WebApp", "web", "ImagePullBackOff", CAUSE)
     event(bench, "WebApp", "other", "Failed", "an Event of another WebApp")
     text = f'Failed to pull image "{IMAGE}": not found'
-    for count in (3, 1):
+    for count in (1, 3):
         event(bench, "Pod", "web-77aa-ccccc", "Failed", text, count=count)
 
 

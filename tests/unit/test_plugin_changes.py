@@ -217,9 +217,11 @@ def test_a_restart_of_a_paused_webapp_is_followed_with_kubectl(bench: PluginBenc
 
 
 def test_a_deployment_of_somebody_else_is_not_restarted(bench: PluginBench) -> None:
-    bench.model.patch(DEPLOYMENT.path("shop", "web"), {"metadata": {"ownerReferences": None}})
-    assert bench.run("restart", "web") == 1
-    assert "Deployment web does not belong to WebApp web" in bench.err
+    other = {"apiVersion": "coxswain.dev/v1", "kind": "WebApp", "name": "web", "uid": "another", "controller": True}
+    for references in (None, [other]):
+        bench.model.patch(DEPLOYMENT.path("shop", "web"), {"metadata": {"ownerReferences": references}})
+        assert bench.run("restart", "web") == 1
+        assert "Deployment web does not belong to WebApp web" in bench.err
     bench.model.delete(DEPLOYMENT.path("shop", "web"))
     assert bench.run("restart", "web") == 1
     assert "there is nothing to restart" in bench.err
@@ -336,4 +338,5 @@ def test_an_object_with_a_controller_is_not_adoptable() -> None:
     bench = foreign()
     owner = {"apiVersion": "apps/v1", "kind": "Other", "name": "x", "uid": "1", "controller": True}
     bench.model.patch(SERVICE_ACCOUNT.path("shop", "web"), {"metadata": {"ownerReferences": [owner]}})
-    assert bench.run("adopt", "web") == 1
+    assert bench.run("adopt", "web", "--yes") == 1
+    assert "there is nothing to adopt for WebApp web" in bench.err

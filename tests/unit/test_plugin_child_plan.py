@@ -23,7 +23,7 @@ from coxswain.kernel.reconciling.child.decide import decide
 from coxswain.kernel.reconciling.memory.memory import ChildMemory
 from coxswain.kernel.reconciling.memory.write_wars import WriteWars
 from coxswain.settings import Settings
-from coxswain.webapp.kinds import CONFIG_MAP
+from coxswain.webapp.kinds import CONFIG_MAP, DEPLOYMENT
 from kubectl_coxswain.child_plan import ChildPlan, child_plans, running
 from kubectl_coxswain.kubectl import Kubectl
 from kubectl_coxswain.snapshot import snapshot
@@ -109,3 +109,11 @@ def test_a_child_whose_field_is_left_to_another_manager_is_not_replaced(policy: 
     bench.model.post(CONFIG_MAP.path("shop"), {**head, "metadata": kept})
     bench.model.observe_all()
     assert plans(bench.model)[place].action == action
+
+
+def test_drift_that_a_policy_does_not_correct_is_no_immutable_field() -> None:
+    bench = PluginBench(conflicts={"policy": "Halt"})
+    bench.model.reconcile()
+    bench.model.patch(DEPLOYMENT.path("shop", "web"), {"spec": {"replicas": 7}})
+    states = {each["object"]: each["state"] for each in bench.json("drift", "web")["children"]}
+    assert states["Deployment/web"] == "Differs"

@@ -1,5 +1,7 @@
 """`-A`: WebApps of all namespaces are told apart, and a note about several of them is told once."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from coxswain.webapp.kinds import WEBAPP
@@ -40,3 +42,13 @@ def test_each_webapp_has_its_namespace_and_each_note_comes_once(
     assert bench.err.count(note) == 1 or not note
     assert bench.run(command, "web") == 0
     assert bench.out.startswith(text), "one namespace needs no name"
+
+
+def test_lost_credentials_are_reported_once(bench: PluginBench) -> None:
+    def expire(words: Sequence[str]) -> None:
+        if WEBAPP.plural not in words[-1]:
+            bench.kubectl.stderr = "error: You must be logged in to the server (Unauthorized)"
+
+    bench.kubectl.before = expire
+    assert bench.run("drift", "-A") == 1
+    assert bench.err.count("error: the cluster does not accept your credentials") == 1

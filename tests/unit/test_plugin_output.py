@@ -187,6 +187,14 @@ def test_restarts_and_ready_containers_are_counted() -> None:
     assert info(pod("Running", waiting("CrashLoopBackOff"), {"name": "b", "ready": True})) == "ready 1/2, restarts 3"
 
 
+def test_a_sidecar_is_counted_as_by_kubectl() -> None:
+    names = [{"name": "migrate"}, {"name": "proxy", "restartPolicy": "Always"}]
+    init = [{"name": "migrate", "ready": True, "restartCount": 1}, {"name": "proxy", "ready": True, "restartCount": 2}]
+    status = {"initContainerStatuses": init, "containerStatuses": [{"name": "app", "ready": False}]}
+    found = {"spec": {"initContainers": names, "containers": [{"name": "app"}]}, "status": status}
+    assert info(found) == "ready 1/2, restarts 2"
+
+
 # Completion
 
 

@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 
 from coxswain.kernel.status.health import differs
-from coxswain.webapp.kinds import DEPLOYMENT, WEBAPP
+from coxswain.webapp.kinds import DEPLOYMENT, POD, WEBAPP
 from kubectl_coxswain.names import CONTROLLER_REVISION
 from model_cluster.api_server import MERGE_PATCH
 from unit.objects import COMMANDS
 from unit.plugin_bench import PluginBench
 from unit.plugin_golden import assert_golden
-from unit.plugin_states import CHANGED, condition, failing, healthy
+from unit.plugin_states import CHANGED, WAITING, condition, failing, healthy, pod
 
 STATES: dict[str, tuple[dict[str, Any], str]] = {
     "RolledBack": (condition("RolledBack", "True", "ImagePullBackOff", "revision 2 failed; revision 1 runs"), "bad"),
@@ -79,6 +79,16 @@ def test_a_paused_webapp_is_explained_without_the_advice_of_the_operator_to_resu
     assert "kubectl coxswain resume web -n shop" in found["next"]
 
 
+def test_why_leaves_out_pods_that_end(bench: PluginBench) -> None:
+    failing(bench)
+    pod(bench, "web-77aa-ddddd", "web-77aa", WAITING, ready=False)
+    waits = {"metadata": {"finalizers": ["example.com/wait"]}}
+    bench.model.patch(POD.path("shop", "web-77aa-ddddd"), waits)
+    bench.model.delete(POD.path("shop", "web-77aa-ddddd"))
+    [found] = [each for each in bench.json("why", "web")["evidence"] if each["source"] == "Container"]
+    assert found["object"] == "app Pod/web-77aa-ccccc"
+
+
 def test_why_without_a_name_explains_only_what_is_not_healthy(bench: PluginBench) -> None:
     healthy(bench)
     assert bench.run("why") == 0
@@ -134,6 +144,13 @@ def test_a_state_that_needs_a_person(bench: PluginBench, state: str) -> None:
     bench.status(observedGeneration=1, conditions=[ready, found])
     verdict = bench.json("status", "web")["verdict"]
     assert (verdict["state"], verdict["message"], verdict["level"]) == (state, found["message"], level)
+
+
+def test_a_stalled_rollout_of_a_paused_webapp_waits_for_the_end_of_the_pause(bench: PluginBench) -> None:
+    bench.model.patch(WEBAPP.path("shop", "web"), {"spec": {"paused": True}})
+    ready = condition("Ready", "False", "ProgressDeadlineExceeded", "waits")
+    bench.status(observedGeneration=2, conditions=[ready, STATES["Stalled"][0]])
+    assert bench.json("status", "web")["verdict"]["state"] == "Paused"
 
 
 def test_an_old_status_is_no_verdict(bench: PluginBench) -> None:

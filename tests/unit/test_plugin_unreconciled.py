@@ -60,6 +60,14 @@ def test_the_tree_of_a_webapp_without_children() -> None:
     assert bench.out.splitlines()[1].split() == ["WebApp/web", "Pending", "10m", "not", "yet", "reconciled"]
 
 
+def test_the_children_of_a_deleted_namesake_are_not_in_the_tree(unseen: PluginBench) -> None:
+    owner = {"apiVersion": "coxswain.dev/v1", "kind": "WebApp", "name": "web", "uid": "another", "controller": True}
+    unseen.model.patch(SERVICE.path("shop", "web"), {"metadata": {"ownerReferences": [owner]}})
+    assert unseen.run("tree", "web") == 0
+    assert "Deployment/web" in rows(unseen.out)
+    assert "Service/web" not in rows(unseen.out)
+
+
 def test_a_child_that_an_earlier_status_lacks_is_not_called_needless(changed: PluginBench) -> None:
     assert changed.run("tree", "web") == 0
     assert rows(changed.out)["PodDisruptionBudget/web"] == "NotReported"
