@@ -5,8 +5,11 @@ from typing import Any
 
 import pytest
 
-from coxswain.kernel.status.health import HEALTHY, Level
+from coxswain.kernel.status.health import HEALTHY, Child, Level
 from coxswain.webapp.diagnosis.autoscaling_health import failing
+from coxswain.webapp.kinds import HORIZONTAL_POD_AUTOSCALER
+from coxswain.webapp.status import warning_events
+from rendered import observations, observe
 from unit.objects import webapp
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -55,6 +58,20 @@ def test_what_it_cannot_scale_at_all_comes_first() -> None:
 
 def test_without_a_failed_condition_nothing_is_told() -> None:
     assert failing(webapp(), {}, NOW).health == HEALTHY
+    able = [{"type": type_, "status": "True"} for type_ in ("AbleToScale", "ScalingActive")]
+    owner = {"apiVersion": "coxswain.dev/v1", "kind": "WebApp", "name": "web", "uid": "uid-1", "controller": True}
+    metadata: dict[str, Any] = {"name": "web", "namespace": "shop", "uid": "uid-2", "resourceVersion": "1"}
+    metadata |= {"labels": {"coxswain.dev/webapp": "web"}, "ownerReferences": [owner]}
+    live = observe(HORIZONTAL_POD_AUTOSCALER, {"metadata": metadata, "spec": {}, "status": {"conditions": able}})
+    assert failing(webapp(), live.content, NOW).health == HEALTHY
+
+
+def test_another_number_in_the_quotation_is_no_new_event() -> None:
+    before, now = (failing(webapp(), autoscaler("Other", f"{count} metrics"), NOW).health for count in (3, 4))
+    child = Child("HorizontalPodAutoscaler", "web", now)
+    reported: Any = {"kind": child.kind, "name": child.name, "message": before.message}
+    assert warning_events(observations([child]), {"children": [reported]}) == []
+    assert [each.reason for each in warning_events(observations([child]), {})] == ["NotScaling"]
 
 
 @pytest.mark.parametrize(

@@ -275,7 +275,7 @@ def test_a_service_that_would_lose_the_new_pods_comes_first() -> None:
     assert waits_for(theirs({"app": "x"}, MAIN), fronting({"app": "x"}, adopt="")) is None, "no label is changed"
     controlled = dataclasses.replace(fronting({}, adopt=""), controller=Controller("Shop", "theirs", "uid-9"))
     assert waits_for(live, controlled) is None, "a controlled Service is never adopted"
-    for harmless in ({"app": "x"}, {"chart": "1"}, {"elsewhere": "1"}, {}):
+    for harmless in ({"app": "x"}, {"chart": "1"}, {"elsewhere": "1"}, {**CHART, "elsewhere": "1"}, {}):
         assert waits_for(live, fronting(harmless)) is None
     assert waits_for(live, None) is None
     assert waits_for(live, fronting(CHART, ours=True)) is None

@@ -249,6 +249,18 @@ def test_fields_of_a_co_writer_stay_by_policy() -> None:
     assert (bench.running, bench.deployment["spec"]["minReadySeconds"]) == (ONE, 9)
 
 
+def test_the_policies_of_the_failed_spec_hold() -> None:
+    """They concern the operation, not the release."""
+    field = {"kind": "Deployment", "path": "spec.strategy.rollingUpdate.maxSurge"}
+    bench = released()
+    failed(bench, image=BAD, conflicts={"rules": [{**field, "policy": "Yield"}]})
+    spec = {"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 3}}}
+    head = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}}
+    bench.apply(DEPLOYMENT.path("shop", "web"), {**head, "spec": spec})
+    bench.settle()
+    assert (bench.running, bench.deployment["spec"]["strategy"]["rollingUpdate"]["maxSurge"]) == (ONE, 3)
+
+
 def test_a_deleted_target_means_the_one_before_and_no_target_the_written_spec() -> None:
     bench = released()
     bench.release(image=TWO)
