@@ -10,9 +10,12 @@ import pytest
 from coxswain.kernel.conflicts.managed_fields import ANOTHER_OPERATOR
 from coxswain.kernel.conflicts.policy import Policy
 from coxswain.kernel.objects.manifests import Manifest
+from coxswain.kernel.reconciling.child.dependencies import awaited
 from coxswain.kernel.status.conflict_report import Conflict
-from coxswain.kernel.workload import Observations
-from example.scheduled_task import WORKLOAD, Task, cron_job_health
+from coxswain.kernel.status.health import Child, Health, Level
+from coxswain.kernel.workload import ChildReport, Observations, Removal
+from coxswain.webapp.pod_security import violations
+from example.scheduled_task import CONFIG_MAP, CRON_JOB, WORKLOAD, Task, cron_job_health
 from rendered import Empty
 from yaml_files import document, documents
 
@@ -65,6 +68,25 @@ def test_its_children() -> None:
     assert {manifest["metadata"]["labels"]["example.coxswain.dev/task"] for manifest in (config_map, cron_job)} == {
         "backup"
     }
+
+
+def test_its_pods_run_one_after_the_other_and_are_restricted() -> None:
+    spec = desired(task())[1]["spec"]
+    assert spec["concurrencyPolicy"] == "Forbid"
+    assert violations(spec["jobTemplate"]["spec"]["template"]) == []
+
+
+def test_its_pods_need_their_config() -> None:
+    config_map, cron_job = WORKLOAD.children
+    assert awaited(cron_job, None, {CONFIG_MAP: "ConfigMap backup"}) == "ConfigMap backup"
+    assert config_map.removal is Removal.AT_ONCE
+    assert cron_job.removal is Removal.NEVER
+
+
+def test_a_child_that_is_retried_is_reported_as_one() -> None:
+    for retried in (True, False):
+        child = Child(CRON_JOB.kind, "backup", Health(Level.PROGRESSING, "Retrying", "x", retried=retried))
+        assert WORKLOAD.pace(task(), Observations([ChildReport(child, None)])).retried is retried
 
 
 def test_without_config_there_is_no_config_map() -> None:
