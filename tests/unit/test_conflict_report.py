@@ -207,6 +207,8 @@ def test_yield_is_no_advice_against_a_client_that_owns_nothing() -> None:
     assert "so Yield has no effect. Stop the other client" in found
     assert found.endswith(f"Possible cause: {SECOND.removeprefix('Probable cause: ')}")
     assert "or choose Yield" not in found
+    both = (held(Policy.ENFORCE, contested=True), held(Policy.ENFORCE, contested=True, manager=UNKNOWN))
+    assert "or choose Yield" in conditions(*both)["Contested"]["message"], "it has an effect on the other one"
 
 
 def test_a_second_operator_is_the_only_advice_because_yield_has_no_effect_on_it() -> None:

@@ -5,9 +5,11 @@ import pytest
 from coxswain.kernel.api.errors import Refused, Unreachable
 from coxswain.kernel.cache.coverage import LASTING_SECONDS, UNWATCHED_SECONDS, Coverage, _Failure, _message
 from coxswain.kernel.cache.resync import WatchNotOpened
+from coxswain.kernel.cache.waiting import Waiting
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.webapp.kinds import DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER, HTTP_ROUTE, POD, SECRET, SERVICE, WEBAPP
 from rendered import CHILDREN, KINDS
+from unit.bench import WEB
 from unit.bench import Bench as Reconciling
 
 FORBIDDEN = Refused(403, {"reason": "Forbidden", "message": "no right"})
@@ -270,6 +272,7 @@ def test_a_named_kind_that_can_be_listed_but_not_watched_is_told_apart_from_an_o
     now[0] += 1
     coverage.watch_refused(scope)
     now[0] += UNWATCHED_SECONDS
+    waiting = Waiting(coverage, [None])
     # Only the requests of the watch have failed, but nothing has shown that others succeed.
     assert coverage.visibility(SECRET, "shop").problem is None
     now[0] += 1
@@ -278,5 +281,7 @@ def test_a_named_kind_that_can_be_listed_but_not_watched_is_told_apart_from_an_o
     assert problem is not None
     assert problem.startswith("The operator can list secrets (metadata), but each attempt to watch them has failed")
     assert coverage.view(None).unwatched == (SECRET,)
+    assert waiting.release(lambda: [WEB]) == {WEB}, "its status reports it"
     coverage.watch_opened(scope)
+    assert waiting.release(lambda: [WEB]) == {WEB}
     assert (coverage.visibility(SECRET, "shop").problem, coverage.view(None).unwatched) == (None, ())

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coxswain.kernel.objects.edit import owned_part, value_at, with_value, without
+from coxswain.kernel.objects.edit import contains, in_order_of, owned_part, value_at, with_value, without
 from coxswain.kernel.objects.field_paths import Path, at
 from unit.objects import fields_of
 from unit.ownership import leaves
@@ -64,3 +64,24 @@ def test_the_part_that_is_owned() -> None:
     assert owned_part(live, fields) == {"b": {"c": 2}, "e": [{"name": "x", "v": 1}], "f": ["q"]}
     assert owned_part({"c": 2}, {}) == {"c": 2}, "an atomic part is owned as a whole"
     assert owned_part({"c": 2}, {".": {}}) == {}
+
+
+@pytest.mark.parametrize(
+    ("value", "part", "contained"),
+    [
+        ({"a": 1, "b": 2}, {"a": 1}, True),
+        ({"a": 1}, {"a": 1, "b": 2}, False),
+        ([{"a": 1, "b": 2}], [{"a": 1}], True),
+        ([1, 2], [1], False),
+        ([1], [1, 2], False),
+        (1, 2, False),
+    ],
+)
+def test_only_maps_may_have_more_than_the_part(value: Any, part: Any, contained: bool) -> None:
+    assert contains(value, part) is contained
+
+
+def test_items_without_a_counterpart_come_last() -> None:
+    names = [{"name": name} for name in "abc"]
+    elements = [f'k:{{"name":"{name}"}}' for name in "abc"]
+    assert in_order_of([names[2], names[1]], names, elements) == [names[2], names[1], names[0]]

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -75,8 +76,19 @@ def test_a_plugin_may_write_much_to_its_standard_error(tmp_path: Path) -> None:
         ("echo []", "no ExecCredential with a status"),
         (f"echo '{ANSWER.replace('/v1', '/v1beta1')}'", "plugin api version"),
         (f"echo '{ANSWER.replace('token', 'other')}'", "neither a token nor a client certificate"),
+        (f"echo '{ANSWER.replace('token', 'clientCertificateData')}'", "nor a client certificate with its key"),
     ],
 )
 def test_a_plugin_that_fails_is_an_error_with_its_reason(tmp_path: Path, script: str, problem: str) -> None:
     with pytest.raises(ConfigException, match=problem):
         asyncio.run(plugin(tmp_path, script).read(renew=False))
+
+
+@pytest.mark.parametrize(("minutes", "runs"), [(4, 2), (6, 1)])
+def test_a_credential_is_replaced_before_it_expires(tmp_path: Path, minutes: int, runs: int) -> None:
+    expiry = (datetime.now(UTC) + timedelta(minutes=minutes)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    answer = ANSWER.replace('"token"', f'"expirationTimestamp":"{expiry}","token"')
+    found = plugin(tmp_path, f"echo run >> {tmp_path}/runs; echo '{answer}'")
+    for _ in range(2):
+        assert asyncio.run(found.read(renew=False)) == ("Bearer t", None, None)
+    assert (tmp_path / "runs").read_text().count("run") == runs

@@ -97,6 +97,15 @@ def test_a_restarted_process_replaces_its_old_entry_when_that_stands_still() -> 
     assert set(seen.observe(pod_1=2, pod_2=5, other_1=1)) == {"pod_1", "pod_2", "other_1"}
 
 
+def test_of_two_processes_with_one_name_the_one_that_changed_last_may_be_slow() -> None:
+    seen = Seen()
+    seen.observe(pod_1=1, pod_2=1)
+    seen.now += 1
+    seen.observe(pod_1=2, pod_2=1)
+    seen.now += SETTLING
+    assert set(seen.observe(pod_1=2, pod_2=1)) == {"pod_1"}
+
+
 def test_this_replica_is_settled_at_once() -> None:
     assert Seen().observe(me=1, other=1) == {"me": True, "other": False}
 

@@ -13,8 +13,12 @@ from coxswain.kernel.objects.field_paths import ManagedFieldsEntry
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.objects.status_fields import Status
+from coxswain.kernel.reconciling.child.dependencies import serves
+from coxswain.kernel.status.health import Level
+from coxswain.webapp.children import service
 from coxswain.webapp.kinds import CONFIG_MAP, DEPLOYMENT, SERVICE
 from unit.bench import WEB, Bench
+from unit.objects import observed_child
 from unit.server import RecordingWriter, refusal
 
 DENIED = refusal(403, 'admission webhook "x" denied the request: no')
@@ -202,3 +206,10 @@ def test_a_reconcile_whose_status_fails_posts_its_events(bench: Bench, error: Ex
     except (Refused, Unreachable):
         assert not isinstance(error, Refused)
     assert "DriftCorrected" in [each.reason for each in bench.events.told]
+
+
+def test_a_child_that_is_being_deleted_serves_nobody() -> None:
+    """Also while an error delays its next write, whose health is then reported."""
+    live = observed_child(SERVICE)
+    assert serves(service.TYPE, {}, Level.DEGRADED, live)
+    assert not serves(service.TYPE, {}, Level.DEGRADED, dataclasses.replace(live, terminating=True))

@@ -66,7 +66,12 @@ def test_bytes_that_are_not_utf_8_are_replaced() -> None:
     assert json.loads(parsable(b'{"a":"\xff"}').decode()) == {"a": "\ufffd"}
 
 
-@pytest.mark.parametrize("text", [b"", b"{", b"[" * 2000, b'{"a":"' + b"[" * 2000, nested(2000) + b"}", b"[}" * 2000])
+UNCLOSED = b"[" * LEVELS_KEPT + b"[1]," + b"[" * 2000
+
+
+@pytest.mark.parametrize(
+    "text", [b"", b"{", b"[" * 2000, b'{"a":"' + b"[" * 2000, nested(2000) + b"}", b"[}" * 2000, UNCLOSED]
+)
 def test_text_that_is_not_json_is_an_error(text: bytes) -> None:
     with pytest.raises(ValueError, match="line 1 column"):
         loads(text)
