@@ -83,7 +83,7 @@ def test_while_the_policy_stays_a_resync_costs_one_apply_without_effect(bench: M
     for _ in range(3):
         bench._memories.resynced(bench.now)
         results = [result for _ in range(3) for result in bench.reconcile()]
-        assert not any(each.is_foreign for result in results for each in result.writes.corrections)
+        assert not any(each.is_drift for result in results for each in result.writes.corrections)
     assert sent.count(("PATCH", PATH)) == 3
     assert version(bench) == before
 

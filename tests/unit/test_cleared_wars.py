@@ -44,7 +44,7 @@ def rounds(bench: ModelBench, kind: Kind, patch: Any, count: int) -> tuple[int, 
 
 
 def foreign(result: Result) -> list[str]:
-    return [each.difference.text for each in result.writes.corrections if each.is_foreign]
+    return [each.difference.text for each in result.writes.corrections if each.is_drift]
 
 
 @pytest.mark.parametrize("kind", [SERVICE, DEPLOYMENT])

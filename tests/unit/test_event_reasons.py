@@ -9,7 +9,7 @@ from coxswain.kernel.conflicts.diff import Difference
 from coxswain.kernel.conflicts.policy import Policy
 from coxswain.kernel.objects.event_record import EventRecord
 from coxswain.kernel.objects.field_paths import ORDER
-from coxswain.kernel.reconciling.child.result import Result
+from coxswain.kernel.reconciling.child.result import Result, cause_of
 from coxswain.kernel.reconciling.memory.attempts import digest
 from coxswain.kernel.reconciling.memory.last_applied import LastApplied
 from coxswain.kernel.reconciling.memory.writes import Correction, Writes
@@ -104,10 +104,11 @@ def test_a_paused_webapp_gets_no_event() -> None:
 
 
 def corrected(difference: Difference, manager: str | None = "flux", **more: Any) -> str | None:
-    correction = Correction(difference, manager, **more)
+    usual = {"ours": False, "was_there": True, "is_note": False, "was_overridden": False}
+    correction = Correction(difference, manager, cause_of(difference, manager, **{**usual, **more}))
     result = Result(Child("Deployment", "web", HEALTHY), writes=Writes(corrections=(correction,)))
     found = heard(told(), told(), result).get("DriftCorrected")
-    assert (found is not None) is correction.is_foreign
+    assert (found is not None) is correction.is_drift
     return None if found is None else found.note
 
 

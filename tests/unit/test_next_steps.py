@@ -22,7 +22,7 @@ from coxswain.kernel.objects.quote import MARK
 from coxswain.kernel.reconciling.child.adoption import foreign
 from coxswain.kernel.reconciling.child.failures import failure, next_step
 from coxswain.kernel.reconciling.child.result import Result
-from coxswain.kernel.reconciling.memory.writes import Correction, Writes
+from coxswain.kernel.reconciling.memory.writes import Cause, Correction, Writes
 from coxswain.kernel.reconciling.parent.event_reasons import event_records
 from coxswain.kernel.status.conditions import ConditionState, standard_conditions
 from coxswain.kernel.status.conflict_report import Conflict
@@ -278,7 +278,8 @@ CONDITIONS = {
 
 def events_of(*fields: Conflict, undeclared: Sequence[str] = (), corrected: bool = False) -> list[EventRecord]:
     """Return the Events about fields held by other managers, missing status fields, or a corrected field."""
-    corrections = (Correction(Difference(("f:spec", "f:paused"), False, True), "flux"),) if corrected else ()
+    correction = Correction(Difference(("f:spec", "f:paused"), False, True), "flux", Cause.MANAGER)
+    corrections = (correction,) if corrected else ()
     results = [Result(Child("Deployment", "web", HEALTHY), writes=Writes(corrections=corrections))]
     before, now = (status(webapp(), observations([], held=held), {}, TIME) for held in ((), fields))
     return event_records(webapp(), WORKLOAD, results, before, now, undeclared=undeclared)

@@ -68,7 +68,7 @@ def war(bench: ModelBench) -> None:
 def test_another_order_is_corrected_and_reported(bench: ModelBench) -> None:
     result = change(bench, reorder)
     assert names(bench) == OURS
-    assert [each.difference.text for each in result.writes.corrections if each.is_foreign] == [f"{ENV} (order)"]
+    assert [each.difference.text for each in result.writes.corrections if each.is_drift] == [f"{ENV} (order)"]
 
 
 def test_the_war_over_an_order_ends(bench: ModelBench) -> None:
@@ -119,5 +119,5 @@ def test_an_order_that_admission_sets_is_no_war(bench: ModelBench) -> None:
     for number in range(12):
         bench.patch(PATH, {"metadata": {"labels": {"theirs": str(number)}}})
         result = reconciled(bench)
-        assert not any(each.is_foreign for each in result.writes.corrections)
+        assert not any(each.is_drift for each in result.writes.corrections)
         assert (result.left, names(bench)) == ((), THEIRS)

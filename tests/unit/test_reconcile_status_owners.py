@@ -42,7 +42,7 @@ def test_it_is_enforced_and_reported(bench: ModelBench, kind: Kind) -> None:
     assert [each.failed for each in results if each.failed] == []
     assert (pool(bench, kind), image(bench)) == ("ours", "registry.example/web:2")
     [result] = [each for each in results if each.child.kind == kind.kind]
-    assert "kubectl-edit" in [each.manager for each in result.writes.corrections if each.is_foreign]
+    assert "kubectl-edit" in [each.manager for each in result.writes.corrections if each.is_drift]
 
 
 def test_under_yield_it_stays_and_the_rest_is_applied(bench: ModelBench) -> None:

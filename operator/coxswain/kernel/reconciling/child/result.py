@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from coxswain.kernel.api.errors import RequestFailed
 from coxswain.kernel.conflicts.diff import Difference
 from coxswain.kernel.conflicts.write_plan import HeldField, foreign_manager
+from coxswain.kernel.objects.edit import contains
 from coxswain.kernel.objects.field_paths import Path, owns
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.reconciling.memory.last_applied import LastApplied
-from coxswain.kernel.reconciling.memory.writes import NOTHING_WRITTEN, Correction, Writes
+from coxswain.kernel.reconciling.memory.writes import NOTHING_WRITTEN, Cause, Correction, Writes
 from coxswain.kernel.status.health import Child
 
 
@@ -30,18 +31,49 @@ def corrected(
         ours: our field managers.
         is_note: whether nothing but a note of ours differs.
     """
-    owned = observed.owned or {}
-    return tuple(
-        Correction(
+    owned, corrections = observed.owned or {}, []
+    for each in found:
+        manager = foreign_manager(each, observed, ours)
+        cause = cause_of(
             each,
-            foreign_manager(each, observed, ours),
-            owns(owned, each.path),
-            last is not None and last.matched(each.text),
-            is_note(each),
-            last is not None and last.owned_overridden(each.text),
+            manager,
+            ours=owns(owned, each.path),
+            was_there=last is not None and last.matched(each.text),
+            is_note=is_note(each),
+            was_overridden=last is not None and last.owned_overridden(each.text),
         )
-        for each in found
-    )
+        corrections.append(Correction(each, manager, cause))
+    return tuple(corrections)
+
+
+def cause_of(
+    difference: Difference,
+    manager: str | None,
+    *,
+    ours: bool,
+    was_there: bool,
+    is_note: bool,
+    was_overridden: bool,
+) -> Cause:
+    """Return the cause of a difference.
+
+    Args:
+        difference: the difference.
+        manager: the other field manager that owns the field.
+        ours: whether our entry owns the live value: either the desired value is new, or another operator changed it.
+        was_there: whether the child had the desired value before: otherwise a missing field was never set.
+        is_note: whether nothing but a note of ours differs.
+        was_overridden: whether our entry owned the field before although admission had changed its value.
+    """
+    wanted, found, rivals = difference.wanted, difference.found, difference.rivals
+    if ours and was_there and wanted != found:
+        return Cause.ANOTHER_OPERATOR
+    if manager is not None and (rivals or (wanted not in (None, found) and not ours)):
+        return Cause.MANAGER
+    if manager is None and was_there and not ours and not is_note:
+        # More entries of a live map are defaults, or belong to others.
+        return Cause.UNRECORDED if rivals or not contains(found, wanted) else Cause.OWNERSHIP
+    return Cause.OWNERSHIP if was_overridden and not ours else Cause.INTENT
 
 
 def with_authors(found: Iterable[Correction], earlier: Iterable[Correction]) -> tuple[Correction, ...]:
@@ -67,13 +99,13 @@ def effective(corrections: Iterable[Correction], after: Iterable[Difference]) ->
 
     If a value that nobody else owns still differs after the apply, admission has set it. Then nothing was corrected.
     """
-    same = [difference.path for difference in after]
-    return tuple(each for each in corrections if not each.is_unrecorded or each.difference.path not in same)
+    same, unowned = [difference.path for difference in after], (Cause.ANOTHER_OPERATOR, Cause.UNRECORDED)
+    return tuple(each for each in corrections if each.cause not in unowned or each.difference.path not in same)
 
 
 def contested_paths(corrections: Iterable[Correction]) -> list[Path]:
     """Return the paths changed by other writers."""
-    return [each.difference.path for each in corrections if each.is_contested]
+    return [each.difference.path for each in corrections if each.is_round]
 
 
 @dataclass(frozen=True)

@@ -1,69 +1,46 @@
 """Writes of one child: those without a report, and the apply without an answer."""
 
 from dataclasses import dataclass
+from enum import Enum
 
 from coxswain.kernel.conflicts.diff import Difference
 from coxswain.kernel.conflicts.managed_fields import ANOTHER_OPERATOR
-from coxswain.kernel.objects.edit import contains
 from coxswain.kernel.objects.projection import Projection
+
+
+class Cause(Enum):
+    """The cause of a corrected difference, as far as managedFields show it."""
+
+    INTENT = "a new desired value, or a note of the operator"
+    MANAGER = "another field manager changed the value"
+    ANOTHER_OPERATOR = "another process changed the value under our manager name"
+    UNRECORDED = "an unknown writer removed the field, changed an order, or cleared managedFields with the value"
+    OWNERSHIP = "another writer changed only the owner: it cleared managedFields, or admission sets the value"
 
 
 @dataclass(frozen=True)
 class Correction:
-    """A corrected difference, with its author as far as managedFields show it."""
+    """A corrected difference with its cause."""
 
     difference: Difference
     manager: str | None
-    ours: bool = False
-    """Whether our entry owns the live value: either the desired value is new, or another operator has changed it."""
-    was_there: bool = True
-    """Whether the child had the desired value before: otherwise a missing field was never set."""
-    is_note: bool = False
-    """Whether nothing but a note of ours differs."""
-    was_overridden: bool = False
-    """Whether our entry owned the field before although admission had changed its value."""
+    """The other field manager that owns the field; None if there is none."""
+    cause: Cause
 
     @property
-    def is_foreign(self) -> bool:
-        """Whether another writer caused it, rather than a new desired value or a note of ours."""
-        difference = self.difference
-        changed = difference.wanted not in (None, difference.found) and not self.ours
-        by_another_manager = self.manager is not None and (changed or bool(difference.rivals))
-        return by_another_manager or self.is_unrecorded
+    def is_drift(self) -> bool:
+        """Whether another writer changed the value: the status and an Event report it."""
+        return self.cause not in (Cause.INTENT, Cause.OWNERSHIP)
 
     @property
-    def is_contested(self) -> bool:
-        """Whether the correction is a round of a write war.
-
-        Another writer may also clear managedFields, or take the ownership of a field whose value admission sets. The
-        value stays, so only the lost ownership shows the writer.
-        """
-        return self.is_foreign or self.is_lost or (self.was_overridden and not self.ours)
-
-    @property
-    def is_unrecorded(self) -> bool:
-        """Whether managedFields do not show the writer that changed the applied value.
-
-        It wrote under our name, removed the field, changed an order, which has no owner, or cleared managedFields.
-        """
-        difference = self.difference
-        changed = bool(difference.rivals) or not contains(difference.found, difference.wanted)
-        return self.by_another_operator or (self.is_lost and changed)
-
-    @property
-    def is_lost(self) -> bool:
-        """Whether no manager owns what this process has applied, and it is no note of ours."""
-        return self.was_there and not self.ours and self.manager is None and not self.is_note
-
-    @property
-    def by_another_operator(self) -> bool:
-        """Whether another process wrote under our name after this process had applied the desired value."""
-        return self.ours and self.was_there and self.difference.wanted != self.difference.found
+    def is_round(self) -> bool:
+        """Whether the correction is a round of a write war: also if only the ownership shows the other writer."""
+        return self.cause is not Cause.INTENT
 
     @property
     def changed_by(self) -> str | None:
         """The author of the difference, if known."""
-        return self.manager or (ANOTHER_OPERATOR if self.by_another_operator else None)
+        return self.manager or (ANOTHER_OPERATOR if self.cause is Cause.ANOTHER_OPERATOR else None)
 
 
 @dataclass(frozen=True)

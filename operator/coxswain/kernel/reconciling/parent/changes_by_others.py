@@ -19,7 +19,7 @@ def repairs(results: Sequence[Result]) -> list[Repair]:
         )
         for result in results
         for correction in result.writes.corrections
-        if correction.is_foreign
+        if correction.is_drift
     ]
 
 

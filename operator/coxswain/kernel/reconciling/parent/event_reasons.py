@@ -111,7 +111,7 @@ def _drift(parent: P, workload: Workload[P], results: Sequence[Result], previous
         child = result.child
         if result.writes.created and not result.writes.replaced and (child.kind, child.name) in before:
             sentences.append(f"recreated {child.kind} {child.name} after its deletion")
-        foreign = [each for each in result.writes.corrections if each.is_foreign]
+        foreign = [each for each in result.writes.corrections if each.is_drift]
         if foreign:
             fields = enumerated([_described(each) for each in foreign], _NAMED_CORRECTIONS)
             fields_of_others = [each.difference.text for each in foreign]
