@@ -21,7 +21,7 @@ from coxswain.kernel.reconciling.child.actions import (
 )
 from coxswain.kernel.reconciling.child.decide import decide
 from coxswain.kernel.reconciling.memory.memory import ChildMemory
-from coxswain.kernel.reconciling.memory.write_wars import WriteWars
+from coxswain.kernel.reconciling.memory.write_wars import DeletionBrake, WriteWars
 from coxswain.settings import Settings
 from coxswain.webapp.kinds import CONFIG_MAP, DEPLOYMENT
 from kubectl_coxswain.child_plan import ChildPlan, child_plans, running
@@ -82,7 +82,8 @@ def test_it_decides_as_the_operator_does() -> None:
             plan = found[child_key(*kind_and_name(target.manifest))]
             if target.live is None and plan.live is not None:
                 continue  # an object without our label, which the operator reads before it decides
-            action = decide(replace(target, memory=ChildMemory(WriteWars(Settings().write_war))))
+            settings = Settings().write_war
+            action = decide(replace(target, memory=ChildMemory(WriteWars(settings), DeletionBrake(settings))))
             seen[f"{type(action).__name__} {plan.action}"] += 1
             assert agree(action, plan), (action, plan)
 

@@ -52,7 +52,7 @@ def test_a_first_creation_without_an_answer_is_no_round_of_a_write_war(bench: Be
     created = stored(desired(webapp_of(found))[2], version=bench.writer.version)
     bench.store.observe(observe(SERVICE, created))
     bench.run(failures=1)
-    assert len(bench.memory.child("Service/web").wars) == 0
+    assert bench.memory.child("Service/web").deletions._war is None
     assert bench.memory.child("Service/web").existed
 
 

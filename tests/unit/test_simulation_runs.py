@@ -12,7 +12,7 @@ import pytest
 from coxswain.kernel.api.errors import Refused
 from coxswain.kernel.api.writer import Writer
 from coxswain.kernel.reconciling.memory.memory import Memories
-from coxswain.kernel.reconciling.memory.write_wars import WriteWars
+from coxswain.kernel.reconciling.memory.write_wars import _War
 from coxswain.kernel.reconciling.parent.reconciler import Outcome, Reconciler
 from coxswain.kernel.reconciling.queue.workqueue import WorkQueue
 from model_cluster.shrink import shrunk
@@ -110,7 +110,7 @@ def test_a_false_status_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_suspension_without_end_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The status says Contested and a timer is set, but the other writer has stopped long ago."""
-    monkeypatch.setattr(WriteWars, "_suspension", lambda *_: 100_000.0)
+    monkeypatch.setattr(_War, "ends", property(lambda war: war.since + 100_000.0))
     broken(play(script(CREATE, FIGHT)), "progress")
 
 

@@ -15,7 +15,7 @@ from coxswain.kernel.reconciling.child import decide
 from coxswain.kernel.reconciling.child.actions import Apply
 from coxswain.kernel.reconciling.child.decide import Target
 from coxswain.kernel.reconciling.child.execute import Executor
-from coxswain.kernel.reconciling.memory.write_wars import WriteWars
+from coxswain.kernel.reconciling.memory.write_wars import DeletionBrake, WriteWars
 from coxswain.kernel.reconciling.parent import event_reasons
 from coxswain.kernel.status import conflict_report
 from coxswain.webapp import replicas
@@ -61,6 +61,7 @@ def patches_managed_fields_blindly() -> None:
 @broken("does not detect write wars")
 def forgets_write_wars() -> None:
     put(WriteWars, enforced=lambda *_: None)
+    put(DeletionBrake, recreated=lambda *_: None)
 
 
 @broken("the drift ledger has no maximum length")

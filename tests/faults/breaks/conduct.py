@@ -14,7 +14,7 @@ from coxswain.kernel.reconciling.child.result import Result
 from coxswain.kernel.reconciling.memory.attempts import Attempt
 from coxswain.kernel.reconciling.memory.backoff import Backoff
 from coxswain.kernel.reconciling.memory.memory import NameHolder
-from coxswain.kernel.reconciling.memory.write_wars import WriteWars
+from coxswain.kernel.reconciling.memory.write_wars import DeletionBrake, WriteWars
 from coxswain.kernel.reconciling.parent.reconciler import Outcome, Reconciler
 from coxswain.kernel.reconciling.queue.workers import Workers
 from coxswain.kernel.reconciling.queue.workqueue import WorkQueue
@@ -134,6 +134,7 @@ def reads_modifies_writes() -> None:
 def repeats_applies_without_effect() -> None:
     put(Attempt, matches=lambda self, *_, **__: self.refused is not None)
     put(WriteWars, enforced=lambda *_: None)
+    put(DeletionBrake, recreated=lambda *_: None)
 
 
 @broken("writes a status without a precondition on the uid", passes=PEACE)

@@ -134,9 +134,10 @@ def _decide_absent(target: Target[P]) -> Action:
     memory, manifest, attempt = target.memory, target.manifest, target.memory.attempt
     if attempt is not None and attempt.refused is not None and attempt.matches(manifest, None, target.child_type.notes):
         return Wait(attempt.refused, Ends.CHANGE_OR_RESYNC)
-    if memory.wars.suspends_creation(target.intent, target.now):
+    delayed_until = memory.deletions.delayed_until(target.intent, target.now)
+    if delayed_until is not None:
         events = target.commands.events_about(*kind_and_name(manifest))
-        return Wait(left_absent(events), memory.wars.recreation_due(), (absence(manifest),))
+        return Wait(left_absent(events), delayed_until, (absence(manifest),))
     if target.desired.withheld is not None:
         return Wait(target.desired.withheld, Ends.DEPENDENCY_EVENT)
     return Create(manifest, vanished=memory.deleted_by_others)

@@ -9,7 +9,6 @@ from coxswain.kernel.reconciling.child.adoption import is_watched
 from coxswain.kernel.reconciling.child.decide import Target, plan_for
 from coxswain.kernel.reconciling.child.result import contested_paths
 from coxswain.kernel.reconciling.memory.replacement import Deletion
-from coxswain.kernel.reconciling.memory.write_wars import WHOLE
 from coxswain.kernel.reconciling.memory.writes import Correction
 from coxswain.kernel.workload import P
 
@@ -54,7 +53,7 @@ def record_creation(target: Target[P], now: float) -> None:
     log.info("created %s %s", *kind_and_name(target.manifest))
     memory.writes = replace(memory.writes, created=True, replaced=memory.deletion is not None)
     if memory.deleted_by_others:
-        memory.wars.enforced(target.intent, [WHOLE], now)
+        memory.deletions.recreated(target.intent, now)
     memory.deletion, memory.create_unanswered = None, False
 
 

@@ -15,7 +15,7 @@ from coxswain.kernel.reconciling.memory.backoff import Backoff
 from coxswain.kernel.reconciling.memory.drift_ledger import DriftLedger
 from coxswain.kernel.reconciling.memory.last_applied import LastApplied
 from coxswain.kernel.reconciling.memory.replacement import Deletion
-from coxswain.kernel.reconciling.memory.write_wars import WriteWars
+from coxswain.kernel.reconciling.memory.write_wars import DeletionBrake, WriteWars
 from coxswain.kernel.reconciling.memory.writes import NOTHING_WRITTEN, PlannedApply, Writes
 from coxswain.kernel.status.status_memory import StatusMemory
 from coxswain.settings import WriteWarSettings
@@ -41,6 +41,7 @@ class ChildMemory:
     """Memory of one child."""
 
     wars: WriteWars
+    deletions: DeletionBrake
     attempt: Attempt | None = None
     """The last write without effect."""
     failures: int = 0
@@ -130,7 +131,8 @@ class Memory:
 
     def child(self, child: str) -> ChildMemory:
         """Return the memory of a child, given as kind/name."""
-        return self._children.setdefault(child, ChildMemory(WriteWars(self._settings)))
+        new = ChildMemory(WriteWars(self._settings), DeletionBrake(self._settings))
+        return self._children.setdefault(child, new)
 
     def unreported(self) -> dict[str, Writes]:
         """Return the writes without a report, by kind/name."""
@@ -157,20 +159,24 @@ class Memory:
         self.events.forget_old(now)
         for memory in self._children.values():
             memory.wars.forget_quiet(now)
+            memory.deletions.forget_quiet(now)
             if memory.name_holder is not None:
                 memory.name_holder = replace(memory.name_holder, until=now)
             memory.attempt = None
 
     def suspension_ends(self, since: float, now: float) -> float | None:
-        """Return the seconds until the next suspension ends; only those in progress at `since` count, or None."""
+        """Return the seconds until the next suspension ends; only those in progress at `since` count, or None.
+
+        A delayed creation does not count: its `Wait` has the end.
+        """
         wars = [self.status_wars, *(memory.wars for memory in self._children.values())]
         ends = [war.suspension_ends(since, now) for war in wars]
         return min((end for end in ends if end is not None), default=None)
 
     def contested(self, now: float) -> int:
         """Return the number of fields with suspended enforcement."""
-        wars = [self.status_wars, *[memory.wars for memory in self._children.values()]]
-        return sum([each.contested(now) for each in wars if each])
+        children = [brake for memory in self._children.values() for brake in (memory.wars, memory.deletions)]
+        return sum([each.contested(now) for each in (self.status_wars, *children) if each])
 
 
 class Memories:

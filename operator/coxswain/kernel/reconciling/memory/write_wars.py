@@ -1,4 +1,4 @@
-"""The brake on write wars: it suspends the enforcement of repeatedly overwritten fields.
+"""The brakes on write wars: they suspend what another writer undoes again and again.
 
 Two writers that both enforce a field would go on forever, at the speed of the faster one.
 """
@@ -12,22 +12,48 @@ from coxswain.kernel.objects.manifests import Manifest
 from coxswain.kernel.reconciling.memory.attempts import digest
 from coxswain.settings import WriteWarSettings
 
-WHOLE: Path = ()
-"""The path of a whole object: for repeated deletions."""
-
 
 @dataclass
 class _War:
+    """The rounds over one desired value, each soon after the last."""
+
+    settings: WriteWarSettings
     wanted: str
     """Digest of the desired value."""
-    rounds: int
-    """How often in a row the field was enforced, each time soon after the last."""
     since: float
     """When it was last enforced; monotonic seconds."""
     suspension: float
-    """Seconds without enforcement after that."""
+    """Seconds without enforcement after that, once it is a war."""
+    limit: float
+    """Maximum of these seconds."""
+    rounds: int = 0
+    """How often in a row it was enforced."""
     refusals: int = 0
     """Conflicts in a row since then."""
+
+    @property
+    def is_on(self) -> bool:
+        """Whether there were enough rounds for a suspension."""
+        return self.rounds >= self.settings.rounds
+
+    @property
+    def ends(self) -> float:
+        """The end of the suspension in monotonic seconds, if it is a war."""
+        return self.since + self.suspension
+
+    def is_suspended(self, now: float) -> bool:
+        """Tell whether the value is not enforced now."""
+        return self.is_on and now < self.ends
+
+    def is_quiet(self, now: float) -> bool:
+        """Tell whether the last round is so long ago that the next one is a first one."""
+        return now - self.since > self.settings.window + (self.suspension if self.is_on else 0.0)
+
+    def count(self, rounds: int, now: float) -> None:
+        """Set the number of rounds after one more. During a war each suspension is longer than the last."""
+        if self.is_on:
+            self.suspension = min(2 * self.suspension, self.limit)
+        self.rounds, self.since, self.refusals = rounds, now, 0
 
 
 class WriteWars:
@@ -40,13 +66,10 @@ class WriteWars:
     def enforced(self, manifest: Manifest, fields: Iterable[Path], now: float) -> None:
         """Count enforced fields."""
         for field in fields:
-            wanted, before = digest(value_at(manifest, field)), self._fields.get(field)
-            if before is None or before.wanted != wanted or now - before.since > self._forgotten_after(before):
-                self._fields[field] = _War(wanted, 1, now, self._suspension(field))
-            else:
-                longer = before.rounds >= self._settings.rounds
-                suspension = min(2 * before.suspension, self._suspension_limit(field)) if longer else before.suspension
-                self._fields[field] = _War(wanted, before.rounds + 1, now, suspension)
+            war = self._fields.get(field)
+            if war is None or not _is_for(field, war, manifest) or war.is_quiet(now):
+                war = self._fields[field] = self._first(field, manifest, now)
+            war.count(war.rounds + 1, now)
 
     def refused(self, manifest: Manifest, fields: Iterable[Path], now: float) -> None:
         """Count fields with a conflict instead of an enforcement.
@@ -54,21 +77,10 @@ class WriteWars:
         As many refusals in a row as there are rounds are a write war as well.
         """
         for field in fields:
-            first = _War(digest(value_at(manifest, field)), 0, now, self._settings.suspension)
-            war = self._fields.setdefault(field, first)
+            war = self._fields.setdefault(field, self._first(field, manifest, now))
             war.refusals += 1
             if war.refusals >= self._settings.rounds:
-                longer = war.rounds >= self._settings.rounds
-                war.suspension = min(2 * war.suspension, self._settings.suspension_limit) if longer else war.suspension
-                war.rounds, war.since, war.refusals = max(war.rounds, self._settings.rounds), now, 0
-
-    def suspends_creation(self, manifest: Manifest, now: float) -> bool:
-        """Tell whether a repeatedly deleted object must not be created now.
-
-        `manifest` has no notes, like the one passed to `enforced`.
-        """
-        war = self._fields.get(WHOLE)
-        return war is not None and war.wanted == digest(value_at(manifest, WHOLE)) and self._remaining(war, now) > 0
+                war.count(max(war.rounds, self._settings.rounds), now)
 
     def suspended(self, manifest: Manifest, now: float) -> tuple[str, ...]:
         """Return the fields with suspended enforcement, given the manifest.
@@ -78,60 +90,70 @@ class WriteWars:
         return tuple(
             text(field)
             for field, war in self._fields.items()
-            # An absent object is compared as a whole; an autoscaler changes the manifest of a present one.
-            if field != WHOLE and self._is_for(field, war, manifest) and self._remaining(war, now) > 0
+            if _is_for(field, war, manifest) and war.is_suspended(now)
         )
 
     def contested(self, now: float) -> int:
         """Return the number of fields with suspended enforcement."""
-        return sum(self._remaining(war, now) > 0 for war in self._fields.values())
+        return sum(war.is_suspended(now) for war in self._fields.values())
 
     def forget_settled(self, manifest: Manifest) -> None:
         """Forget the wars over fields with a new desired value."""
-        self._fields = {
-            field: war for field, war in self._fields.items() if field == WHOLE or self._is_for(field, war, manifest)
-        }
+        self._fields = {field: war for field, war in self._fields.items() if _is_for(field, war, manifest)}
 
     def forget_quiet(self, now: float) -> None:
         """Forget the wars without a recent round."""
-        self._fields = {
-            field: war for field, war in self._fields.items() if now - war.since <= self._forgotten_after(war)
-        }
+        self._fields = {field: war for field, war in self._fields.items() if not war.is_quiet(now)}
 
     def suspension_ends(self, since: float, now: float) -> float | None:
         """Return the seconds until the next suspension ends; only those in progress at `since` count. None without one.
 
         Pass the time at which the reconcile began. A suspension that ended during the reconcile is due at once:
-        the reconcile did not enforce that field yet. A delayed creation does not count: its `Wait` has the end.
+        the reconcile did not enforce that field yet.
         """
-        ends = [
-            war.since + war.suspension for field, war in self._fields.items() if field != WHOLE and self._is_war(war)
-        ]
-        return min((max(0.0, end - now) for end in ends if end > since), default=None)
-
-    def recreation_due(self) -> float:
-        """Return the time at which a repeatedly deleted object is created again, in monotonic seconds."""
-        war = self._fields[WHOLE]
-        return war.since + war.suspension
+        ends = [war.ends for war in self._fields.values() if war.is_suspended(since)]
+        return min((max(0.0, end - now) for end in ends), default=None)
 
     def __len__(self) -> int:
         return len(self._fields)
 
-    @staticmethod
-    def _is_for(field: Path, war: _War, manifest: Manifest) -> bool:
-        return war.wanted == digest(value_at(manifest, field))
+    def _first(self, field: Path, manifest: Manifest, now: float) -> _War:
+        settings = self._settings
+        return _War(settings, digest(value_at(manifest, field)), now, settings.suspension, settings.suspension_limit)
 
-    def _remaining(self, war: _War, now: float) -> float:
-        return max(0.0, war.since + war.suspension - now) if self._is_war(war) else 0.0
 
-    def _is_war(self, war: _War) -> bool:
-        return war.rounds >= self._settings.rounds
+class DeletionBrake:
+    """The brake on the creation of a child that others delete again and again."""
 
-    def _suspension(self, field: Path) -> float:
-        return self._settings.recreation_delay if field == WHOLE else self._settings.suspension
+    def __init__(self, settings: WriteWarSettings) -> None:
+        self._settings = settings
+        self._war: _War | None = None
 
-    def _suspension_limit(self, field: Path) -> float:
-        return self._settings.recreation_delay_limit if field == WHOLE else self._settings.suspension_limit
+    def recreated(self, intent: Manifest, now: float) -> None:
+        """Count a creation after a deletion by others.
 
-    def _forgotten_after(self, war: _War) -> float:
-        return self._settings.window + (war.suspension if self._is_war(war) else 0.0)
+        Pass the manifest without notes. Unlike a field, the child is compared as a whole.
+        """
+        war, wanted, settings = self._war, digest(intent), self._settings
+        if war is None or war.wanted != wanted or war.is_quiet(now):
+            war = _War(settings, wanted, now, settings.recreation_delay, settings.recreation_delay_limit)
+            self._war = war
+        war.count(war.rounds + 1, now)
+
+    def delayed_until(self, intent: Manifest, now: float) -> float | None:
+        """Return the time of the next creation in monotonic seconds; None if the child may be created now."""
+        war = self._war
+        return war.ends if war is not None and war.wanted == digest(intent) and war.is_suspended(now) else None
+
+    def contested(self, now: float) -> int:
+        """Return 1 if the creation is delayed, or else 0."""
+        return int(self._war is not None and self._war.is_suspended(now))
+
+    def forget_quiet(self, now: float) -> None:
+        """Forget a war without a recent round."""
+        if self._war is not None and self._war.is_quiet(now):
+            self._war = None
+
+
+def _is_for(field: Path, war: _War, manifest: Manifest) -> bool:
+    return war.wanted == digest(value_at(manifest, field))

@@ -15,7 +15,7 @@ class Cause(Enum):
     MANAGER = "another field manager changed the value"
     ANOTHER_OPERATOR = "another process changed the value under our manager name"
     UNRECORDED = "an unknown writer removed the field, changed an order, or cleared managedFields with the value"
-    OWNERSHIP = "another writer changed only the owner: it cleared managedFields, or admission sets the value"
+    OWNERSHIP = "another writer changed only the owner: it cleared managedFields, or took a field that admission sets"
 
 
 @dataclass(frozen=True)
