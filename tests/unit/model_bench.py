@@ -98,9 +98,7 @@ class ModelBench:
         answers = Answers(self.store, name_interval=60, clock=lambda: self.now)
         reader = NameReader(writer, answers)
         executor = Executor(self.store, writer, guard, answers, reader, clock=lambda: self.now)
-        self.children = ChildReconciler(
-            WORKLOAD, self.store, executor, reader, Settings().status, clock=lambda: self.now
-        )
+        self.children = ChildReconciler(WORKLOAD, executor, reader, Settings().status, clock=lambda: self.now)
         self._memories = Memories(Settings().write_war)
         self._observed = 0
         self.observe_all()

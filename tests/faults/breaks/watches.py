@@ -189,7 +189,7 @@ def applies_unasked() -> None:
         live = target.live if target.is_ours else None
         if live is not None and not live.terminating and (live.kind, live.name) not in applied:
             applied.add((live.kind, live.name))
-            self._store.observe(await self._executor._writer._apply(target.manifest, {}, force=True))
+            self._executor._store.observe(await self._executor._writer._apply(target.manifest, {}, force=True))
         return await reconcile(self, child_type, desired, webapp, world, **named)
 
     put(ChildReconciler, reconcile=apply_first)

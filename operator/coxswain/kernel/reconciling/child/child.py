@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Generic
 
 from coxswain.kernel.api.errors import ErrorClass, OutOfDate, RequestFailed
-from coxswain.kernel.cache.store import Key, Store
 from coxswain.kernel.conflicts.diff import Difference, lists_without_keys
 from coxswain.kernel.conflicts.write_plan import HeldField, Plan
 from coxswain.kernel.objects.field_paths import text
@@ -23,7 +22,7 @@ from coxswain.kernel.reconciling.child.actions import (
     TakeOwnership,
     Wait,
 )
-from coxswain.kernel.reconciling.child.adoption import foreign, is_watched
+from coxswain.kernel.reconciling.child.adoption import foreign
 from coxswain.kernel.reconciling.child.decide import Target, decide, obstacle_of, plan_for
 from coxswain.kernel.reconciling.child.effects import confirm
 from coxswain.kernel.reconciling.child.execute import Executor
@@ -61,7 +60,6 @@ class ChildReconciler(Generic[P]):
     def __init__(
         self,
         workload: Workload[P],
-        store: Store,
         executor: Executor,
         reader: NameReader,
         settings: StatusSettings,
@@ -70,7 +68,6 @@ class ChildReconciler(Generic[P]):
     ) -> None:
         """Take the backoff after failures from `settings`; `clock` gives monotonic seconds."""
         self._workload = workload
-        self._store = store
         self._executor = executor
         self._reader = reader
         self._settings = settings
@@ -95,7 +92,7 @@ class ChildReconciler(Generic[P]):
         """
         if parent.paused:
             return desired, await self.compare(child_type, desired, parent, world)
-        target = self._target(child_type, desired, parent, world)
+        target = self._refreshed(child_type, desired, parent, world)
         memory = target.memory
         backoff = memory.backoff
         if backoff is not None and backoff.delays(target.intent, self._settings, target.now):
@@ -125,9 +122,9 @@ class ChildReconciler(Generic[P]):
             NotSent: the operator is shutting down or does not lead.
             HistoryReset: an answer was older than a removal of the object.
         """
-        target = self._target(child_type, desired, parent, world)
+        target = self._refreshed(child_type, desired, parent, world)
         if await self._reader.read_when_due(target):
-            target = self._target(child_type, desired, parent, world)
+            target = self._refreshed(child_type, desired, parent, world)
         after, live = _next_read(target.memory, target.now), target.live
         if live is None:
             return Result(_child(target, MISSING), after=after)
@@ -147,7 +144,7 @@ class ChildReconciler(Generic[P]):
         self, child_type: ChildType[P], desired: Desired, parent: P, world: CacheView, *, needed: str
     ) -> Result:
         """Return the result of a child that is not written, because it needs the unusable child `needed`."""
-        target = self._target(child_type, desired, parent, world)
+        target = self._refreshed(child_type, desired, parent, world)
         live = _ours(target)
         return Result(_child(target, held_back(needed, there=live is not None)), live, left=_left(target))
 
@@ -186,14 +183,21 @@ class ChildReconciler(Generic[P]):
             health = stuck(target.manifest, action.obstacle)
         return replace(result, child=_child(target, health), left=planned.left)
 
-    def _target(self, child_type: ChildType[P], desired: Desired, parent: P, world: CacheView) -> Target[P]:
+    def _refreshed(self, child_type: ChildType[P], desired: Desired, parent: P, world: CacheView) -> Target[P]:
+        """Forget what the cache and the desired state have outdated, and return the target.
+
+        Both may change during each request, so this is needed after each.
+        """
         kind, name = child_type.kind, desired.manifest["metadata"]["name"]
         memory = world.memory.child(child_key(kind.kind, name))
-        found = self._store.get(kind, Key(parent.namespace, name))
-        if found is not None and is_watched(found):
-            memory.name_holder = None  # the watch reports it from now on
-        live = world.live(kind, name)
+        if world.watched(kind, name) is not None:
+            memory.name_holder = None
         memory.wars.forget_settled(desired.manifest)
+        return self._target(child_type, desired, parent, world)
+
+    def _target(self, child_type: ChildType[P], desired: Desired, parent: P, world: CacheView) -> Target[P]:
+        kind, name = child_type.kind, desired.manifest["metadata"]["name"]
+        memory, live = world.memory.child(child_key(kind.kind, name)), world.live(kind, name)
         foreign_object = live is not None and not live.is_child_of(parent)
         waits_for = child_type.adoptable_when(parent, live, world) if live is not None and foreign_object else None
         return Target(self._workload, child_type, parent, desired, live, memory, waits_for, self._clock())
@@ -203,7 +207,7 @@ class ChildReconciler(Generic[P]):
         child = kind_and_name(target.manifest)
         for desired in target.child_type.all_desired(target.parent, world):
             if kind_and_name(desired.manifest) == child:
-                return self._target(target.child_type, desired, target.parent, world)
+                return self._refreshed(target.child_type, desired, target.parent, world)
         return target
 
     def _failed(self, target: Target[P], error: RequestFailed, *, patient: bool) -> Result:

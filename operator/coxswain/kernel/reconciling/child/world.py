@@ -40,11 +40,13 @@ class CacheView:
 
     def live(self, kind: Kind, name: str) -> Projection | None:
         """Return the object with the name of a child: from the store, or else as last read."""
-        found = self.store.get(kind, Key(self.parent.namespace, name))
-        if found is not None and is_watched(found):
-            return found
         holder = self.memory.child(child_key(kind.kind, name)).name_holder
-        return None if holder is None else holder.observed
+        return self.watched(kind, name) or (None if holder is None else holder.observed)
+
+    def watched(self, kind: Kind, name: str) -> Projection | None:
+        """Return the object with the name of a child if a watch reports it."""
+        found = self.store.get(kind, Key(self.parent.namespace, name))
+        return found if found is not None and is_watched(found) else None
 
     def related(self, kind: Kind) -> Sequence[Projection]:
         """Return the related objects of a kind."""

@@ -123,7 +123,7 @@ class Reconciler(Generic[P]):
         executor = Executor(store, writer, guard, answers, reader, clock=clock)
         self._child_set = ChildSet(
             workload,
-            ChildReconciler(workload, store, executor, reader, settings.status, clock=clock),
+            ChildReconciler(workload, executor, reader, settings.status, clock=clock),
             Explainer(workload, event_reader, interval=interval, clock=clock, now=now),
             Remover(workload, store, guard, settings.status, clock=clock),
             unavailable,
