@@ -19,12 +19,17 @@ from coxswain.kernel.objects.projection import Projection
 
 @dataclass(frozen=True)
 class HeldField:
-    """A desired field held by another manager, or contested in a write war."""
+    """A field that is not enforced: held by another manager, or contested in a write war."""
 
     difference: Difference
     manager: str
     policy: Policy
     contested: bool = False
+
+    @property
+    def halts(self) -> bool:
+        """Whether nothing is written to the object because of it."""
+        return self.policy is Policy.HALT and not self.contested
 
     @property
     def differs(self) -> bool:
@@ -93,35 +98,39 @@ def plan(
         adopting: whether the object is still to be adopted.
     """
     held = _held_fields(manifest, observed, ownership, contested)
-    left = [field for field in held if field.contested or field.policy is Policy.YIELD]
-    # The identity fields are always applied: without them the child could not be found or owned. If one of them is
-    # contested, its difference alone does not cause a write.
-    contested_identity = [field.difference.path for field in left if ownership.is_identity(field.difference.text)]
-    reduced = _reduced(manifest, observed, [field for field in left if field.difference.path not in contested_identity])
-    left_paths = [path for field in left for path in (field.difference.path, *field.difference.rivals)]
-    unresolved = [
-        difference
-        for difference in differences(ownership.comparable(reduced), observed.content, observed.owned, observed.others)
-        if not _is_left_with_rival(difference, left_paths)
-    ]
-    if contested_identity and all(
-        any(_overlap(difference.path, path) for path in contested_identity) for difference in unresolved
-    ):
-        unresolved = []
-    halted = [field for field in held if field.policy is Policy.HALT and not field.contested and field.differs]
-    rivals = [
-        rival for difference in unresolved for rival in difference.rivals if not _is_owned_only_by_us(rival, observed)
-    ]
+    halted = [field for field in held if field.halts]
+    left = [field for field in held if not field.halts]
+    # The identity fields are always applied: without them the child could not be found or owned.
+    identity = [field.difference.path for field in left if ownership.is_identity(field.difference.text)]
+    reduced = _reduced(manifest, observed, [field for field in left if field.difference.path not in identity])
+    resolved = _resolved(ownership.comparable(reduced), observed, left, identity)
+    rivals = [rival for each in resolved for rival in each.rivals if not _is_owned_only_by_us(rival, observed)]
     if adopting:
         rivals += _items_to_remove(manifest, observed, ownership)
     return Plan(
         reduced,
-        tuple(unresolved),
-        force=any(_needs_force(difference, observed, ownership.policy_of) for difference in unresolved),
+        tuple(resolved),
+        force=any(_needs_force(difference, observed, ownership.policy_of) for difference in resolved),
         rivals=tuple(dict.fromkeys(rivals)),
         left=tuple(left),
         halted=tuple(halted),
     )
+
+
+def _resolved(
+    reduced: Manifest, observed: Projection, left: Sequence[HeldField], identity: Sequence[Path]
+) -> list[Difference]:
+    """Return the differences that an apply of the reduced manifest resolves; none if it is not worth a write."""
+    left_paths = [path for field in left for path in (field.difference.path, *field.difference.rivals)]
+    resolved = [
+        difference
+        for difference in differences(reduced, observed.content, observed.owned, observed.others)
+        if not _is_left_with_rival(difference, left_paths)
+    ]
+    # A contested identity field is applied with the others, but alone it would be one more round of the war.
+    if all(any(_overlap(difference.path, path) for path in identity) for difference in resolved):
+        return []
+    return resolved
 
 
 def _items_to_remove(manifest: Manifest, observed: Projection, ownership: Ownership) -> Sequence[Path]:
@@ -190,29 +199,40 @@ def foreign_manager(difference: Difference, observed: Projection, ours: Collecti
 def _held_fields(
     manifest: Manifest, observed: Projection, ownership: Ownership, contested: Sequence[str]
 ) -> list[HeldField]:
-    """Return the desired fields held by other managers or contested, with their policies."""
+    """Return the fields that are left to other managers, contested or halted, with their policies.
+
+    The policies concern the desired fields. The removal of a field is always enforced, but may be contested.
+    """
     policy_of, ours = ownership.policy_of, ownership.managers
     if not contested and (policy_of is None or not observed.others):
         return []
-    held = [
-        HeldField(
-            difference, foreign_manager(difference, observed, ours) or ANOTHER_OPERATOR, Policy.ENFORCE, contested=True
-        )
-        for difference in differences(ownership.comparable(manifest), observed.content, observed.owned, observed.others)
-        if difference.wanted is None and not difference.rivals and _is_contested(difference, contested, observed)
-    ]
-    for difference in all_fields(ownership.comparable(manifest), observed.content, observed.owned, observed.others):
-        manager = foreign_manager(difference, observed, ours)
-        is_contested = _is_contested(difference, contested, observed)
-        if manager is None and not is_contested:
-            continue
-        policy = Policy.ENFORCE if policy_of is None else policy_of(difference.text)
-        if is_contested and (manager is None or policy is Policy.ENFORCE):
-            unknown = ANOTHER_OPERATOR if owns(observed.owned or {}, difference.path) else UNKNOWN
-            held.append(HeldField(difference, manager or unknown, policy, contested=True))
-        elif manager is not None:
-            held.append(HeldField(difference, manager, policy))
-    return held
+    compared = (ownership.comparable(manifest), observed.content, observed.owned, observed.others)
+    removed = [each for each in differences(*compared) if each.wanted is None and not each.rivals]
+    held = [_held(each, None, observed, ours, contested) for each in removed]
+    held += [_held(each, policy_of, observed, ours, contested) for each in all_fields(*compared)]
+    return [field for field in held if field is not None]
+
+
+def _held(
+    difference: Difference,
+    policy_of: Callable[[str], Policy] | None,
+    observed: Projection,
+    ours: Collection[str],
+    contested: Sequence[str],
+) -> HeldField | None:
+    """Return a field with the reason why it is not enforced; None if it is."""
+    manager = foreign_manager(difference, observed, ours)
+    is_contested = _is_contested(difference, contested, observed)
+    if manager is None and not is_contested:
+        return None
+    policy = Policy.ENFORCE if policy_of is None else policy_of(difference.text)
+    if is_contested and (manager is None or policy is Policy.ENFORCE):
+        unknown = ANOTHER_OPERATOR if owns(observed.owned or {}, difference.path) else UNKNOWN
+        return HeldField(difference, manager or unknown, policy, contested=True)
+    is_harmless = policy is Policy.HALT and not difference.changes_value
+    if manager is None or policy is Policy.ENFORCE or is_harmless:
+        return None
+    return HeldField(difference, manager, policy)
 
 
 def _is_contested(difference: Difference, contested: Sequence[str], observed: Projection) -> bool:
