@@ -199,8 +199,8 @@ def each_wait_ends(bench: ModelBench) -> None:
             assert target.live is not None
             assert is_watched(target.live)
         elif action.until is Ends.NEXT_READ:
-            assert target.memory.name_holder is not None
-            assert target.memory.name_holder.until > bench.now
+            assert target.memory.unwatched.observed is not None
+            assert target.memory.unwatched.until > bench.now
         elif action.until is Ends.DEPENDENCY_EVENT:
             awaited = target.desired.withheld if target.live is None else target.adoptable_when
             assert awaited is not None

@@ -13,7 +13,7 @@ from coxswain.kernel.reconciling.child.child import ChildReconciler, _child
 from coxswain.kernel.reconciling.child.result import Result
 from coxswain.kernel.reconciling.memory.attempts import Attempt
 from coxswain.kernel.reconciling.memory.backoff import Backoff
-from coxswain.kernel.reconciling.memory.memory import NameHolder
+from coxswain.kernel.reconciling.memory.unwatched import Unwatched
 from coxswain.kernel.reconciling.memory.write_wars import DeletionBrake, WriteWars
 from coxswain.kernel.reconciling.parent.reconciler import Outcome, Reconciler
 from coxswain.kernel.reconciling.queue.workers import Workers
@@ -163,7 +163,7 @@ def never_looks_again() -> None:
     def nothing(self: Reconciler[WebApp]) -> None:
         pass
 
-    put(NameHolder, is_current=lambda *_: True)
+    put(Unwatched, is_due=lambda *_: False)
     put(Reconciler, resynced=nothing)
 
 

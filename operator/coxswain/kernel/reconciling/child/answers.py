@@ -9,11 +9,8 @@ from coxswain.kernel.reconciling.child.adoption import is_watched
 from coxswain.kernel.reconciling.child.decide import Target, plan_for
 from coxswain.kernel.reconciling.memory.attempts import Attempt
 from coxswain.kernel.reconciling.memory.last_applied import LastApplied
-from coxswain.kernel.reconciling.memory.memory import NameHolder
+from coxswain.kernel.reconciling.memory.unwatched import NOTHING_UNWATCHED, Unwatched
 from coxswain.kernel.workload import P
-
-_TERMINATING_SECONDS = 1.0
-"""Seconds until a terminating object without a watch is read again: no event reports its end."""
 
 
 class Answers:
@@ -48,7 +45,7 @@ class Answers:
         name = target.manifest["metadata"]["name"]
         return self._store.removed_at(target.child_type.kind, Key(target.parent.namespace, name))
 
-    def read(self, target: Target[P], found: Projection, removed_at: int) -> None:
+    def take_read(self, target: Target[P], found: Projection, removed_at: int) -> None:
         """Take in an object after a GET: from now on the watch reports it, or else the next read.
 
         `removed_at` is the removal that was known before the GET.
@@ -58,33 +55,32 @@ class Answers:
                 without our label left the watch at its removal, or was absent from a later LIST.
         """
         if not is_watched(found):
-            self.hold(target, found)
+            self.take_unwatched(target, found)
             return
         if found.version < removed_at:
             raise HistoryReset(
                 f"{found.kind} {found.namespace}/{found.name} was removed at {removed_at}, and is at {found.version}"
             )
-        target.memory.name_holder = None
+        target.memory.unwatched = NOTHING_UNWATCHED
         self._store.observe(found)
 
-    def written(self, target: Target[P], answer: Projection, sent_for: Projection | None) -> None:
+    def take_write(self, target: Target[P], answer: Projection, sent_for: Projection | None) -> None:
         """Take in the answer of a write; `sent_for` is the object before it, None for a creation.
 
         Raises:
             HistoryReset: the answer is older than the object that the write was sent for.
         """
-        if is_watched(answer):
-            target.memory.name_holder = None
-            self._store.answer(answer, sent_for)
-        else:
-            self.hold(target, answer)
+        if not is_watched(answer):
+            self.take_unwatched(target, answer)
+            return
+        target.memory.unwatched = NOTHING_UNWATCHED
+        self._store.answer(answer, sent_for)
 
-    def postpone(self, target: Target[P], holder: NameHolder) -> None:
+    def take_unwatched(self, target: Target[P], found: Projection) -> None:
+        """Remember an object that no watch reports, until its next read."""
+        target.memory.unwatched = Unwatched.read(found, target.parent.generation, self._clock(), self._name_interval)
+
+    def postpone_read(self, target: Target[P]) -> None:
         """Let an object be read again after the interval: this time the read has failed."""
-        until = self._clock() + self._name_interval
-        target.memory.name_holder = NameHolder(holder.observed, target.parent.generation, until)
-
-    def hold(self, target: Target[P], found: Projection) -> None:
-        """Hold an object that no watch reports, until its next read."""
-        seconds = _TERMINATING_SECONDS if found.terminating else self._name_interval
-        target.memory.name_holder = NameHolder(found, target.parent.generation, self._clock() + seconds)
+        memory, until = target.memory, self._clock() + self._name_interval
+        memory.unwatched = memory.unwatched.postponed(target.parent.generation, until)

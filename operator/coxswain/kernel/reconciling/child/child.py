@@ -33,7 +33,7 @@ from coxswain.kernel.reconciling.child.result import Result, sooner
 from coxswain.kernel.reconciling.child.world import CacheView
 from coxswain.kernel.reconciling.memory.backoff import Backoff
 from coxswain.kernel.reconciling.memory.last_applied import LastApplied
-from coxswain.kernel.reconciling.memory.memory import ChildMemory
+from coxswain.kernel.reconciling.memory.unwatched import NOTHING_UNWATCHED
 from coxswain.kernel.reconciling.memory.writes import NOTHING_WRITTEN
 from coxswain.kernel.status.health import (
     MISSING,
@@ -96,7 +96,7 @@ class ChildReconciler(Generic[P]):
         memory = target.memory
         backoff = memory.backoff
         if backoff is not None and backoff.delays(target.intent, self._settings, target.now):
-            after, left = _next_read(memory, target.now), backoff.ends(self._settings) - target.now
+            after, left = memory.unwatched.next_read(target.now), backoff.ends(self._settings) - target.now
             child = _child(target, backoff.health)
             return target.desired, Result(child, _ours(target), left=_left(target), after=after, backoff=left)
         memory.writes = NOTHING_WRITTEN
@@ -125,7 +125,7 @@ class ChildReconciler(Generic[P]):
         target = self._refreshed(child_type, desired, parent, world)
         if await self._reader.read_when_due(target):
             target = self._refreshed(child_type, desired, parent, world)
-        after, live = _next_read(target.memory, target.now), target.live
+        after, live = target.memory.unwatched.next_read(target.now), target.live
         if live is None:
             return Result(_child(target, MISSING), after=after)
         health = foreign(parent, self._workload.projector.kinds.parent, live, target.commands)
@@ -169,7 +169,7 @@ class ChildReconciler(Generic[P]):
         raise OutOfDate(f"{child_key(*kind_and_name(target.manifest))} changes as fast as it is written")
 
     def _settled(self, target: Target[P], action: Nothing | Wait) -> Result:
-        result = Result(_child(target, MISSING), _ours(target), after=_next_read(target.memory, target.now))
+        result = Result(_child(target, MISSING), _ours(target), after=target.memory.unwatched.next_read(target.now))
         if isinstance(action, Wait):
             end = action.until - self._clock() if isinstance(action.until, float) else None
             child = _child(target, action.health)
@@ -191,7 +191,7 @@ class ChildReconciler(Generic[P]):
         kind, name = child_type.kind, desired.manifest["metadata"]["name"]
         memory = world.memory.child(child_key(kind.kind, name))
         if world.watched(kind, name) is not None:
-            memory.name_holder = None
+            memory.unwatched = NOTHING_UNWATCHED
         memory.wars.forget_settled(desired.manifest)
         return self._target(child_type, desired, parent, world)
 
@@ -220,19 +220,7 @@ class ChildReconciler(Generic[P]):
         level = logging.DEBUG if expected else logging.WARNING
         log.log(level, "%s %s cannot be written: %s", *kind_and_name(target.manifest), error)
         child = _child(target, health)
-        return Result(child, live, left=_left(target), failed=error, after=_next_read(memory, target.now))
-
-
-def _next_read(memory: ChildMemory, now: float) -> float | None:
-    """Return the seconds until the child's name is read again; None without such a read.
-
-    An overdue read does not count: either it failed, and is retried like any failed request, or this reconcile did not
-    reach it, and a requeue would not either.
-    """
-    if memory.name_holder is None:
-        return None
-    left = memory.name_holder.until - now
-    return left if left > 0 else None
+        return Result(child, live, left=_left(target), failed=error, after=memory.unwatched.next_read(target.now))
 
 
 def _comparable(target: Target[P], planned: Plan) -> list[Difference]:

@@ -70,7 +70,7 @@ class Target(Generic[P]):
     @property
     def next_event(self) -> Ends:
         """The source of the next change of the live object: the watch, or the next read."""
-        return Ends.CHILD_EVENT if self.memory.name_holder is None else Ends.NEXT_READ
+        return Ends.CHILD_EVENT if self.memory.unwatched.observed is None else Ends.NEXT_READ
 
     @property
     def commands(self) -> Commands:
@@ -87,8 +87,7 @@ class Target(Generic[P]):
 
 def decide(target: Target[P]) -> Action:
     """Return the next action on a child."""
-    holder = target.memory.name_holder
-    if holder is not None and not holder.is_current(target.parent.generation, target.now):
+    if target.memory.unwatched.is_due(target.parent.generation, target.now):
         return Read()
     if target.live is None:
         return _decide_absent(target)

@@ -25,6 +25,7 @@ from coxswain.kernel.reconciling.child.result import contested_paths, corrected,
 from coxswain.kernel.reconciling.memory.attempts import Attempt
 from coxswain.kernel.reconciling.memory.memory import Memory
 from coxswain.kernel.reconciling.memory.replacement import Deletion
+from coxswain.kernel.reconciling.memory.unwatched import NOTHING_UNWATCHED
 from coxswain.kernel.reconciling.memory.writes import Correction, PlannedApply
 from coxswain.kernel.status.health import rejected
 from coxswain.kernel.workload import P
@@ -77,7 +78,7 @@ class Executor:
                 await self._replace(action, target, writer)
             elif isinstance(action, Release):
                 answer = await writer.release(action.live, is_released(target.parent, action.live))
-                self._answers.written(target, answer, action.live)
+                self._answers.take_write(target, answer, action.live)
             else:
                 await self._apply(action, target, writer)
         except Refused as error:
@@ -114,7 +115,7 @@ class Executor:
             await self._guard.check(target.parent, memory)
             await self._reader.read_existing(target)
             return
-        self._answers.written(target, created, None)
+        self._answers.take_write(target, created, None)
         record_creation(target, self._clock())
         self._answers.learn(target, created, None)
 
@@ -122,10 +123,10 @@ class Executor:
         live, memory = action.live, target.memory
         planned = memory.planned = _planned(target, action)
         if isinstance(action, Keep):
-            self._answers.written(target, await writer.keep(live, action.path, action.value), live)
+            self._answers.take_write(target, await writer.keep(live, action.path, action.value), live)
             return
         if isinstance(action, TakeOwnership):
-            self._answers.written(target, await writer.take_ownership(live, action.plan.rivals), live)
+            self._answers.take_write(target, await writer.take_ownership(live, action.plan.rivals), live)
             return
         memory.planned = replace(planned, sent_for=live.version)
         try:
@@ -134,7 +135,7 @@ class Executor:
             if _had_no_effect(error):
                 memory.planned = planned
             raise
-        self._answers.written(target, answer, live)
+        self._answers.take_write(target, answer, live)
         done, differences = "adopted" if planned.adopting else "applied", field_paths(action.plan.differences)
         log.info("%s %s %s: %s", done, *kind_and_name(target.manifest), differences)
         after = self._answers.learn(target, answer, live)
@@ -162,7 +163,7 @@ class Executor:
             if not gone:
                 raise
         if not is_watched(live):
-            self._answers.hold(target, replace(live, terminating=True))
+            self._answers.take_unwatched(target, replace(live, terminating=True))
         record_deletion(target, deletion, self._clock())
 
     async def _learn_from_conflict(self, target: Target[P], live: Projection, error: Refused) -> None:
@@ -179,7 +180,7 @@ class Executor:
         except Refused as missing:
             if missing.status == 404:
                 self._store.forget(live.kind, Key(live.namespace, live.name), live.version + 1)
-                target.memory.name_holder = None
+                target.memory.unwatched = NOTHING_UNWATCHED
             raise
         planned = target.memory.planned
         if planned is not None and (present.generation != live.generation or not present.generation):

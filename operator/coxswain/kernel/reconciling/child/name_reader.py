@@ -8,6 +8,7 @@ from coxswain.kernel.objects.manifests import kind_and_name
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.reconciling.child.answers import Answers
 from coxswain.kernel.reconciling.child.decide import Target
+from coxswain.kernel.reconciling.memory.unwatched import NOTHING_UNWATCHED
 from coxswain.kernel.workload import P
 
 log = logging.getLogger(__name__)
@@ -29,8 +30,7 @@ class NameReader:
             NotSent: the operator is shutting down or does not lead.
             HistoryReset: the answer is older than a removal of the object.
         """
-        holder = target.memory.name_holder
-        if holder is None or holder.is_current(target.parent.generation, target.now):
+        if not target.memory.unwatched.is_due(target.parent.generation, target.now):
             return False
         try:
             await self.read(target)
@@ -38,7 +38,7 @@ class NameReader:
             raise
         except RequestFailed as error:
             log.warning("%s %s cannot be read: %s", *kind_and_name(target.manifest), error)
-            self._answers.postpone(target, holder)
+            self._answers.postpone_read(target)
         return True
 
     async def read(self, target: Target[P]) -> None:
@@ -53,7 +53,7 @@ class NameReader:
         except Refused as error:
             if error.status != 404:
                 raise
-            target.memory.name_holder = None
+            target.memory.unwatched = NOTHING_UNWATCHED
 
     async def read_existing(self, target: Target[P]) -> Projection:
         """Read the object and return it.
@@ -64,5 +64,5 @@ class NameReader:
         """
         removed_at = self._answers.removed_at(target)
         found = await self._writer.read(target.manifest)
-        self._answers.read(target, found, removed_at)
+        self._answers.take_read(target, found, removed_at)
         return found

@@ -40,8 +40,7 @@ class CacheView:
 
     def live(self, kind: Kind, name: str) -> Projection | None:
         """Return the object with the name of a child: from the store, or else as last read."""
-        holder = self.memory.child(child_key(kind.kind, name)).name_holder
-        return self.watched(kind, name) or (None if holder is None else holder.observed)
+        return self.watched(kind, name) or self.memory.child(child_key(kind.kind, name)).unwatched.observed
 
     def watched(self, kind: Kind, name: str) -> Projection | None:
         """Return the object with the name of a child if a watch reports it."""

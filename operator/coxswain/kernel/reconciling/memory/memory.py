@@ -9,31 +9,16 @@ from dataclasses import dataclass, field, replace
 from coxswain.kernel.api.events import RecentEvents
 from coxswain.kernel.cache.store import Key
 from coxswain.kernel.objects.event_record import ReportedEvent
-from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.reconciling.memory.attempts import Attempt
 from coxswain.kernel.reconciling.memory.backoff import Backoff
 from coxswain.kernel.reconciling.memory.drift_ledger import DriftLedger
 from coxswain.kernel.reconciling.memory.last_applied import LastApplied
 from coxswain.kernel.reconciling.memory.replacement import Deletion
+from coxswain.kernel.reconciling.memory.unwatched import NOTHING_UNWATCHED, Unwatched
 from coxswain.kernel.reconciling.memory.write_wars import DeletionBrake, WriteWars
 from coxswain.kernel.reconciling.memory.writes import NOTHING_WRITTEN, PlannedApply, Writes
 from coxswain.kernel.status.status_memory import StatusMemory
 from coxswain.settings import WriteWarSettings
-
-
-@dataclass(frozen=True)
-class NameHolder:
-    """An object with the name of a child but without our label, as last read: no watch reports its changes."""
-
-    observed: Projection
-    generation: int
-    """Generation of the parent at that time: a change of the spec is a reason to read it again."""
-    until: float
-    """Monotonic time after which it is read again."""
-
-    def is_current(self, generation: int, now: float) -> bool:
-        """Tell whether it need not be read again yet."""
-        return self.generation == generation and now < self.until
 
 
 @dataclass
@@ -56,7 +41,7 @@ class ChildMemory:
     """An apply without an answer yet."""
     writes: Writes = NOTHING_WRITTEN
     """Writes without a report."""
-    name_holder: NameHolder | None = None
+    unwatched: Unwatched = NOTHING_UNWATCHED
     existed: bool = False
     """Whether the parent had the child at some time."""
 
@@ -160,8 +145,7 @@ class Memory:
         for memory in self._children.values():
             memory.wars.forget_quiet(now)
             memory.deletions.forget_quiet(now)
-            if memory.name_holder is not None:
-                memory.name_holder = replace(memory.name_holder, until=now)
+            memory.unwatched = replace(memory.unwatched, until=now)
             memory.attempt = None
 
     def suspension_ends(self, since: float, now: float) -> float | None:
