@@ -66,10 +66,7 @@ class WriteWars:
     def enforced(self, manifest: Manifest, fields: Iterable[Path], now: float) -> None:
         """Count enforced fields."""
         for field in fields:
-            war = self._fields.get(field)
-            if war is None or not _is_for(field, war, manifest) or war.is_quiet(now):
-                war = self._fields[field] = self._first(field, manifest, now)
-            war.count(war.rounds + 1, now)
+            self._fields[field] = _next_round(self._fields.get(field), self._first(field, manifest, now), now)
 
     def refused(self, manifest: Manifest, fields: Iterable[Path], now: float) -> None:
         """Count fields with a conflict instead of an enforcement.
@@ -134,11 +131,9 @@ class DeletionBrake:
 
         Pass the manifest without notes. Unlike a field, the child is compared as a whole.
         """
-        war, wanted, settings = self._war, digest(intent), self._settings
-        if war is None or war.wanted != wanted or war.is_quiet(now):
-            war = _War(settings, wanted, now, settings.recreation_delay, settings.recreation_delay_limit)
-            self._war = war
-        war.count(war.rounds + 1, now)
+        settings = self._settings
+        first = _War(settings, digest(intent), now, settings.recreation_delay, settings.recreation_delay_limit)
+        self._war = _next_round(self._war, first, now)
 
     def delayed_until(self, intent: Manifest, now: float) -> float | None:
         """Return the time of the next creation in monotonic seconds; None if the child may be created now."""
@@ -153,6 +148,14 @@ class DeletionBrake:
         """Forget a war without a recent round."""
         if self._war is not None and self._war.is_quiet(now):
             self._war = None
+
+
+def _next_round(war: _War | None, first: _War, now: float) -> _War:
+    """Count a round of a war; of the new war `first` if the desired value is another or the war was quiet."""
+    if war is None or war.wanted != first.wanted or war.is_quiet(now):
+        war = first
+    war.count(war.rounds + 1, now)
+    return war
 
 
 def _is_for(field: Path, war: _War, manifest: Manifest) -> bool:
