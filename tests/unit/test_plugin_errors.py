@@ -209,7 +209,8 @@ def test_options_of_kubectl_are_passed_on_before_and_after_the_command() -> None
     assert bench.kubectl.calls[0][0] == "--context=c"
 
 
-def test_the_namespace_is_that_of_the_context() -> None:
+def test_the_namespace_is_that_of_the_context(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     bench = PluginBench()
     assert Kubectl(bench.kubectl).namespace == "shop"
     assert Kubectl(bench.kubectl, namespace="other").namespace == "other"
@@ -238,17 +239,54 @@ def test_lists_are_read_page_by_page() -> None:
     assert "continue=next" in asked[1]
 
 
-@pytest.mark.parametrize(("of_pod", "namespace"), [("", "default"), ("team-a\n", "team-a")])
-def test_without_a_context_it_is_that_of_the_pod(
-    of_pod: str, namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture
+def in_pod(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Run in a pod of namespace team-a. Returns the directory of its ServiceAccount."""
+    for name, value in (("token", "t"), ("namespace", "team-a\n")):
+        (tmp_path / name).write_text(value, encoding="utf-8")
+    monkeypatch.setattr(kubectl, "_ACCOUNT", str(tmp_path))
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
+    monkeypatch.delenv("POD_NAMESPACE", raising=False)
+    return tmp_path
+
+
+NO_CONTEXT = "error: current-context must exist in order to minify\n"
+"""The answer of kubectl v1.36.3 without a kubeconfig, and with one that has no current-context."""
+
+
+@pytest.mark.parametrize("stderr", [None, NO_CONTEXT])
+def test_if_the_context_names_no_namespace_it_is_that_of_the_pod(
+    stderr: str | None, in_pod: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The answer is that of kubectl v1.36.3 without a kubeconfig, and with one that has no current-context."""
+    """The order is that of client-go: tools/clientcmd/client_config.go, inClusterClientConfig."""
     bench = PluginBench()
-    bench.kubectl.stderr = "error: current-context must exist in order to minify\n"
-    if of_pod:
-        (tmp_path / "namespace").write_text(of_pod, encoding="utf-8")
-    monkeypatch.setattr(kubectl, "_IN_POD", str(tmp_path / "namespace"))
-    assert Kubectl(bench.kubectl).namespace == namespace
+    bench.kubectl.context_namespace, bench.kubectl.stderr = "", stderr
+    assert Kubectl(bench.kubectl).namespace == "team-a"
+    monkeypatch.setenv("POD_NAMESPACE", "team-b")
+    assert Kubectl(bench.kubectl).namespace == "team-b"
+    monkeypatch.delenv("POD_NAMESPACE")
+    (in_pod / "namespace").unlink()
+    assert Kubectl(bench.kubectl).namespace == "default"
+
+
+@pytest.mark.usefixtures("in_pod")
+def test_the_namespace_of_the_context_goes_before_that_of_the_pod() -> None:
+    bench = PluginBench()
+    bench.kubectl.context_namespace = "default"
+    assert Kubectl(bench.kubectl).namespace == "default"
+
+
+@pytest.mark.parametrize("missing", ["KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT", "token"])
+def test_without_the_signs_of_a_pod_it_is_the_default(
+    missing: str, in_pod: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(missing, raising=False)
+    (in_pod / missing).unlink(missing_ok=True)
+    monkeypatch.setenv("POD_NAMESPACE", "team-b")
+    bench = PluginBench()
+    bench.kubectl.stderr = NO_CONTEXT
+    assert Kubectl(bench.kubectl).namespace == "default"
 
 
 def test_a_context_that_does_not_exist_is_an_error() -> None:
