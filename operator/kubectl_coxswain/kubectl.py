@@ -16,6 +16,11 @@ MANAGER = "kubectl-coxswain"
 """The field manager of the changes that a user makes with the plugin."""
 
 _PAGE = 500
+_WITHOUT_PREFERENCES = ("--output=", "--watch=false", "--watch-only=false", "--selector=")
+"""The options that `kubectl get` refuses beside --raw. A given option goes before its default in the user's kuberc.
+
+KUBERC=off would also switch off the user's policy for credential plugins.
+"""
 _TIMEOUT = "--request-timeout"
 _REQUEST_SECONDS = 15
 """The timeout of each request while a WebApp is followed. By default kubectl waits without a limit."""
@@ -140,7 +145,7 @@ class Kubectl:
         Raises:
             Problem: the request failed; see its subclasses.
         """
-        return _parsed(self.text("get", "--raw", path + _query(query)))
+        return _parsed(self.text("get", *_WITHOUT_PREFERENCES, "--raw", path + _query(query)))
 
     def one(self, kind: Kind, name: str, namespace: str | None = None) -> Json:
         """Return an object. Raises as `get` does."""

@@ -77,7 +77,7 @@ class FakeKubectl:
         }
 
     def _get(self, words: list[str], _: str | None) -> Completed:
-        path, _, query = words[1].partition("?")
+        path, _, query = words[-1].partition("?")
         fixed = {"/version": {"gitVersion": "v1.36.3"}, f"/openapi/v3{WEBAPP.group_path}": _openapi()}
         if path in fixed:
             return Completed(0, json.dumps(fixed[path]), "")

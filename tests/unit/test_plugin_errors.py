@@ -1,5 +1,6 @@
 """Each error of the plugin names the problem and the next step."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -216,6 +217,20 @@ def test_the_namespace_is_that_of_the_context(monkeypatch: pytest.MonkeyPatch) -
     assert Kubectl(bench.kubectl, namespace="other").namespace == "other"
     bench.kubectl.context_namespace = ""
     assert Kubectl(bench.kubectl).namespace == "default"
+
+
+@pytest.mark.parametrize("default", ["output", "watch", "watch-only", "selector"])
+def test_defaults_of_the_users_kuberc_do_not_count(default: str) -> None:
+    """kubectl v1.36.3 refuses each of them beside --raw, if the arguments do not name the option."""
+    bench = PluginBench()
+
+    def refuse(arguments: Sequence[str]) -> None:
+        if "--raw" in arguments and not any(word.startswith(f"--{default}=") for word in arguments):
+            bench.kubectl.stderr = f"error: --raw and --{default} are mutually exclusive"
+
+    bench.kubectl.before = refuse
+    bench.run("status", "web")
+    assert bench.err == ""
 
 
 def test_lists_are_read_page_by_page() -> None:
