@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from importlib import import_module
 
 from kubectl_coxswain.arguments import PROGRAM, kubectl_of, parse
-from kubectl_coxswain.kubectl import Run, run_kubectl
+from kubectl_coxswain.kubectl import AS_GIVEN, Run, run_kubectl
 from kubectl_coxswain.problems import WRONG_USAGE, Problem
 from kubectl_coxswain.screen import Screen, confirmed, screen_of
 from kubectl_coxswain.session import Arguments, Session, write_problem
@@ -77,8 +77,13 @@ def _session(found: Arguments, run: Run, notes: Screen) -> Session:
         clock=time.monotonic,
         sleep=time.sleep,
         confirmed=confirmed,
-        stdin=lambda: sys.stdin.read() if sys.stdin is not None else "",
+        stdin=_given,
     )
+
+
+def _given() -> str:
+    """Return the standard input. Its bytes are those of a file, whatever the encoding of the terminal."""
+    return sys.stdin.buffer.read().decode(errors=AS_GIVEN) if sys.stdin is not None else ""
 
 
 if __name__ == "__main__":

@@ -15,6 +15,9 @@ Json = dict[str, Any]
 MANAGER = "kubectl-coxswain"
 """The field manager of the changes that a user makes with the plugin."""
 
+AS_GIVEN = "surrogateescape"
+"""How a standard input is decoded and encoded, so that kubectl gets the same bytes: a manifest may also be UTF-16."""
+
 _PAGE = 500
 _WITHOUT_PREFERENCES = ("--output=", "--watch=false", "--watch-only=false", "--selector=")
 """The options that `kubectl get` refuses beside --raw. A given option goes before its default in the user's kuberc.
@@ -64,11 +67,9 @@ def run_kubectl(arguments: Sequence[str], stdin: str | None = None, seconds: flo
     try:
         done = subprocess.run(
             ["kubectl", *arguments],
-            input="" if stdin is None else stdin,
+            input=(stdin or "").encode(errors=AS_GIVEN),
             capture_output=True,
             check=False,
-            encoding="utf-8",
-            errors="replace",
             timeout=seconds,
         )
     except subprocess.TimeoutExpired:
@@ -79,7 +80,7 @@ def run_kubectl(arguments: Sequence[str], stdin: str | None = None, seconds: flo
         ) from None
     except OSError as error:
         raise Problem(f"kubectl cannot be started: {error.strerror}", "check it: kubectl version --client") from None
-    return Completed(done.returncode, done.stdout, done.stderr)
+    return Completed(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
 
 
 class Kubectl:

@@ -4,6 +4,7 @@ import io
 import json
 import os
 import sys
+from pathlib import Path
 from typing import TextIO
 
 import pytest
@@ -23,9 +24,14 @@ def without_reader() -> TextIO:
     return os.fdopen(writer, "w", encoding="utf-8")
 
 
+def given(content: bytes, encoding: str = "utf-8") -> TextIO:
+    """Return a standard input of a terminal with an encoding."""
+    return io.TextIOWrapper(io.BytesIO(content), encoding=encoding)
+
+
 @pytest.fixture
 def bench(monkeypatch: pytest.MonkeyPatch) -> PluginBench:
-    monkeypatch.setattr(sys, "stdin", io.StringIO(manifest(image="registry.example/web:2")))
+    monkeypatch.setattr(sys, "stdin", given(manifest(image="registry.example/web:2").encode()))
     found = PluginBench(replicas=2)
     failing(found)
     return found
@@ -93,3 +99,19 @@ def test_json_is_json_in_each_encoding(
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding=encoding))
     __main__.main([*words, "-o", "json"], bench.kubectl)
     assert message in [each["message"] for each in json.loads(written.getvalue())["conditions"]]
+
+
+@pytest.mark.parametrize("terminal", ["ascii", "iso-8859-1", "utf-8"])
+@pytest.mark.parametrize(
+    "content", ["config: {A: 'é 😀'}\r\n".encode(), "config: {A: é}\n".encode("utf-16")], ids=["utf-8", "utf-16"]
+)
+def test_kubectl_gets_the_bytes_of_a_manifest(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, terminal: str, content: bytes
+) -> None:
+    program = tmp_path / "kubectl"
+    program.write_text('#!/bin/sh\nexec cat >"${0%kubectl}seen"\n', encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setattr(sys, "stdin", given(content, terminal))
+    assert __main__.main(["plan", "-f", "-"]) == 2, "kubectl returns no WebApp"
+    assert (tmp_path / "seen").read_bytes() == content
