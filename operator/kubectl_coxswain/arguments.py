@@ -3,7 +3,6 @@
 import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from kubectl_coxswain.inputs import revision, seconds, webapp_name
 from kubectl_coxswain.kubectl import Kubectl, Run
@@ -200,33 +199,26 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     _add_common(parser, top=True)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, command in COMMANDS.items():
-        _fill(commands.add_parser(name, help=command.summary, **_texts(name)), command)
-    found = parser.parse_args(list(arguments))
+        commands.add_parser(name, help=command.summary, add_help=False)
+    found, after = parser.parse_known_args(list(arguments))
+    parser_of(found.command).parse_intermixed_args(after, found)
     _check(parser, found)
     return found
 
 
 def parser_of(name: str) -> argparse.ArgumentParser:
     """Return the parser of one command."""
-    parser = argparse.ArgumentParser(**_texts(name))
-    _fill(parser, COMMANDS[name])
-    return parser
-
-
-def _texts(name: str) -> dict[str, Any]:
     command = COMMANDS[name]
     examples = "\n".join(f"  # {what}\n  {PROGRAM} {how}\n" for what, how in command.examples)
-    return {
-        "prog": f"{PROGRAM} {name}",
-        "description": f"{command.summary}\n\n{command.description}".strip(),
-        "epilog": f"examples:\n{examples}",
-        "formatter_class": argparse.RawDescriptionHelpFormatter,
-    }
-
-
-def _fill(parser: argparse.ArgumentParser, command: Command) -> None:
+    parser = argparse.ArgumentParser(
+        prog=f"{PROGRAM} {name}",
+        description=f"{command.summary}\n\n{command.description}".strip(),
+        epilog=f"examples:\n{examples}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     command.add(parser)
     _add_common(parser, top=False)
+    return parser
 
 
 def kubectl_of(run: Run, found: argparse.Namespace) -> Kubectl:

@@ -60,7 +60,7 @@ class FakeKubectl:
         self.before(arguments)
         if self.stderr is not None:
             return Completed(1, "", self.stderr)
-        words = [word for word in arguments if not word.startswith(("--context", "--request-timeout"))]
+        words = [word for word in arguments if not word.startswith(("--context", "--request-timeout", "--as-group"))]
         with self._lock:
             return self._commands()[words[0]](words[1:], stdin)
 

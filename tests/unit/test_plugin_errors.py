@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kubectl_coxswain import kubectl
-from kubectl_coxswain.arguments import COMMANDS, parse
+from kubectl_coxswain.arguments import COMMANDS, kubectl_of, parse
 from kubectl_coxswain.kubectl import Kubectl, run_kubectl
 from kubectl_coxswain.problems import (
     Conflict,
@@ -208,6 +208,19 @@ def test_options_of_kubectl_are_passed_on_before_and_after_the_command() -> None
     bench.kubectl.calls.clear()
     assert bench.run("status", "--context", "c", "-n", "shop") == 0
     assert bench.kubectl.calls[0][0] == "--context=c"
+
+
+@pytest.mark.parametrize("options", [("-n", "demo"), ("--yes",), ("--context=c", "-y")])
+def test_options_may_stand_between_the_arguments(options: tuple[str, ...]) -> None:
+    found = parse(["adopt", "web", *options, "deployment", "--as=bob", "service"])
+    assert (found.name, found.kinds, found.kubectl_as) == ("web", ["deployment", "service"], "bob")
+
+
+def test_a_group_before_the_command_and_one_after_it_are_both_impersonated() -> None:
+    bench = PluginBench()
+    found = parse(["--as-group=a", "status", "--as-group=b"])
+    kubectl_of(bench.kubectl, found).text("config")
+    assert bench.kubectl.calls == [("--as-group=a", "--as-group=b", "config")]
 
 
 def test_the_namespace_is_that_of_the_context(monkeypatch: pytest.MonkeyPatch) -> None:
