@@ -60,8 +60,15 @@ class View:
         self._canvas = None if session.structured or session.screen.width is None else Canvas(session.screen)
 
     def show(self, webapp: Json) -> None:
-        """Show the present state."""
-        self._outage = ""
+        """Show the present state, or an outage if its objects cannot be read at present."""
+        try:
+            self._show(webapp)
+        except Unavailable as problem:
+            self.show_outage(problem)
+        else:
+            self._outage = ""
+
+    def _show(self, webapp: Json) -> None:
         if self._canvas is not None:
             self._drawn = self._text(webapp)
             self._canvas.draw(self._drawn)

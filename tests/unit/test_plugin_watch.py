@@ -73,6 +73,20 @@ def test_a_change_whose_counts_got_no_answer_is_shown_by_the_next_look(bench: Pl
     assert [line.partition(" ")[0] for line in bench.out.splitlines()] == ["Progressing", "Healthy"]
 
 
+@pytest.mark.parametrize("width", [None, 200])
+def test_a_list_that_always_fails_does_not_hide_the_end(bench: PluginBench, width: int | None) -> None:
+    def before(words: Sequence[str]) -> None:
+        if "/horizontalpodautoscalers?" in words[-1]:
+            raise Unavailable("etcd: corrupt object", "")
+
+    bench.kubectl.before = before
+    looks = iter([ROLLING, ROLLING])
+    bench.slept = lambda: bench.status(conditions=next(looks, READY))
+    assert bench.run("status", "web", "--watch", "--timeout", "1m", width=width) == 0
+    if width is None:
+        assert (bench.out, bench.err) == ("", "note: no answer at present, trying again: etcd: corrupt object\n")
+
+
 def test_an_outage_until_the_timeout_is_the_error(bench: PluginBench) -> None:
     outage(bench, REFUSED, rounds=1000)
     assert bench.run("status", "web", "--watch", "--timeout", "1m") == 1
