@@ -48,7 +48,7 @@ def follow(session: Session, arguments: Arguments) -> int:
 
 
 class View:
-    """The state of the WebApp: drawn over the one before in a terminal, elsewhere a line for each change."""
+    """The state of the WebApp: drawn over the one before in a terminal that can, elsewhere a line for each change."""
 
     def __init__(self, session: Session) -> None:
         """Show it in this session."""
@@ -57,7 +57,7 @@ class View:
         self._outage = ""
         self._drawn = ""
         self._told: set[str] = set()
-        self._canvas = None if session.structured or session.screen.width is None else Canvas(session.screen)
+        self._canvas = Canvas(session.screen) if session.screen.redraws and not session.structured else None
 
     def show(self, webapp: Json) -> None:
         """Show the present state, or an outage if its objects cannot be read at present."""

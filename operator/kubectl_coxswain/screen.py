@@ -109,6 +109,7 @@ class Screen:
         height: int | None = None,
         colour: bool = False,
         glyphs: bool = False,
+        redraws: bool = True,
         size: Callable[[], tuple[int, int]] | None = None,
     ) -> None:
         """Write to `stream`.
@@ -119,6 +120,7 @@ class Screen:
             height: the lines; None without a limit.
             colour: whether to use colour.
             glyphs: whether to use characters beyond ASCII.
+            redraws: whether the cursor can go back over lines.
             size: returns the present width and height; None if they stay.
         """
         self._stream = stream
@@ -127,6 +129,7 @@ class Screen:
         self._size = size
         self._colour = colour
         self.glyphs = glyphs
+        self.redraws = redraws and width is not None
 
     def onto(self, stream: TextIO) -> "Screen":
         """Return a screen of the same width and style that writes to another stream."""
@@ -240,8 +243,8 @@ def screen_of(stream: TextIO, environment: Mapping[str, str], *, colour: bool = 
 
     Args:
         stream: the stream.
-        environment: NO_COLOR (https://no-color.org) and TERM=dumb switch colour off; COLUMNS and LINES override the
-            size.
+        environment: NO_COLOR (https://no-color.org) switches colour off, TERM=dumb all control sequences; COLUMNS and
+            LINES override the size.
         colour: whether the user allows colour.
     """
     is_terminal = stream.isatty()
@@ -265,6 +268,7 @@ def screen_of(stream: TextIO, environment: Mapping[str, str], *, colour: bool = 
         height=height,
         colour=colour and not dumb and not environment.get("NO_COLOR"),
         glyphs=utf_8 and not dumb,
+        redraws=not dumb,
         size=size,
     )
 

@@ -4,6 +4,7 @@ import io
 import json
 import os
 import re
+import sys
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from coxswain.webapp.kinds import WEBAPP
+from kubectl_coxswain import __main__
 from kubectl_coxswain.canvas import Canvas
 from kubectl_coxswain.kubectl import run_kubectl
 from kubectl_coxswain.problems import NotLoggedIn, Unavailable, problem_of
@@ -279,6 +281,25 @@ class Terminal(io.TextIOWrapper):
 
     def isatty(self) -> bool:
         return True
+
+
+@pytest.mark.parametrize(("term", "redraws"), [("xterm", True), ("dumb", False)])
+def test_a_dumb_terminal_gets_lines_without_control_sequences(
+    bench: PluginBench, monkeypatch: pytest.MonkeyPatch, term: str, redraws: bool
+) -> None:
+    """Examples are a shell in Emacs and a CI runner with a pseudoterminal."""
+    written = io.BytesIO()
+    monkeypatch.setenv("TERM", term)
+    monkeypatch.setattr(sys, "stdout", Terminal(written, encoding="utf-8"))
+    looks = iter([ROLLING])
+
+    def before(words: Sequence[str]) -> None:
+        if words[-1].endswith("/webapps/web"):
+            bench.status(conditions=next(looks, READY))
+
+    bench.kubectl.before = before
+    assert __main__.main(["status", "web", "--watch", "--interval", "1ms"], bench.kubectl) == 0
+    assert ("\x1b" in written.getvalue().decode()) == redraws
 
 
 def test_the_height_is_that_of_the_terminal() -> None:
