@@ -24,6 +24,8 @@ _DENIED = re.compile(
     r'(?: (?:in the namespace "(?P<namespace>[^"]*)"|(?P<everywhere>at the cluster scope)))?'
 )
 _NO_MATCH = re.compile(r'no matches for kind "([^"]+)" in version "([^"]+)"')
+_TRANSIENT = ("", "ServiceUnavailable", "Timeout", "ServerTimeout", "TooManyRequests", "InternalError", "Expired")
+"""Reasons of errors that concern any request at present, so that the next WebApp would meet the same."""
 _BY_WEBHOOK = ("denied the request", "failed calling webhook")
 _UNREACHABLE = (
     *("was refused", "unable to connect", "i/o timeout", "no such host", "deadline exceeded", "no route to"),
@@ -93,7 +95,10 @@ def problem_of(stderr: str) -> Problem:
         "Invalid": lambda: _invalid(message),
         "BadRequest": lambda: _invalid(message),
     }
-    return known.get(found["reason"] or "", lambda: Unavailable(message, "run the command again"))()
+    reason = found["reason"] or ""
+    if reason in _TRANSIENT:
+        return Unavailable(message, "run the command again")
+    return known.get(reason, lambda: Problem(message, "correct the named problem and run the command again"))()
 
 
 def _of_client(text: str) -> Problem:
@@ -151,7 +156,8 @@ def _forbidden(message: str) -> Problem:
         return Denied(message, "change the manifest or the policy")
     resource = found["resource"] + (f".{found['group']}" if found["group"] else "")
     place = f" -n {found['namespace']}" if found["namespace"] else " -A" if found["everywhere"] else ""
-    where = f" in namespace {found['namespace']}" if found["namespace"] else " in the whole cluster"
+    everywhere = "" if resource.startswith("/") else " in the whole cluster"
+    where = f" in namespace {found['namespace']}" if found["namespace"] else everywhere
     return Forbidden(
         f"you are not allowed to {found['verb']} {resource}{where}",
         f"ask an administrator for the verb {found['verb']} on {resource}; to check: "

@@ -43,6 +43,9 @@ OTHER_NAMESPACE = (
     'error: the namespace from the provided object "a" does not match the namespace "b". '
     "You must pass '--namespace=a' to perform this operation."
 )
+TOO_LARGE = (
+    'Error from server (RequestEntityTooLarge): error when creating "STDIN": Request entity too large: limit is 3145728'
+)
 MESSAGES = [
     (REFUSED, Unavailable, "the cluster cannot be reached: The connection to the server 127.0.0.1:1 was refused"),
     ("Unable to connect to the server: net/http: TLS handshake timeout", Unavailable, "the cluster cannot be reached"),
@@ -55,6 +58,12 @@ MESSAGES = [
     (FORBIDDEN, Forbidden, "you are not allowed to patch deployments.apps in namespace shop"),
     (LIST_FORBIDDEN, Forbidden, "you are not allowed to list webapps.coxswain.dev in the whole cluster"),
     ('Error from server (Forbidden): pods "web" is forbidden: exceeded quota: pods', Denied, "exceeded quota"),
+    (TOO_LARGE, Problem, "Request entity too large: limit is 3145728"),
+    ("Error from server (ServiceUnavailable): x", Unavailable, "x"),
+    ("Error from server (Timeout): x", Unavailable, "x"),
+    ("Error from server (TooManyRequests): x", Unavailable, "x"),
+    ("Error from server (Expired): x", Unavailable, "x"),
+    ("Error from server: etcdserver: request timed out", Unavailable, "etcdserver: request timed out"),
     ("Error from server (Conflict): Operation cannot be fulfilled", Conflict, "Operation cannot be fulfilled"),
     ('error: Apply failed with 1 conflict: conflict with "x"', Conflict, "Apply failed with 1 conflict"),
     ('The WebApp "web" is invalid: \n* spec.replicas: Invalid value: -1', Invalid, "spec.replicas: Invalid value: -1"),

@@ -9,6 +9,7 @@ import pytest
 
 from coxswain.webapp.kinds import CONTROLLER_REVISION, DEPLOYMENT, SERVICE, SERVICE_ACCOUNT, WEBAPP
 from coxswain.webapp.releases import render
+from kubectl_coxswain.problems import problem_of
 from model_cluster.api_server import APPLY
 from unit.model_bench import SPEC
 from unit.plugin_bench import PluginBench
@@ -92,6 +93,20 @@ def test_it_leaves_the_other_webapps_of_a_file_their_plan(newer: Callable[[], Re
     assert bench.run("plan", "-f", "-", stdin=documents) == 2
     assert bench.out.startswith("WebApp another in namespace shop is new.\n")
     assert bench.err.endswith(NEWER)
+
+
+def test_an_error_about_one_webapp_leaves_the_others_of_a_file_their_plan() -> None:
+    bench = PluginBench()
+
+    def before(words: Sequence[str]) -> None:
+        if words[-1].endswith("/webapps/large"):
+            raise problem_of("Error from server (RequestEntityTooLarge): Request entity too large: limit is 3145728")
+
+    bench.kubectl.before = before
+    made = [{**HEAD, "metadata": {"name": name, "namespace": "shop"}, "spec": SPEC} for name in ("large", "other")]
+    assert bench.run("plan", "-f", "-", stdin="\n---\n".join(map(json.dumps, made))) == 2
+    assert bench.out.startswith("WebApp other in namespace shop is new.\n")
+    assert bench.err.startswith("error: Request entity too large: limit is 3145728\n")
 
 
 def test_a_cluster_without_an_answer_is_asked_for_no_other_webapp() -> None:
