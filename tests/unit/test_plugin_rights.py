@@ -1,7 +1,12 @@
 """A missing right: what may not be read is unknown, and the plugin says so."""
 
+import json
+from collections.abc import Sequence
+
 import pytest
 
+from coxswain.webapp.kinds import WEBAPP
+from kubectl_coxswain.problems import problem_of
 from unit.plugin_bench import PluginBench
 from unit.test_plugin_changes import foreign
 from unit.test_plugin_plan import manifest
@@ -43,3 +48,20 @@ def test_a_new_webapp_has_no_revisions() -> None:
     without_right(bench, "controllerrevisions")
     [found] = bench.json("plan", "-f", "-", stdin=manifest("other"))["items"]
     assert (found["action"], found["notes"]) == ("Create", [])
+
+
+def test_the_served_version_is_a_note_if_it_may_not_be_seen() -> None:
+    """A user without the role system:discovery may not get the path."""
+    bench = PluginBench()
+    path = WEBAPP.group_path
+
+    def before(words: Sequence[str]) -> None:
+        if words[-1] == path:
+            raise problem_of(f'Error from server (Forbidden): forbidden: User "bob" cannot get path "{path}"')
+
+    bench.kubectl.before = before
+    assert bench.run("version", "-o", "json") == 0
+    found = json.loads(bench.out)
+    assert (found["server"], found["api"]) == ("v1.36.3", "")
+    note = "it is unknown whether the cluster serves coxswain.dev/v1: you are not allowed to get /apis/coxswain.dev/v1"
+    assert note in found["notes"]

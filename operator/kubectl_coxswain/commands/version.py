@@ -58,6 +58,9 @@ def _api(kubectl: Kubectl, notes: list[str]) -> str:
     except NotServed:
         notes.append(f"the cluster does not serve {WEBAPP.api_version}: install the CRD, see docs/install.md")
         return ""
+    except Forbidden as error:
+        notes.append(f"it is unknown whether the cluster serves {WEBAPP.api_version}: {error.message}")
+        return ""
     return WEBAPP.api_version
 
 
