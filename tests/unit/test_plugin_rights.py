@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from coxswain.webapp.kinds import WEBAPP
+from coxswain.webapp.kinds import DEPLOYMENT, WEBAPP
 from kubectl_coxswain.problems import problem_of
 from unit.plugin_bench import PluginBench
 from unit.test_plugin_changes import foreign
@@ -48,6 +48,18 @@ def test_a_new_webapp_has_no_revisions() -> None:
     without_right(bench, "controllerrevisions")
     [found] = bench.json("plan", "-f", "-", stdin=manifest("other"))["items"]
     assert (found["action"], found["notes"]) == ("Create", [])
+
+
+def test_without_get_a_missing_child_is_not_compared() -> None:
+    """An object without the label may have its name."""
+    bench = PluginBench()
+    bench.model.delete(DEPLOYMENT.path("shop", "web"))
+    bench.kubectl.forbidden.add(("get", "deployments"))
+    assert bench.run("drift", "web") == 0
+    assert bench.out.startswith("web is as desired in the objects that you may read\n")
+    assert (
+        "note: Deployment is not compared: you are not allowed to get deployments.apps in namespace shop\n" in bench.err
+    )
 
 
 def test_the_served_version_is_a_note_if_it_may_not_be_seen() -> None:
