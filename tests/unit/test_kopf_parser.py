@@ -16,7 +16,11 @@ from coxswain.settings import WatchSettings
 from coxswain.webapp.kinds import CONTROLLER_REVISION
 from unit.fake_api import opened, serving
 
-DATA = {"deeply nested": b'{"a":' * 9990 + b"{}" + b"}" * 9990, "not UTF-8": b'{"a":"\xff"}'}
+DATA = {
+    "deeply nested": b'{"a":' * 9990 + b"{}" + b"}" * 9990,
+    "not UTF-8": b'{"a":"\xff"}',
+    "a long integer": b'{"a":' + b"1" * 5000 + b"}",
+}
 """Data of ControllerRevisions that the API server stores."""
 
 

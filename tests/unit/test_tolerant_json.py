@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coxswain.kernel.api import tolerant_json
-from coxswain.kernel.api.tolerant_json import LEVELS_KEPT, loads, parsable
+from coxswain.kernel.api.tolerant_json import DIGITS_KEPT, LEVELS_KEPT, loads, parsable
 from coxswain.kernel.objects.projection import LEVELS_LIMIT
 
 TEXTS = st.text(st.sampled_from('a[]{}"\\\n\u00e9'), max_size=4)
@@ -64,6 +64,30 @@ def test_an_object_with_left_out_values_is_still_too_deep_for_the_projector() ->
 def test_bytes_that_are_not_utf_8_are_replaced() -> None:
     assert loads(b'{"a":"\xff"}') == {"a": "\ufffd"}
     assert json.loads(parsable(b'{"a":"\xff"}').decode()) == {"a": "\ufffd"}
+
+
+@pytest.mark.parametrize("digits", [DIGITS_KEPT + 1, 4301, 100_000])
+@pytest.mark.parametrize("text", ["#", "[#]", '{"a":#,"b":-#}', "[1, # ,2]", '{"a":[-#,{"b":#}],"c":"@"}'])
+def test_a_long_integer_becomes_null_and_all_else_stays(text: str, digits: int) -> None:
+    """An integer of more than 4300 digits is an error of the parser. It blocked each LIST, and ended all watches."""
+    long = "1" * digits
+    payload = text.replace("#", long).replace("@", long).encode()
+    expected = json.loads(text.replace("-#", "null").replace("#", "null").replace("@", long))
+    assert json.loads(parsable(payload)) == expected
+    if digits > 4300:
+        assert loads(payload) == expected
+
+
+def test_a_shorter_integer_stays() -> None:
+    payload = f"[{'1' * DIGITS_KEPT}]".encode()
+    assert parsable(payload) == payload
+    assert loads(payload) == [int("1" * DIGITS_KEPT)]
+
+
+@pytest.mark.parametrize("number", [f"0.{'1' * 5000}", f"{'1' * 5000}.5", f"{'1' * 5000}e-4990", f"1e-{'1' * 5000}"])
+def test_a_number_with_a_fraction_or_an_exponent_stays(number: str) -> None:
+    assert parsable(number.encode()).decode() == number
+    assert loads(number.encode()) == float(number)
 
 
 UNCLOSED = b"[" * LEVELS_KEPT + b"[1]," + b"[" * 2000
