@@ -235,15 +235,26 @@ def _parsed(text: str) -> Json:
 
 
 def _all_parsed(text: str) -> list[Json]:
-    """Return the objects of a text with one JSON value after the other; a List counts as its items."""
+    """Return the objects of a text with one JSON value after the other; a List counts as its items.
+
+    Values that Python's parser refuses are left out.
+    """
+    try:
+        return _decoded(text)
+    except (RecursionError, ValueError):
+        from coxswain.kernel.objects.tolerant_json import parsable  # noqa: PLC0415 - few answers need it
+    try:
+        return _decoded(parsable(text.encode()).decode())
+    except ValueError:
+        raise Problem("kubectl gave an answer that is not JSON", "run kubectl alone to see it") from None
+
+
+def _decoded(text: str) -> list[Json]:
     found: list[Json] = []
     decoder, position = json.JSONDecoder(), 0
     text = text.strip()
     while position < len(text):
-        try:
-            value, end = decoder.raw_decode(text, position)
-        except ValueError:
-            raise Problem("kubectl gave an answer that is not JSON", "run kubectl alone to see it") from None
+        value, end = decoder.raw_decode(text, position)
         found += value["items"] if value.get("kind") == "List" else [value]
         position = end + len(text[end:]) - len(text[end:].lstrip())
     return found

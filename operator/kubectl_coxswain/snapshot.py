@@ -35,6 +35,8 @@ class Snapshot:
     """Kinds that the API server does not serve."""
     unreadable: dict[Kind, Forbidden] = field(default_factory=dict)
     """Kinds that the user may not read, and why."""
+    skipped: list[str] = field(default_factory=list)
+    """A note for each object that the operator skips, too."""
 
     def live(self, kind: Kind, name: str) -> Projection | None:
         """Return the object with the name of a child, whoever owns it. Raises Problem."""
@@ -85,8 +87,13 @@ class Snapshot:
         # Items of a list have neither.
         whole = {"apiVersion": kind.api_version, "kind": kind.kind, **manifest}
         place = kind, manifest["metadata"]["name"]
-        self.objects[place] = WORKLOAD.projector.observe(kind, whole)
-        self.manifests[place] = whole
+        try:
+            self.objects[place] = WORKLOAD.projector.observe(kind, whole)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            self.objects[place] = None
+            self.skipped.append(f"{kind.kind}/{place[1]} is skipped, as the operator does: {error}")
+        else:
+            self.manifests[place] = whole
 
     def read(self) -> None:
         """Read all objects with the label of the WebApp, and all autoscalers and budgets. Raises Problem."""
@@ -111,12 +118,12 @@ class Snapshot:
             return error
 
     def notes(self, wanted: Collection[str]) -> list[str]:
-        """Return a note for each of the `wanted` kinds that the user may not read, by their names."""
+        """Return a note for each skipped object, and for each of the `wanted` kinds that the user may not read."""
         unread = [(kind, error) for kind, error in self.unreadable.items() if kind.kind in wanted]
         notes = [f"{kind.kind} is not compared: {error.message}" for kind, error in unread]
         if HORIZONTAL_POD_AUTOSCALER in self.unreadable:
             notes.append("autoscalers cannot be seen; one of others may own the replicas")
-        return notes
+        return [*notes, *self.skipped]
 
 
 def snapshot(kubectl: Kubectl, webapp: Json, now: datetime) -> Snapshot:

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coxswain.kernel.api import tolerant_json
-from coxswain.kernel.api.tolerant_json import DIGITS_KEPT, LEVELS_KEPT, loads, parsable
+from coxswain.kernel.objects import tolerant_json
 from coxswain.kernel.objects.projection import LEVELS_LIMIT
+from coxswain.kernel.objects.tolerant_json import DIGITS_KEPT, LEVELS_KEPT, loads, parsable
 
 TEXTS = st.text(st.sampled_from('a[]{}"\\\n\u00e9'), max_size=4)
 VALUES = st.recursive(

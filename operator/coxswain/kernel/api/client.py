@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from copy import copy
 from typing import Any
 
-from coxswain.kernel.api import tolerant_json
 from coxswain.kernel.api.errors import (
     ErrorClass,
     NotLeading,
@@ -17,6 +16,7 @@ from coxswain.kernel.api.errors import (
 )
 from coxswain.kernel.api.throttle import Throttle
 from coxswain.kernel.api.transport import HttpResponse, Transport
+from coxswain.kernel.objects import tolerant_json
 from coxswain.kernel.objects.kinds import EVENT, Kind
 from coxswain.metrics import RequestMetrics
 

@@ -15,9 +15,9 @@ import aiohttp
 
 from coxswain.kernel.api.connection import Connection
 from coxswain.kernel.api.errors import retry_after_seconds
-from coxswain.kernel.api.tolerant_json import parsable
 from coxswain.kernel.api.transport import USER_AGENT
 from coxswain.kernel.objects.kinds import Kind
+from coxswain.kernel.objects.tolerant_json import parsable
 from coxswain.kernel.watching.event_bridge import Activity, EventSink
 from coxswain.metrics import RequestMetrics
 from coxswain.settings import WatchSettings
