@@ -9,7 +9,7 @@ from importlib import import_module
 
 from kubectl_coxswain.arguments import PROGRAM, kubectl_of, parse
 from kubectl_coxswain.kubectl import AS_GIVEN, Run, run_kubectl
-from kubectl_coxswain.problems import WRONG_USAGE, Problem
+from kubectl_coxswain.problems import FAILED, WRONG_USAGE, Problem
 from kubectl_coxswain.screen import Screen, confirmed, screen_of
 from kubectl_coxswain.session import Arguments, Session, write_problem
 
@@ -36,9 +36,13 @@ def main(arguments: Sequence[str] | None = None, run: Run = run_kubectl) -> int:
         sys.stderr.write(f"\n{PROGRAM}: interrupted\n")
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader, such as `head`, has closed the pipe. Nothing more can be written, also not at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader, such as `head`, has closed the pipe.
+        _discard_output()
         return READER_GONE
+    except OSError as error:
+        _discard_output()
+        sys.stderr.write(f"error: the standard input or output fails: {error.strerror}\nnext: redirect it elsewhere\n")
+        return WRONG_USAGE if found.command == "plan" else FAILED
     except Exception:
         if found.command != "plan":
             raise
@@ -47,6 +51,12 @@ def main(arguments: Sequence[str] | None = None, run: Run = run_kubectl) -> int:
         # Python would end with 1, by which `plan` reports differences.
         traceback.print_exc()
         return WRONG_USAGE
+
+
+def _discard_output() -> None:
+    """Discard what is buffered: nothing more can be written, also not at exit."""
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run(found: Arguments, run: Run) -> int:

@@ -4,6 +4,7 @@ import io
 import json
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
@@ -55,6 +56,27 @@ def test_it_is_none_either_if_the_command_fails(bench: PluginBench, monkeypatch:
         monkeypatch.setattr(sys, "stdout", stream)
         bench.kubectl.before = lambda _: print("a", file=stream)
         assert __main__.main(["status", "none"], bench.kubectl) == 141
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"), [(["plan", "-f", "-"], 2), (["drift", "web"], 1), (["status", "no"], 1)]
+)
+def test_a_full_disk_is_an_error(
+    bench: PluginBench,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+    expected: int,
+) -> None:
+    code: object = None
+    with suppress(OSError), open("/dev/full", "w", encoding="utf-8") as stream:  # noqa: PTH123 - a device
+        monkeypatch.setattr(sys, "stdout", stream)
+        bench.kubectl.before = lambda _: print("a", file=stream)
+        code = __main__.main(words, bench.kubectl)
+    assert code == expected
+    assert capsys.readouterr().err == (
+        "error: the standard input or output fails: No space left on device\nnext: redirect it elsewhere\n"
+    )
 
 
 @pytest.mark.parametrize(("words", "code"), [(["plan", "-f", "-"], 2), (["drift", "web"], 1)])
