@@ -209,6 +209,10 @@ def _by_template(found: ChildPlan, trial: Trial, world: Snapshot) -> Restart:
         reasons = reasons or [f"{place} (changed by admission)" for place in stored]
     if not reasons:
         return Restart(False, "the pod template stays the same")
+    live = world.manifests.get((found.child_type.kind, found.name)) or {}
+    if found.action != "Replace" and (live.get("spec") or {}).get("paused"):
+        resume = f"kubectl rollout resume deployment {found.name} -n {world.namespace}"
+        return Restart(False, f"somebody paused {found.object}; they restart after: {resume}", reasons)
     more = len(reasons) - _REASONS
     named = ", ".join(reasons[:_REASONS]) + (f" and {more} more fields" if more > 0 else "")
     return Restart(True, f"the pod template changes: {named.replace('spec.template.', '')}", reasons)

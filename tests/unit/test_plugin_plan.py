@@ -130,6 +130,16 @@ def test_a_paused_webapp_restarts_nothing(bench: PluginBench) -> None:
     assert {child["action"] for child in found["children"]} == {"None", "Paused"}
 
 
+def test_a_paused_deployment_restarts_nothing(bench: PluginBench) -> None:
+    bench.model.patch(DEPLOYMENT.path("shop", "web"), {"spec": {"paused": True}})
+    [found] = bench.json("plan", "-f", "-", stdin=manifest(image="registry.example/web:2"))["items"]
+    assert found["restart"] == {
+        "restarts": False,
+        "because": "somebody paused Deployment/web; they restart after: kubectl rollout resume deployment web -n shop",
+        "fields": ["spec.template.spec.containers[name=app].image"],
+    }
+
+
 def test_a_policy_that_refuses_a_child_is_part_of_the_plan(bench: PluginBench) -> None:
     from model_cluster.api_server import Refusal  # noqa: PLC0415
 
