@@ -147,6 +147,48 @@ def test_a_container_that_cant_be_made(
     assert of_container(waiting(reason, message)) == expected
 
 
+MOUNTS = f"Check spec.files, spec.volumes and spec.writablePaths: {EDIT}"
+RUNC = "OCI runtime create failed: runc create failed: unable to start container process: "
+SOURCE = "/var/lib/kubelet/pods/0/volume-subpaths/files/app/0"
+NESTED_FILE = (
+    f'failed to create shim task: {RUNC}error during container init: error mounting "{SOURCE}" to rootfs at '
+    f'"/etc/shop/shop.toml": mount src={SOURCE}, dst=/etc/shop/shop.toml: not a directory: unknown'
+)
+
+
+@pytest.mark.parametrize(
+    ("message", "advice"),
+    [
+        (NESTED_FILE, MOUNTS),
+        (f'{RUNC}create mountpoint for /etc/a mount: make mountpoint "/etc/a": mkdir /etc/a: file exists', MOUNTS),
+        ("crun: mount `/var/lib/kubelet/a` to `etc/a`: Is a directory: OCI runtime error", MOUNTS),
+        ("crun: open `/var/lib/containers/etc/a/b`: Not a directory: OCI runtime error", MOUNTS),
+        (f'{RUNC}exec: "/bin/mounting": stat /bin/mounting: no such file or directory', COMMAND),
+        (f'{RUNC}exec: "/shop/run": stat /shop/run: not a directory', COMMAND),
+    ],
+)
+def test_a_mount_that_fails_is_no_fault_of_the_command(message: str, advice: str) -> None:
+    """kubernetes/kubernetes#61545. containerd mounts at the start of a container, CRI-O at its creation."""
+    for reason, event in (("RunContainerError", "started"), ("CreateContainerError", "created")):
+        _, text, _ = of_container(waiting(reason, message)) or ("", "", "")
+        assert text.startswith(f"{APP} cannot be {event}. The kubelet retries")
+        assert text.endswith(advice)
+
+
+@pytest.mark.parametrize("problem", ["failed to prepare subPath", "failed to create subPath directory"])
+def test_a_sub_path_that_the_kubelet_cannot_prepare_is_no_fault_of_the_environment(problem: str) -> None:
+    message = f'{problem} for volumeMount "data" of container "app"'
+    text = f"{APP} cannot be created. The kubelet retries. Check spec.volumes[].subPath: {EDIT}"
+    expected = ("CreateContainerConfigError", text, message)
+    assert of_container(waiting("CreateContainerConfigError", message)) == expected
+
+
+def test_a_config_map_may_have_a_key_named_sub_path() -> None:
+    message = "couldn't find key subPath in ConfigMap shop/settings"
+    _, text, _ = of_container(waiting("CreateContainerConfigError", message)) or ("", "", "")
+    assert text.endswith(REFERENCES)
+
+
 LIVENESS = {"livenessProbe": {"tcpSocket": {"port": "http"}}}
 
 

@@ -61,6 +61,21 @@ def told(*init: dict[str, Any], app: dict[str, Any] = WAITS) -> tuple[str, str, 
             ),
         ),
         (
+            container(waiting("RunContainerError", 'error mounting "/a" to rootfs: not a directory'), name="migrate"),
+            "RunContainerError",
+            f"{INIT} cannot be started. {RETRIES}Check spec.initContainers[name=migrate].volumeMounts: {EDIT}",
+        ),
+        (
+            container(
+                waiting(
+                    "CreateContainerConfigError", 'failed to prepare subPath for volumeMount "run" of container "p"'
+                ),
+                name="proxy",
+            ),
+            "CreateContainerConfigError",
+            f"{SIDECAR} cannot be created. The kubelet retries. Check spec.sidecars[name=proxy].volumeMounts: {EDIT}",
+        ),
+        (
             container(waiting("CrashLoopBackOff"), ended(137, "OOMKilled"), name="proxy"),
             "OOMKilled",
             (

@@ -49,6 +49,10 @@ _NO_COMMAND = re.compile(
     re.IGNORECASE,
 )
 """What runc and crun say about a command that cannot be started. A mount that fails reads differently."""
+_MOUNT = re.compile(r"^(?!.*\bexec: ).*(\bmounting\b|mountpoint|\bmount `|not a directory)", re.IGNORECASE | re.DOTALL)
+"""What runc and crun say about a mount that fails, mostly of a file over a directory (kubernetes/kubernetes#61545)."""
+_SUB_PATH = re.compile(r"\bsubPath\b.* for volumeMount ")
+"""What the kubelet says about a subPath that it cannot prepare (pkg/kubelet/kubelet_pods.go)."""
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 
 _CREATION_ADVICE = {
@@ -101,6 +105,16 @@ class Container:
     def command(self) -> str:
         """The fields with the command."""
         return "{path}.command, {path}.workingDir and {path}.image" if self.path == MAIN else _COMMAND
+
+    @property
+    def mounts(self) -> str:
+        """The fields with the mounts."""
+        return "{path}.files, {path}.volumes and {path}.writablePaths" if self.path == MAIN else "{path}.volumeMounts"
+
+    @property
+    def sub_paths(self) -> str:
+        """The fields with the subPaths."""
+        return "{path}.volumes[].subPath" if self.path == MAIN else "{path}.volumeMounts"
 
 
 PULLS = timedelta(seconds=60)
@@ -160,8 +174,9 @@ def of_container(
     )
     if reason == "RunContainerError" or (running is None and last.get("reason") in _NEVER_RAN):
         source = last if last.get("reason") in _NEVER_RAN else waiting
-        text = f"{subject} cannot be started. The kubelet retries with backoff{container.advice(container.command)}"
         message = message_of(source, pod)
+        advice = container.advice(_fields_at_fault("", message, container))
+        text = f"{subject} cannot be started. The kubelet retries with backoff{advice}"
         cause = Cause(Rank.NOT_MADE, "RunContainerError", text, message)
         return Finding(cause, final_at=_if_final(_NO_COMMAND, message, pulls_since))
     if reason in _PULLS:
@@ -214,10 +229,19 @@ def _not_pulled(subject: str, message: str, container: Container, since: datetim
 
 
 def _not_created(subject: str, reason: str, message: str, container: Container, since: datetime | None) -> Finding:
-    advice = container.advice(_CREATION_ADVICE.get(reason, container.command))
+    advice = container.advice(_fields_at_fault(reason, message, container))
     text = f"{subject} cannot be created. The kubelet retries{advice}"
     cause = Cause(Rank.NOT_MADE, word(reason, "CreateContainerError"), text, message)
     return Finding(cause, final_at=since if reason == "InvalidImageName" else _if_final(_NO_COMMAND, message, since))
+
+
+def _fields_at_fault(reason: str, message: str, container: Container) -> str:
+    """Return the fields to check after a failed creation or start. The reason alone does not tell a failed mount."""
+    if _MOUNT.search(message):
+        return container.mounts
+    if _SUB_PATH.search(message):
+        return container.sub_paths
+    return _CREATION_ADVICE.get(reason, container.command)
 
 
 def _if_final(pattern: "re.Pattern[str]", message: str, at: datetime | None) -> datetime | None:
