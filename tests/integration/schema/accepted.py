@@ -196,6 +196,19 @@ GOOD: dict[str, Json] = {
         sidecars=[{"name": f"s{number}", "image": "a"} for number in range(8)],
         files=[{"path": "/0/a", "content": ""}],
     ),
+    "files beside a ConfigMap and below a directory": webapp(
+        volumes=[
+            {"name": "a", "mountPath": "/etc/a", "configMap": {"name": "a"}},
+            {"name": "b", "configMap": {"name": "b"}},
+            {"name": "c", "mountPath": "/etc/c", "emptyDir": {}},
+        ],
+        initContainers=[
+            {"name": "d", "image": "d", "useConfig": False, "volumeMounts": [{"name": "a", "mountPath": "/etc"}]},
+            {"name": "e", "image": "e", "useConfig": True, "volumeMounts": [{"name": "c", "mountPath": "/etc"}]},
+            {"name": "f", "image": "f", "useConfig": True, "volumeMounts": [{"name": "a", "mountPath": "/etc/a"}]},
+        ],
+        files=files("/etc/ab", "/etc/c/d"),
+    ),
     "one port number, two protocols, two containers": webapp(
         ports=PORTS,
         sidecars=[{"name": "a", "image": "a", "ports": [{"name": "b", "containerPort": 8080, "protocol": "UDP"}]}],

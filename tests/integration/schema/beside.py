@@ -3,6 +3,7 @@
 from typing import Any
 
 from integration.schema.case import PORTS, Json, Refused, refused
+from integration.schema.pods import OF_THE_KUBELET
 
 KINDS = ("initContainers", "sidecars")
 MOUNT = {"name": "run", "mountPath": "/run"}
@@ -50,6 +51,16 @@ def _mounts(kind: str) -> list[Refused]:
                 volumes=RUN,
             )
             for mount in (below, {**MOUNT, "mountPath": "/etc/a"})
+        ),
+        *(
+            refused(
+                kind,
+                "with useConfig, no path of spec.files may lie below the mountPath of a configMap, secret or projected",
+                **{kind: [container(useConfig=True, volumeMounts=[{**MOUNT, "mountPath": "/etc"}])]},
+                files=FILES,
+                volumes=[{"name": "other", "emptyDir": {}}, {"name": "run", **source}],
+            )
+            for source in OF_THE_KUBELET
         ),
         refused(
             f'{kind}[name="c"].volumeMounts',

@@ -19,6 +19,13 @@ def projected(*sources: Json) -> list[Json]:
     return volume(projected={"sources": list(sources)})
 
 
+OF_THE_KUBELET: list[Json] = [
+    {"configMap": {"name": "a"}},
+    {"secret": {"secretName": "a"}},
+    {"projected": {"sources": [{"serviceAccountToken": {"path": "a"}}]}},
+]
+"""The sources of a volume in which the kubelet creates a directory for each nested mount."""
+
 VOLUMES = [
     refused("volumes", "duplicate entries", volumes=volume(emptyDir={}) * 2),
     *(
@@ -63,6 +70,15 @@ VOLUMES = [
         "no mountPath may be the path of one of spec.files",
         volumes=volume(emptyDir={}, mountPath="/etc/a/b"),
         files=[{"path": "/etc/a", "content": ""}],
+    ),
+    *(
+        refused(
+            "files",
+            "no path may lie below the mountPath of a configMap, secret or projected volume",
+            volumes=volume(mountPath="/etc/a", **source),
+            files=[{"path": "/etc/b", "content": ""}, {"path": path, "content": ""}],
+        )
+        for path, source in zip(("/etc/a/c", "/etc/a/c", "/etc/a/c/d"), OF_THE_KUBELET, strict=True)
     ),
     refused("volumes[0].emptyDir.medium", "supported values", volumes=volume(emptyDir={"medium": "Disk"})),
     refused("volumes[0].emptyDir.sizeLimit", "should match", volumes=volume(emptyDir={"sizeLimit": "1GB"})),
