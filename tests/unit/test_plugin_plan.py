@@ -157,7 +157,7 @@ def test_a_policy_that_refuses_a_child_is_part_of_the_plan(bench: PluginBench) -
 
 def test_a_removed_value_that_is_the_default_restarts_nothing() -> None:
     """The API server sets the default again. The operator's own comparison cannot know that."""
-    bench = PluginBench(imagePullPolicy="IfNotPresent")
+    bench = PluginBench(terminationGracePeriodSeconds=30)
     bench.model.patch(WEBAPP.path("shop", "web"), {"metadata": {"annotations": {LAST_APPLIED: bench_spec(bench)}}})
     text = manifest()
     found = bench.json("plan", "-f", "-", stdin=text)["items"][0]["restart"]

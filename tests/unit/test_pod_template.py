@@ -37,6 +37,25 @@ def source(**wanted: Any) -> Manifest:
 
 
 @pytest.mark.parametrize(
+    ("image", "policy"),
+    [
+        ("shop", "Always"),
+        ("registry.example:5000/shop", "Always"),
+        ("shop:latest", "Always"),
+        (f"shop:latest@sha256:{'0' * 64}", "Always"),
+        ("registry.example:5000/latest:1", "IfNotPresent"),
+        (f"shop@sha256:{'0' * 64}", "IfNotPresent"),
+    ],
+)
+def test_the_default_of_the_pull_policy_follows_the_image(image: str, policy: str) -> None:
+    """The API server sets the default once: it would keep that of the first image."""
+    for fields, expected in (({}, policy), ({"imagePullPolicy": "Never"}, "Never")):
+        made = pod(image=image, initContainers=[{"name": "i", "image": image, **fields}], **fields)
+        policies = [each.get("imagePullPolicy") for each in (*made["containers"], *made["initContainers"])]
+        assert policies == [expected] * 2
+
+
+@pytest.mark.parametrize(
     ("wanted", "stored"),
     [
         ({"emptyDir": {}}, {"emptyDir": {}}),

@@ -61,7 +61,8 @@ def manifest_of(
         {
             "name": fields["name"],
             "image": fields["image"],
-            **{name: fields.get(name) for name in ("imagePullPolicy", "command", "args", "workingDir")},
+            "imagePullPolicy": fields.get("imagePullPolicy") or _pull_policy(fields["image"]),
+            **{name: fields.get(name) for name in ("command", "args", "workingDir")},
             "ports": [
                 _port(port["name"], port["containerPort"], port.get("protocol")) for port in fields.get("ports", [])
             ],
@@ -93,6 +94,16 @@ def pre_stop_seconds(webapp: WebApp) -> int:
         return 0
     grace = webapp.spec.get("terminationGracePeriodSeconds", DEFAULT_TERMINATION_GRACE_SECONDS)
     return min(webapp.defaults.pre_stop_sleep_seconds, grace // 2)
+
+
+def _pull_policy(image: str) -> str:
+    """Return Kubernetes' default for an image. The API server sets it once, and keeps it when the image changes.
+
+    https://kubernetes.io/docs/concepts/containers/images/#imagepullpolicy-defaulting
+    """
+    name, _, digest = image.rpartition("/")[2].partition("@")
+    tag = name.partition(":")[2]
+    return "Always" if tag == "latest" or not (tag or digest) else "IfNotPresent"
 
 
 def _port(name: str, number: int, protocol: str | None) -> Manifest:
