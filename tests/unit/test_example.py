@@ -56,6 +56,12 @@ def test_its_rights_have_the_role_that_a_refused_scrape_names() -> None:
     assert reader["rules"] == [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}]
 
 
+def test_it_may_delete_the_children_that_it_removes_and_no_others() -> None:
+    role, _ = documents(EXAMPLE / "rights.yaml")
+    may = {resource for rule in role["rules"] if "delete" in rule["verbs"] for resource in rule["resources"]}
+    assert may == {kind.kind.plural for kind in WORKLOAD.children if kind.removal is not Removal.NEVER}
+
+
 def test_it_stays_small() -> None:
     lines = (EXAMPLE / "scheduled_task.py").read_text(encoding="utf-8").splitlines()
     assert len(lines) <= 160
