@@ -1,8 +1,10 @@
 """The example operator: its manifests, and the tutorial with quotations from it."""
 
+import ast
 import re
 import textwrap
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,6 +23,7 @@ from yaml_files import document, documents
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "operator" / "example"
+COPIED_TEST = ROOT / "tests" / "integration" / "test_example.py"
 TUTORIAL = (ROOT / "docs" / "your-own-operator.md").read_text(encoding="utf-8")
 SPEC: dict[str, Any] = document(EXAMPLE / "backup.yaml")["spec"]
 
@@ -39,6 +42,34 @@ def test_the_tutorial_quotes_the_example(block: str) -> None:
     assert block in code
 
 
+def test_the_blocks_and_what_the_tutorial_says_to_take_are_a_module() -> None:
+    result = ast.parse((EXAMPLE / "scheduled_task.py").read_text(encoding="utf-8"))
+    said = TUTORIAL.partition("Take from the result: the imports, ")[2].partition("\n\n")[0]
+    names = set(re.findall(r"`(\w+)`", said))
+    # A block that begins with a space is a part of a function.
+    blocks = [ast.parse(block).body for block in re.findall(r"```python\n(\S.*?)```", TUTORIAL, re.DOTALL)]
+    children = next(number for number, block in enumerate(blocks) if "CHILDREN" in _defined(block[0]))
+    blocks.insert(children, [node for node in result.body if names & {*_defined(node)}])
+    blocks.insert(0, [node for node in result.body if isinstance(node, ast.ImportFrom)])
+    module = ast.Module([node for block in blocks for node in block], [])
+    shown, whole = (_class(each, "ScheduledTasks") for each in (module, result))
+    shown.body += [node for node in whole.body if names & {*_defined(node)}]
+    made: dict[str, Any] = {"__name__": "assembled"}
+    exec(compile(module, "assembled", "exec"), made)  # noqa: S102
+    assert {name for name in dir(WORKLOAD) if not name.startswith("_")} <= {*dir(made["ScheduledTasks"]())}
+
+
+def _class(module: ast.Module, name: str) -> ast.ClassDef:
+    return next(node for node in module.body if isinstance(node, ast.ClassDef) and node.name == name)
+
+
+def _defined(statement: ast.stmt) -> list[str]:
+    """Return the names that a statement of a module defines."""
+    if isinstance(statement, ast.Assign):
+        return [target.id for target in statement.targets if isinstance(target, ast.Name)]
+    return [statement.name] if isinstance(statement, ast.FunctionDef | ast.ClassDef) else []
+
+
 def test_the_tutorial_has_a_complete_conftest() -> None:
     blocks = re.findall(r"`tests/conftest.py`:\n\n((?:    .*\n|\n)+)", TUTORIAL)
     assert len(blocks) == 1
@@ -48,6 +79,10 @@ def test_the_tutorial_has_a_complete_conftest() -> None:
     with pytest.raises(AssertionError, match=r"an object: not within 0\.0 s; the last result was None"):
         made["eventually"](lambda: None, "an object", timeout=0.0)
     assert {"cluster", "ControlPlane"} <= made.keys()
+    lines: list[str] = []
+    made["pytest_configure"](SimpleNamespace(addinivalue_line=lambda _, line: lines.append(line)))
+    used = set(re.findall(r"@pytest\.mark\.(\w+)", COPIED_TEST.read_text(encoding="utf-8")))
+    assert {line.partition(":")[0] for line in lines} == used, "the markers of the copied test"
 
 
 def test_its_rights_have_the_role_that_a_refused_scrape_names() -> None:
