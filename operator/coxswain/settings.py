@@ -13,7 +13,8 @@ class WatchSettings:
     connect_timeout: float = 10.0
     """Timeout in seconds for a connection."""
     list_timeout: float = 60.0
-    """Timeout in seconds for one page of a LIST or one discovery request. A page of 500 objects takes less than 1 s."""
+    """Timeout in seconds for one request of Kopf itself: its empty LIST or discovery. Pages of relists have
+    `Settings.request_timeout`."""
     server_timeout: int = 300
     """Seconds after which the server ends a watch. Kopf reopens it from the last resourceVersion (nolar/kopf#585: 10 to
     60 minutes work too; shorter times detect a dead connection earlier)."""
