@@ -3,8 +3,9 @@
 import pytest
 
 from coxswain.kernel.api.errors import Refused, Unreachable
-from coxswain.kernel.cache.coverage import LASTING_SECONDS, UNWATCHED_SECONDS, Coverage, _Failure, _message
+from coxswain.kernel.cache.coverage import Coverage, _message
 from coxswain.kernel.cache.resync import WatchNotOpened
+from coxswain.kernel.cache.scope_state import LASTING_SECONDS, UNWATCHED_SECONDS
 from coxswain.kernel.cache.waiting import Waiting
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.webapp.kinds import DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER, HTTP_ROUTE, POD, SECRET, SERVICE, WEBAPP
@@ -222,7 +223,7 @@ def test_an_unlisted_kind_is_reported_and_nothing_is_written(monkeypatch: pytest
     ],
 )
 def test_the_message_of_an_unlisted_kind_has_a_command_to_run(text: str, step: str) -> None:
-    assert _message((SERVICE, "shop"), _Failure(403, text, 0.0, 0.0)).endswith(step)
+    assert _message((SERVICE, "shop"), text).endswith(step)
 
 
 USUAL, OTHER = (f"system:serviceaccount:{place}:coxswain" for place in ("coxswain-system", "team-a"))
@@ -247,7 +248,7 @@ def test_a_kind_with_permissions_of_its_own_names_their_manifest(
 ) -> None:
     """Their RoleBinding names the user, so they grant nothing to an operator that is installed elsewhere."""
     text = f'{kind.plural} is forbidden: User "{user}" cannot list resource "{kind.plural}"'
-    found = _message((kind, namespace), _Failure(403, text, 0.0, 0.0))
+    found = _message((kind, namespace), text)
     assert found.endswith(step)
     assert found.count("kubectl ") == 1
 

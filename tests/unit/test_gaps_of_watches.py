@@ -6,7 +6,8 @@ from collections.abc import Sequence
 import pytest
 
 from coxswain.kernel.api.errors import Refused, Unreachable
-from coxswain.kernel.cache.coverage import LASTING_SECONDS, MIXED_LASTING_SECONDS, Coverage, Visibility
+from coxswain.kernel.cache.coverage import Coverage, Visibility
+from coxswain.kernel.cache.scope_state import LASTING_SECONDS, MIXED_LASTING_SECONDS
 from coxswain.kernel.manager import Manager
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.reconciling.parent.reconciler import Outcome

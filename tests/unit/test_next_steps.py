@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from coxswain.kernel.cache.coverage import _Failure, _message
+from coxswain.kernel.cache.coverage import _message
 from coxswain.kernel.conflicts.diff import Difference
 from coxswain.kernel.conflicts.managed_fields import ANOTHER_OPERATOR, UNKNOWN
 from coxswain.kernel.conflicts.policy import Policy
@@ -165,7 +165,7 @@ MOUNT = ReportedEvent("FailedMount", 'MountVolume.SetUp failed for volume "tls" 
 PAUSED = {"metadata": {}, "spec": {"paused": True, "replicas": 2}}
 PROBED = container(running(9999), started=False)
 BY_POLICY = "deployments.apps \"web\" is forbidden: ValidatingAdmissionPolicy 'x' with binding 'y' denied request: no"
-NO_CLASS = _message((kinds.HTTP_ROUTE, "shop"), _Failure(403, RBAC, 0.0, 0.0))
+NO_CLASS = _message((kinds.HTTP_ROUTE, "shop"), RBAC)
 FOREIGN = foreign(webapp(), kinds.WEBAPP, dataclasses.replace(observed_child(label=None), controller=None), COMMANDS)
 assert FOREIGN is not None
 CONTROLLED = foreign(

@@ -8,7 +8,8 @@ import pytest
 from prometheus_client import REGISTRY
 
 from coxswain.kernel.api.errors import Refused
-from coxswain.kernel.cache.coverage import LASTING_SECONDS, Coverage
+from coxswain.kernel.cache.coverage import Coverage
+from coxswain.kernel.cache.scope_state import LASTING_SECONDS
 from coxswain.kernel.cache.store import Key
 from coxswain.kernel.cache.waiting import Waiting
 from coxswain.kernel.manager import Manager
@@ -246,7 +247,7 @@ class Growing(Empty):
 
 def test_a_manager_lives_through_all_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Absent, served, gone, forbidden, served: one process, always ready; each step reconciles each WebApp."""
-    monkeypatch.setattr("coxswain.kernel.cache.coverage.LASTING_SECONDS", 0.05)
+    monkeypatch.setattr("coxswain.kernel.cache.scope_state.LASTING_SECONDS", 0.05)
     client, reconciler = Growing(), Scripted({})
     settings = Settings(watch=WatchSettings(restart_backoff=0.01, discovery_interval=0.02))
 

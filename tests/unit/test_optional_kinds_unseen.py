@@ -2,8 +2,8 @@
 
 import asyncio
 
-from coxswain.kernel.cache.coverage import LASTING_SECONDS
 from coxswain.kernel.cache.decode import read
+from coxswain.kernel.cache.scope_state import LASTING_SECONDS
 from coxswain.kernel.cache.store import Key
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Projection

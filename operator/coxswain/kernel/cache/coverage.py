@@ -6,24 +6,16 @@ forbidden namespace does not block the others.
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from coxswain.kernel.api.errors import Refused
+from coxswain.kernel.cache.scope_state import UNWATCHED_SECONDS, Failure, Listing, ScopeState
 from coxswain.kernel.objects.grants import step_after_refusal
 from coxswain.kernel.objects.kinds import Kind, Kinds
 from coxswain.metrics import unlisted as metric
 
 Scope = tuple[Kind, str | None]
 """A kind in one namespace, or with None in the whole cluster."""
-
-LASTING_SECONDS = 15.0
-"""Seconds before a failure is reported in the status of parents: a starting API server answers 403 until it has loaded
-the roles."""
-MIXED_LASTING_SECONDS = 60.0
-"""Seconds before failures of changing sorts are reported, for a kind without a successful LIST."""
-UNWATCHED_SECONDS = 60.0
-"""Seconds of failed attempts to open a watch before they are reported. Its kind is relisted at this interval then."""
 
 
 def describe(scope: Scope) -> str:
@@ -58,49 +50,6 @@ class Visibility(NamedTuple):
     """Whether the operator is set to watch the kind, and the API server serves it."""
 
 
-@dataclass(frozen=True)
-class _Failure:
-    sort: object
-    """HTTP status or exception type. A failure of another sort resets `since`."""
-    text: str
-    since: float
-    """Monotonic time of the first failure of this sort in a row."""
-    first: float
-    """Monotonic time of the first failure since the last success."""
-
-
-@dataclass
-class _State:
-    served: bool = True
-    """Whether the API server serves the kind. Only an optional kind is watched no longer if it does not."""
-    listed: bool = False
-    """Whether a relist has succeeded since the last history reset."""
-    listed_at: float = 0.0
-    """Unix time of the last successful relist, or 0."""
-    complete_since: float = 0.0
-    """Monotonic time of the first relist after the last gap."""
-    watched: bool = False
-    """Whether its watch has started in the current run of Kopf."""
-    refused_since: float | None = None
-    """Monotonic time of the first failed attempt to list or to open its watch; None if the last one succeeded."""
-    in_doubt: bool = True
-    """Whether its watch may have missed events since the last relist."""
-    gaps: int = 0
-    """Number of times when its watch may have missed events."""
-    failure: _Failure | None = field(default=None)
-    """The failure of the last LIST, if it failed."""
-
-    @property
-    def is_doubtful(self) -> bool:
-        """Whether the store may be incomplete for this scope."""
-        return self.served and (not self.watched or self.refused_since is not None or self.in_doubt)
-
-    def add_gap(self) -> None:
-        """Record that the watch may have missed events."""
-        self.in_doubt = True
-        self.gaps += 1
-
-
 class Coverage:
     """Tracks which scopes are listed and watched. Not thread-safe: the main loop owns it."""
 
@@ -109,7 +58,7 @@ class Coverage:
         self._kinds = kinds
         self._namespaces = tuple(namespaces)
         self._clock = clock
-        self._states = {(kind, namespace): _State() for kind in kinds.watched for namespace in namespaces}
+        self._states = {(kind, namespace): ScopeState() for kind in kinds.watched for namespace in namespaces}
 
     def scope(self, kind: Kind, namespace: str | None) -> Scope:
         """Return the scope of a kind's objects in a namespace."""
@@ -118,7 +67,7 @@ class Coverage:
     def begin_watches(self, kinds: Collection[Kind]) -> None:
         """Record a restart of all watches, for the served `kinds`."""
         for scope, state in self._states.items():
-            state.watched, state.served = False, scope[0] in kinds
+            state.watch_started, state.served = False, scope[0] in kinds
             state.add_gap()
             if not state.served:
                 state.listed, state.refused_since, state.failure = False, None, None
@@ -133,13 +82,13 @@ class Coverage:
     def watch_started(self, scope: Scope) -> None:
         """Record the start of a watch after a new LIST. The watch reports nothing from before that LIST."""
         state = self._states[scope]
-        state.watched = True
+        state.watch_started = True
         state.add_gap()
 
     def watch_lost(self, scope: Scope) -> None:
         """Record a silent watch: it counts as not watched until it starts again."""
         state = self._states[scope]
-        state.watched = False
+        state.watch_started = False
         state.add_gap()
 
     def watch_refused(self, scope: Scope) -> None:
@@ -159,8 +108,7 @@ class Coverage:
 
     def is_unwatched(self, scope: Scope) -> bool:
         """Return whether the attempts to open a watch have failed for long."""
-        since = self._states[scope].refused_since
-        return since is not None and self._clock() - since >= UNWATCHED_SECONDS
+        return self._states[scope].is_unwatched(self._clock())
 
     def gaps(self, scope: Scope) -> int:
         """Return the number of gaps of a watch so far, for `listed`."""
@@ -176,7 +124,7 @@ class Coverage:
         state = self._states[scope]
         if not state.served:
             return
-        if not state.listed or state.in_doubt or self._is_unavailable(state):
+        if state.in_doubt or self._listing(scope).is_unavailable:
             state.complete_since = self._clock()
         state.listed, state.failure, state.listed_at = True, None, time.time()
         state.in_doubt = gaps != state.gaps
@@ -191,7 +139,7 @@ class Coverage:
         text = str(error) or repr(error)
         now, before = self._clock(), state.failure
         since = before.since if before is not None and before.sort == sort else now
-        state.failure = _Failure(sort, text, since, before.first if before is not None else now)
+        state.failure = Failure(sort, text, since, before.first if before is not None else now)
         metric(scope[0].collection, scope[1], True)
 
     def is_listed(self, scope: Scope) -> bool:
@@ -213,51 +161,56 @@ class Coverage:
 
     def missing(self) -> dict[Scope, str]:
         """Return each scope that is not listed or not watched, with the reason, for the readiness probe."""
-        found: dict[Scope, str] = {}
-        for scope, state in self._states.items():
-            if self._is_dispensable(scope):
-                continue
-            if state.failure is not None and (not state.listed or self._is_lasting(state)):
-                found[scope] = f"{describe(scope)} cannot be listed: {state.failure.text}"
-            elif not state.listed:
-                found[scope] = f"{describe(scope)} not listed yet"
-            elif not state.watched:
-                found[scope] = f"{describe(scope)} not watched yet"
-            elif self.is_unwatched(scope):
-                attempts = f"each attempt has failed for {UNWATCHED_SECONDS:.0f} s. The log has the reason"
-                found[scope] = f"{describe(scope)} cannot be watched: {attempts}"
-        return found
+        problems = {scope: self._problem(scope) for scope in self._states if not self._is_dispensable(scope)}
+        return {scope: f"{describe(scope)} {problem}" for scope, problem in problems.items() if problem is not None}
+
+    def _problem(self, scope: Scope) -> str | None:
+        """Return why a scope is not listed or not watched; None if it is both."""
+        state, listing = self._states[scope], self._listing(scope)
+        if listing in (Listing.FAILING, Listing.UNLISTABLE, Listing.OUTAGE, Listing.GONE):
+            return f"cannot be listed: {state.error}"
+        if listing is not Listing.LISTED:
+            return "not listed yet"
+        if not state.watch_started:
+            return "not watched yet"
+        if self.is_unwatched(scope):
+            return f"cannot be watched: each attempt has failed for {UNWATCHED_SECONDS:.0f} s. The log has the reason"
+        return None
 
     def view(self, namespace: str | None) -> View:
         """Return the coverage of a namespace."""
+
+        def unavailable(kind: Kind) -> bool:
+            return self._listing(self.scope(kind, namespace)).is_unavailable
+
         return View(
-            settled=all(self._is_settled(kind, self._of(kind, namespace)) for kind in self._kinds.watched),
-            unlisted=tuple(kind.plural for kind in self._needed if self._is_unavailable(self._of(kind, namespace))),
+            settled=all(self._is_settled(self.scope(kind, namespace)) for kind in self._kinds.watched),
+            unlisted=tuple(kind.plural for kind in self._needed if unavailable(kind)),
             doubtful=tuple(kind for kind in self._kinds.decisive if self._of(kind, namespace).is_doubtful),
-            unavailable=tuple(kind for kind in self._kinds.optional if self._is_unavailable(self._of(kind, namespace))),
+            unavailable=tuple(kind for kind in self._kinds.optional if unavailable(kind)),
             unwatched=tuple(
                 kind
                 for kind in self._kinds.watched
-                if kind in self._kinds.named and self._lacks_only_watch(self.scope(kind, namespace))
+                if kind in self._kinds.named and self._of(kind, namespace).lacks_only_watch(self._clock())
             ),
         )
 
     def unlisted(self, namespace: str) -> Mapping[str, str]:
         """Return the kinds of children that cannot be listed in a namespace, each with a message for the status."""
-        found = {}
-        for kind in self._needed:
-            state = self._of(kind, namespace)
-            if state.failure is not None and self._is_unavailable(state):
-                found[kind.kind] = _message(self.scope(kind, namespace), state.failure)
-        return found
+        scopes = [self.scope(kind, namespace) for kind in self._needed]
+        failed = [scope for scope in scopes if self._listing(scope) in (Listing.UNLISTABLE, Listing.GONE)]
+        return {scope[0].kind: _message(scope, self._states[scope].error) for scope in failed}
 
     def unavailable(self, namespace: str) -> Mapping[Kind, str | None]:
         """Return the unavailable optional kinds, each with a message for the status, or None if it is not served."""
         found: dict[Kind, str | None] = {}
         for kind in self._kinds.optional:
-            state = self._of(kind, namespace)
-            if self._is_unavailable(state):
-                found[kind] = _message(self.scope(kind, namespace), state.failure, kind) if state.failure else None
+            scope = self.scope(kind, namespace)
+            listing = self._listing(scope)
+            if listing is Listing.UNSERVED:
+                found[kind] = None
+            elif listing.is_unavailable:
+                found[kind] = _message(scope, self._states[scope].error, kind)
         return found
 
     def visibility(self, kind: Kind, namespace: str) -> Visibility:
@@ -265,75 +218,55 @@ class Coverage:
 
         While the scope is in doubt, `seconds` is 0: the watch may still deliver changes that were missed in a gap.
         """
-        state = self._states.get(self.scope(kind, namespace))
+        scope, now = self.scope(kind, namespace), self._clock()
+        state, where = self._states.get(scope), describe(scope)
         if state is None or not state.served:
             return Visibility(f"The operator does not watch {kind.collection}", 0.0, watched=False)
-        where = describe(self.scope(kind, namespace))
-        if state.failure is not None and (not state.listed or self._is_unavailable(state)):
-            return Visibility(f"The operator cannot list {where}: {state.failure.text}", 0.0)
-        if not state.listed:
+        listing = state.listing(now)
+        if listing in (Listing.FAILING, Listing.UNLISTABLE, Listing.GONE):
+            return Visibility(f"The operator cannot list {where}: {state.error}", 0.0)
+        if listing is Listing.PENDING:
             return Visibility(f"The operator has not listed {where} yet", 0.0)
-        if self._lacks_only_watch(self.scope(kind, namespace)):
+        if state.lacks_only_watch(now):
             attempts = f"each attempt to watch them has failed for {UNWATCHED_SECONDS:.0f} s"
             hint = "Its log has the reason, for example a missing right to watch them"
             return Visibility(f"The operator can list {where}, but {attempts}. {hint}", 0.0)
-        return Visibility(None, 0.0 if state.is_doubtful else self._clock() - state.complete_since)
+        return Visibility(None, 0.0 if state.is_doubtful else now - state.complete_since)
 
     @property
     def _needed(self) -> list[Kind]:
         """The kinds of children without which no parent is reconciled."""
         return [kind for kind in self._kinds.children if kind not in self._kinds.optional]
 
-    def _of(self, kind: Kind, namespace: str | None) -> _State:
+    def _of(self, kind: Kind, namespace: str | None) -> ScopeState:
         return self._states[self.scope(kind, namespace)]
 
-    def _is_settled(self, kind: Kind, state: _State) -> bool:
-        if state.listed or not state.served:
-            return True
-        if kind in (*self._kinds.children, *self._kinds.named):
-            return self._is_lasting(state)
-        return kind is not self._kinds.parent and state.failure is not None
+    def _listing(self, scope: Scope) -> Listing:
+        return self._states[scope].listing(self._clock())
 
-    def _is_unavailable(self, state: _State) -> bool:
-        """Return whether a lasting failure prevents the first LIST, or the API server lastingly answers 403 or 404.
-
-        So is a kind that is not served.
-        """
-        if not state.served:
-            return True
-        gone = state.failure is not None and state.failure.sort in (403, 404)
-        return self._is_lasting(state) and (gone or not state.listed)
+    def _is_settled(self, scope: Scope) -> bool:
+        """Return whether no worker waits for a scope: it is listed, or can be done without."""
+        kind, listing = scope[0], self._listing(scope)
+        if listing is Listing.PENDING:
+            return False
+        if listing is Listing.FAILING:
+            return kind not in (self._kinds.parent, *self._kinds.children, *self._kinds.named)
+        return listing is not Listing.UNLISTABLE or kind is not self._kinds.parent
 
     def _is_dispensable(self, scope: Scope) -> bool:
         """Return whether a kind is optional and cannot be listed or watched, so that nothing waits for it."""
-        is_lacking = self._is_unavailable(self._states[scope]) or self.is_unwatched(scope)
+        is_lacking = self._listing(scope).is_unavailable or self.is_unwatched(scope)
         return scope[0] in self._kinds.optional and is_lacking
 
-    def _lacks_only_watch(self, scope: Scope) -> bool:
-        """Return whether the watch of a scope has been refused for long, and a relist has succeeded meanwhile.
 
-        Without that relist the API server may be down. No status needs to report that.
-        """
-        state = self._states[scope]
-        return self.is_unwatched(scope) and state.complete_since > (state.refused_since or 0.0)
-
-    def _is_lasting(self, state: _State) -> bool:
-        if state.failure is None:
-            return False
-        # Only for an unlisted kind, because it holds up the parents. For a listed one, the 403 of an API server that
-        # has not loaded the roles must not count as lasting right after an outage of a minute.
-        mixed = not state.listed and self._clock() - state.failure.first >= MIXED_LASTING_SECONDS
-        return mixed or self._clock() - state.failure.since >= LASTING_SECONDS
-
-
-def _message(scope: Scope, failure: _Failure, unwritten: Kind | None = None) -> str:
+def _message(scope: Scope, error: str, unwritten: Kind | None = None) -> str:
     """Return a message for the status. `unwritten` is the only kind that is not written, or None if all are not."""
     kind, namespace = scope
     nothing = "No child is written" if unwritten is None else f"No {unwritten} is written"
     resource = f"{kind.plural}.{kind.group}" if kind.group else kind.plural
     where = f"in namespace {namespace}" if namespace else "in the cluster"
     scope_flag = f"-n {namespace}" if namespace else "--all-namespaces"
-    problem = f"{resource} cannot be listed {where}: {failure.text}"
+    problem = f"{resource} cannot be listed {where}: {error}"
     action = f"{nothing} until they can; the operator retries every few seconds"
     answers = f"Check that the API server answers: kubectl get {resource} {scope_flag}"
-    return f"{problem}. {action}. {step_after_refusal(failure.text, resource, namespace, kind.grant) or answers}"
+    return f"{problem}. {action}. {step_after_refusal(error, resource, namespace, kind.grant) or answers}"

@@ -15,8 +15,9 @@ from typing import Any
 
 from coxswain.kernel.api.client import Client
 from coxswain.kernel.api.errors import Refused, RequestFailed, Undecodable
-from coxswain.kernel.cache.coverage import LASTING_SECONDS, UNWATCHED_SECONDS, Coverage, Scope, describe
+from coxswain.kernel.cache.coverage import Coverage, Scope, describe
 from coxswain.kernel.cache.decode import place, read
+from coxswain.kernel.cache.scope_state import LASTING_SECONDS, UNWATCHED_SECONDS
 from coxswain.kernel.cache.store import HistoryReset, Key, Store
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Projector
