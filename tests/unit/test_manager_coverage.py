@@ -9,7 +9,7 @@ import pytest
 from prometheus_client import REGISTRY
 
 from coxswain.kernel.api.errors import Refused, Unreachable
-from coxswain.kernel.cache import resync, scope_state
+from coxswain.kernel.cache import relist_schedule, scope_state
 from coxswain.kernel.cache.store import HistoryReset, Key
 from coxswain.kernel.manager import Manager
 from coxswain.kernel.objects.kinds import Kind
@@ -222,7 +222,7 @@ def test_all_webapps_are_requeued_when_a_named_kind_is_watched_no_longer_and_aga
 ) -> None:
     """Their status says that a change of the named objects restarts nothing."""
     monkeypatch.setattr(scope_state, "UNWATCHED_SECONDS", 6.0)
-    monkeypatch.setattr(resync, "UNWATCHED_SECONDS", 6.0)
+    monkeypatch.setattr(relist_schedule, "UNWATCHED_SECONDS", 6.0)
     reconciler = Scripted({})
 
     async def body(loop: Manager[WebApp]) -> None:

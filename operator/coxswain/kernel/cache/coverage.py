@@ -106,6 +106,10 @@ class Coverage:
             state.add_gap()
         return before is not None
 
+    def state(self, scope: Scope) -> ScopeState:
+        """Return the state of a scope, for the schedule of its relists."""
+        return self._states[scope]
+
     def is_unwatched(self, scope: Scope) -> bool:
         """Return whether the attempts to open a watch have failed for long."""
         return self._states[scope].is_unwatched(self._clock())

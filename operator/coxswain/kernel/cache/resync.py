@@ -17,7 +17,7 @@ from coxswain.kernel.api.client import Client
 from coxswain.kernel.api.errors import Refused, RequestFailed, Undecodable
 from coxswain.kernel.cache.coverage import Coverage, Scope, describe
 from coxswain.kernel.cache.decode import place, read
-from coxswain.kernel.cache.scope_state import LASTING_SECONDS, UNWATCHED_SECONDS
+from coxswain.kernel.cache.relist_schedule import RelistSchedule, Step
 from coxswain.kernel.cache.store import HistoryReset, Key, Store
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Projector
@@ -48,6 +48,13 @@ class _Request:
     def add(self, *, relist: bool = False, diagnose: bool = False) -> None:
         self.relist, self.diagnose = self.relist or relist, self.diagnose or diagnose
         self.event.set()
+
+    def take(self) -> tuple[bool, bool]:
+        """Return `relist` and `diagnose`, and clear them before the LIST: later requests may concern later changes."""
+        taken = self.relist, self.diagnose
+        self.relist = self.diagnose = False
+        self.event.clear()
+        return taken
 
 
 class Resync:
@@ -141,29 +148,19 @@ class Resync:
         While it is unlisted, find the reason why its watch does not open.
         """
         request, clock = self._requests[scope], asyncio.get_running_loop().time
-        next_relist, next_diagnosis, last_diagnosis = inf, inf, -inf
+        optional = scope[0] in self._projector.kinds.optional
+        schedule = RelistSchedule(optional, interval=lambda: self._jittered(self._interval))
         while True:
-            timer_fired = not await _set_within(request.event, min(next_relist, next_diagnosis) - clock())
-            request.event.clear()
-            # A request during a relist causes one more relist: it may concern a change after the LIST.
-            relist, diagnose, request.relist, request.diagnose = request.relist, request.diagnose, False, False
-            if not relist and not self.coverage.is_listed(scope):
-                # The watch must start before the first relist, also after a history reset.
-                next_relist = inf
-                # A watch may hang without an error, and nothing may wait long for an optional kind.
-                next_diagnosis = clock() + LASTING_SECONDS if scope[0] in self._projector.kinds.optional else inf
-                diagnose = (diagnose or timer_fired) and self.coverage.is_served(scope)
-                if diagnose and clock() - last_diagnosis >= _RETRY_LIMIT_SECONDS:
-                    last_diagnosis = clock()
+            due = not await _set_within(request.event, schedule.timer - clock())
+            relist, diagnose = request.take()
+            state = self.coverage.state(scope)
+            match schedule.next_step(state, clock(), due=due, relist=relist, diagnose=diagnose):
+                case Step.RELIST:
+                    await self._relist_until_done(scope)
+                case Step.RELIST_ONCE:
+                    await self._relist_unwatched(scope)
+                case Step.DIAGNOSE:
                     await self._diagnose(scope)
-            elif relist or timer_fired:
-                # A requested relist does not postpone the periodic one.
-                next_diagnosis = inf
-                next_relist = next_relist if clock() < next_relist < inf else clock() + self._jittered(self._interval)
-                await self._relist_until_done(scope)
-            elif diagnose and self.coverage.is_unwatched(scope) and clock() - last_diagnosis >= UNWATCHED_SECONDS:
-                last_diagnosis = clock()
-                await self._relist_unwatched(scope)
 
     async def _diagnose(self, scope: Scope) -> None:
         try:
