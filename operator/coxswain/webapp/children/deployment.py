@@ -1,17 +1,13 @@
 """The Deployment."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
-from datetime import datetime
 from typing import Any
 
 from coxswain.kernel.conflicts.immutable import Obstacle, Remedy
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.manifests import Manifest
-from coxswain.kernel.objects.projection import Projection, Rules, whole
-from coxswain.kernel.status.health import Health, Level
-from coxswain.kernel.workload import ChildType, Desired, Explanation, World
-from coxswain.webapp import restarts
+from coxswain.kernel.objects.projection import Rules, whole
+from coxswain.kernel.workload import ChildType, Desired, World
 from coxswain.webapp.children.deployment_adoption import (
     adoptable_when,
     enforced,
@@ -21,16 +17,11 @@ from coxswain.webapp.children.deployment_adoption import (
     replaced_container,
     selector_of,
 )
-from coxswain.webapp.children.deployment_health import deployment_health, is_of_one_template, is_rollout_paused, refusal
-from coxswain.webapp.children.disruption_budget import blocked_by_another
+from coxswain.webapp.children.deployment_explanation import explain
+from coxswain.webapp.children.deployment_health import deployment_health, is_of_one_template
 from coxswain.webapp.children.pod import template
-from coxswain.webapp.diagnosis.cause import Rank
-from coxswain.webapp.diagnosis.commands import describe_pods, pods_of
-from coxswain.webapp.diagnosis.pod_creation import not_created
-from coxswain.webapp.diagnosis.pod_events import refined
-from coxswain.webapp.diagnosis.pods import Diagnosis, diagnosis, explained, newest_of
 from coxswain.webapp.identity import REPLICAS_ANNOTATION, RESTART_ANNOTATION, WEBAPP_LABEL, metadata, selector
-from coxswain.webapp.kinds import CONFIG_MAP, DEPLOYMENT, NETWORK_POLICY, POD, REPLICA_SET, SERVICE_ACCOUNT
+from coxswain.webapp.kinds import CONFIG_MAP, DEPLOYMENT, NETWORK_POLICY, SERVICE_ACCOUNT
 from coxswain.webapp.releases.render_choice import unknown_render
 from coxswain.webapp.releases.rollback import way_to_undo
 from coxswain.webapp.replicas import REPLICAS, Scaling, scaling_of, way_to_scale
@@ -130,52 +121,6 @@ def _selects(wanted: Manifest, labels: Mapping[str, str]) -> bool:
     return bool(labels.get(WEBAPP_LABEL) == wanted["metadata"]["labels"][WEBAPP_LABEL])
 
 
-def _explain(webapp: WebApp, live: Projection, health: Health, world: World, now: datetime) -> Explanation:
-    """Add the refused creation of pods and the diagnosis of the others to the health, or the state of the restarts."""
-    if health.level is Level.HEALTHY:
-        found = restarts.explained(webapp, health, world)
-        blocked = None if found.health.message else blocked_by_another(webapp, world)
-        return found if blocked is None else replace(found, health=blocked)
-    if is_rollout_paused(live.content):
-        return Explanation(_rollout_paused(live))
-    replica_sets = [
-        replica_set.content
-        for replica_set in world.related(REPLICA_SET)
-        if replica_set.controller is not None and replica_set.controller.uid == live.uid
-    ]
-    refused = refusal(live.content)
-    if refused is not None:
-        refused = refusal(newest_of(live.content, replica_sets)) or refused
-        text = not_created(webapp, refused["message"])
-        health = replace(health, message=f"{health.message.removesuffix('.')}; {text}" if health.stalled else text)
-    pods = {pod.name: pod for pod in world.related(POD) if not pod.terminating}
-    result = diagnosis(webapp, live.content, replica_sets, [pod.content for pod in pods.values()], now)
-    if result.cause is None and refused is None and health.stalled:
-        health = replace(health, message=f"{health.message} See: {describe_pods(pods_of(webapp))}")
-    result, subject = _by_events(webapp, live, result, pods, world)
-    return Explanation(explained(health, live.content, result), result.until, subject)
-
-
-def _rollout_paused(live: Projection) -> Health:
-    resume = f"kubectl rollout resume deployment {live.name} -n {live.namespace}"
-    problem = "somebody paused the Deployment, so its new pods do not start. The operator does not resume it"
-    message = f"{problem}. Resume it: {resume}"
-    return Health(Level.DEGRADED, "RolloutPaused", message, stalled=True)
-
-
-def _by_events(
-    webapp: WebApp, live: Projection, result: Diagnosis, pods: Mapping[str, Projection], world: World
-) -> tuple[Diagnosis, Projection | None]:
-    """Return the diagnosis refined by Events about one of the pods, and that pod."""
-    if result.cause is None or result.cause.rank is not Rank.NOT_PREPARED:
-        return result, None
-    stuck = [pods[name] for name in result.pods]
-    subject = next((pod for pod in stuck if world.warnings_about(pod)), stuck[0])
-    template = live.content.get("spec", {}).get("template", {}).get("spec", {})
-    cause = refined(result.cause, world.warnings_about(subject), webapp, template)
-    return replace(result, cause=cause), subject
-
-
 def _advice(webapp: WebApp, fields: Sequence[str], managers: Collection[str]) -> str:
     if any(field.startswith("spec.template.") for field in fields) and UNDOER in managers:
         return way_to_undo(webapp)
@@ -192,7 +137,7 @@ TYPE = ChildType(
     _desired,
     rules=Rules(_projected, namesake=str),
     health=deployment_health,
-    explain=_explain,
+    explain=explain,
     obstacle=_obstacle,
     identity=("spec.selector",),
     notes=(REPLICAS_ANNOTATION,),
