@@ -61,7 +61,7 @@ def test_no_object_of_a_kind_that_has_gone_stays_in_the_cache() -> None:
         assert len(store.objects_of(WEB, SERVICE)) == 1
         assert store.get(HTTP_ROUTE, WEB) is None
         assert [kind for kind, found in store._tombstones.items() if found] == [SERVICE]
-        assert {kind for found in store._of_parent.values() for kind, _ in found} == {SERVICE}
+        assert {kind for found in store._of_parent._items.values() for kind, _ in found} == {SERVICE}
 
     resync_bench.during(body)
 

@@ -6,18 +6,16 @@ removal leaves a tombstone, so that an older update cannot restore the object.
 """
 
 import dataclasses
-from collections.abc import Hashable, Iterable, Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
-from typing import TypeVar
 
 from coxswain.kernel.cache.condition_counts import ConditionCounts
 from coxswain.kernel.cache.dense_table import DenseTable
+from coxswain.kernel.cache.index import Index
 from coxswain.kernel.cache.packed_table import PackedTable
+from coxswain.kernel.cache.references import References
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Projection
-
-_Place = TypeVar("_Place", bound=Hashable)
-_Item = TypeVar("_Item", bound=Hashable)
 
 
 class HistoryReset(Exception):
@@ -69,16 +67,15 @@ class Store:
         self._entries: dict[Kind, PackedTable[Key] | DenseTable[Key]] = {}
         self._tombstones: dict[Kind, dict[Key, _Tombstone]] = {}
         self._newest: dict[Kind, int] = {}
-        self._of_parent: dict[Key, set[tuple[Kind, Key]]] = {}
-        self._users: dict[tuple[str, Key], set[Key]] = {}
-        """The parents that name an object of others, by the kind and key of that object."""
-        self._followed: dict[Key, Set[tuple[str, Key]]] = {}
-        """What an earlier state of a parent names while it runs."""
+        self._of_parent: Index[tuple[Kind, Key], Key] = Index()
+        self._references: References[Key, tuple[str, Key]] = References()
 
     def clear(self) -> None:
         """Remove all entries and tombstones."""
-        for table in (self._entries, self._tombstones, self._newest, self._of_parent, self._users, self._followed):
+        for table in (self._entries, self._tombstones, self._newest):
             table.clear()
+        self._of_parent.clear()
+        self._references.clear()
         self._conditions.clear()
 
     def drop(self, kind: Kind) -> None:
@@ -115,13 +112,13 @@ class Store:
 
     def objects_of(self, key: Key, *kinds: Kind) -> list[Projection]:
         """Return the objects with a label or controller reference to the parent, sorted by kind, namespace and name."""
-        places = [(kind, place) for kind, place in self._of_parent.get(key, ()) if kind in kinds]
+        places = [(kind, place) for kind, place in self._of_parent.at(key) if kind in kinds]
         places.sort(key=lambda found: (found[0].kind, found[1]))
         return [found for kind, place in places if (found := self.get(kind, place)) is not None]
 
     def users(self, kind: Kind, place: Key) -> set[Key]:
         """Return the parents that name an object of others."""
-        return set(self._users.get((kind.kind, place), ()))
+        return self._references.users((kind.kind, place))
 
     def follow(self, key: Key, names: Iterable[tuple[str, str]]) -> None:
         """Count a parent as a user of further objects: those that its running state names, but perhaps not its spec.
@@ -130,14 +127,8 @@ class Store:
             key: the key of the parent. The names are dropped with it.
             names: kind and name of the objects, instead of those of the last call.
         """
-        before = self._followed.pop(key, frozenset())
         is_there = key in self._entries.get(self._parent, ())
-        after = {(kind, Key(key.namespace, name)) for kind, name in names if is_there}
-        if after:
-            self._followed[key] = after
-        if before != after:
-            written = _named_by(self.parent(key))
-            _move(self._users, key, written | before, written | after)
+        self._references.follow(key, _places(key.namespace, names) if is_there else frozenset())
 
     def observe(self, observed: Projection) -> set[Key]:
         """Store an object from a watch, a LIST, a GET or the response to a write, if it is newer.
@@ -272,13 +263,12 @@ class Store:
         else:
             entries.put(place, after)
         if kind is self._parent:
-            followed = self._followed.get(place, frozenset())
-            _move(self._users, place, _named_by(before) | followed, _named_by(after) | followed)
+            self._references.write(place, frozenset() if after is None else _places(after.namespace, after.names))
             if after is None:
-                self.follow(place, ())
+                self._references.follow(place, frozenset())
             self._conditions.replace(before, after)
         else:
-            _move(self._of_parent, (kind, place), old, new)
+            self._of_parent.move((kind, place), old, new)
         # Projections omit much that controllers write, such as a ReplicaSet's status or an autoscaler's metrics. A new
         # version of a parent always counts: a status write may have been refused for the previous version.
         if kind is not self._parent and _same(before, after):
@@ -289,18 +279,9 @@ class Store:
         return old | new | {key for key in _namesakes(before, after) if key in known}
 
 
-def _move(index: dict[_Place, set[_Item]], item: _Item, old: Set[_Place], new: Set[_Place]) -> None:
-    """Move an item of an index from its old places to its new ones. Places without items are removed."""
-    for place in old - new:
-        index[place].discard(item)
-        if not index[place]:
-            del index[place]
-    for place in new:
-        index.setdefault(place, set()).add(item)
-
-
-def _named_by(parent: Projection | None) -> Set[tuple[str, Key]]:
-    return set() if parent is None else {(kind, Key(parent.namespace, name)) for kind, name in parent.names}
+def _places(namespace: str, names: Iterable[tuple[str, str]]) -> Set[tuple[str, Key]]:
+    """Return kind and key of objects in a namespace."""
+    return {(kind, Key(namespace, name)) for kind, name in names}
 
 
 def _in_scope(relist: Relist, places: Iterable[Key]) -> list[Key]:
