@@ -54,15 +54,8 @@ async def run(workload: Workload[P], settings: Settings) -> None:
         InvalidCertificate: The certificate of the metrics is not valid.
         OSError: The address of the probes or of the metrics cannot be bound.
     """
-    stop, main = asyncio.Event(), asyncio.get_running_loop()
-
-    def end(number: int, _: object) -> None:
-        if not main.is_closed():
-            main.call_soon_threadsafe(_end, number, stop)
-
-    # Handlers of the event loop are removed when it closes. A second signal would then kill the ending process.
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, end)
+    stop = asyncio.Event()
+    _set_on_signals(stop)
 
     async def connect() -> Connection:
         return await connection(settings.kubeconfig, settings.context, token_interval=settings.token_interval)
@@ -169,10 +162,22 @@ async def _unless(stop: asyncio.Event, starting: Coroutine[Any, Any, _T]) -> _T 
         await event_loop.cancel([started, stopped])
 
 
-def _end(number: int, stop: asyncio.Event) -> None:
-    if not stop.is_set():
-        log.info("%s: draining in-flight reconciles", signal.Signals(number).name)
-        stop.set()
+def _set_on_signals(stop: asyncio.Event) -> None:
+    """Set an event on SIGTERM or SIGINT."""
+    main = asyncio.get_running_loop()
+
+    def end(number: int) -> None:
+        if not stop.is_set():
+            log.info("%s: draining in-flight reconciles", signal.Signals(number).name)
+            stop.set()
+
+    def handle(number: int, _: object) -> None:
+        if not main.is_closed():
+            main.call_soon_threadsafe(end, number)
+
+    # Handlers of the event loop are removed when it closes. A second signal would then kill the ending process.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, handle)
 
 
 def _return_large_blocks() -> None:
