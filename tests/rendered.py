@@ -30,7 +30,7 @@ MODELLED = tuple(kind for kind in CHILDREN if kind not in KINDS.optional)
 
 
 class Unnamed:
-    """The part of a world with the objects that parents name: there are none."""
+    """The part of a world with referenced objects: there are none."""
 
     now = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -95,7 +95,7 @@ def _add_cluster_options(parser: argparse.ArgumentParser, usual: Settings) -> No
         type=_names,
         default=usual.watch_metadata,
         metavar="KIND[,KIND...]",
-        help="kinds of named objects to watch by their metadata, such as secrets,configmaps; default: none",
+        help="kinds of referenced objects to watch by their metadata, such as secrets,configmaps; default: none",
     )
     parser.add_argument(
         "--resync-interval",

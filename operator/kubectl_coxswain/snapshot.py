@@ -56,7 +56,7 @@ class Snapshot:
         return [each for each in self._all(kind) if self.name in each.parents]
 
     def reference(self, kind: Kind, name: str) -> Reference:
-        """Return nothing of Secrets and other objects that a WebApp names: their content is not read."""
+        """Return nothing of Secrets and other objects to which a WebApp refers: their content is not read."""
         return Reference(None, 1, unseen=f"the plugin reads no {kind.plural} such as {name}")
 
     def is_doubtful(self, kind: Kind) -> bool:

@@ -255,15 +255,15 @@ def test_a_kind_with_permissions_of_its_own_names_their_manifest(
 
 @pytest.mark.parametrize("plurals", [[], ["secrets"]])
 def test_a_kind_that_the_operator_is_not_set_to_watch_is_told_apart(plurals: list[str]) -> None:
-    found = Coverage(KINDS.with_named(plurals), [None], lambda: 0.0).visibility(SECRET, "shop")
+    found = Coverage(KINDS.with_referenced(plurals), [None], lambda: 0.0).visibility(SECRET, "shop")
     assert found.problem is not None
     assert found.watched is bool(plurals)
 
 
-def test_a_named_kind_that_can_be_listed_but_not_watched_is_told_apart_from_an_outage() -> None:
+def test_a_referenced_kind_that_can_be_listed_but_not_watched_is_told_apart_from_an_outage() -> None:
     """Without the right to watch it, its kind stayed in doubt, so its changes waited for ever, without a message."""
     now = [100.0]
-    coverage, scope = Coverage(KINDS.with_named(["secrets"]), [None], lambda: now[0]), (SECRET, None)
+    coverage, scope = Coverage(KINDS.with_referenced(["secrets"]), [None], lambda: now[0]), (SECRET, None)
 
     def relist() -> None:
         coverage.listed(scope, coverage.gaps(scope))

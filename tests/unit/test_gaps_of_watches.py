@@ -21,7 +21,7 @@ from unit.manager_bench import during as during_manager
 from unit.resync_bench import Bench as ResyncBench
 from unit.resync_bench import during as during_resync
 
-KINDS = WORKLOAD.projector.with_named(["secrets"]).kinds
+KINDS = WORKLOAD.projector.with_referenced(["secrets"]).kinds
 SECRETS, AUTOSCALERS, ROUTES = (SECRET, None), (HORIZONTAL_POD_AUTOSCALER, None), (HTTP_ROUTE, None)
 CAUGHT_UP = Visibility(None, 0.0)
 

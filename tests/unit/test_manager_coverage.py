@@ -217,10 +217,10 @@ def test_each_resync_retries_rejected_keys_and_reconciles_all(monkeypatch: pytes
     during(monkeypatch, reconciler, body, settings=Settings(resync_interval=0.1))
 
 
-def test_all_webapps_are_requeued_when_a_named_kind_is_watched_no_longer_and_again(
+def test_all_webapps_are_requeued_when_a_referenced_kind_is_watched_no_longer_and_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Their status says that a change of the named objects restarts nothing."""
+    """Their status says that a change of the referenced objects restarts nothing."""
     monkeypatch.setattr(scope_state, "UNWATCHED_SECONDS", 6.0)
     monkeypatch.setattr(relist_schedule, "UNWATCHED_SECONDS", 6.0)
     reconciler = Scripted({})

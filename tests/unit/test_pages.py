@@ -13,7 +13,7 @@ from coxswain.kernel.api.errors import Refused, TooLarge, Undecodable, Unreachab
 from coxswain.kernel.api.throttle import Throttle
 from coxswain.kernel.api.transport import HttpResponse, Transport
 from coxswain.kernel.objects.kinds import Kind
-from coxswain.webapp.kinds import CONFIG_MAP, NAMED_CONFIG_MAP, SERVICE
+from coxswain.webapp.kinds import CONFIG_MAP, REFERENCED_CONFIG_MAP, SERVICE
 from unit.fake_api import serving
 from unit.test_client import client_of
 
@@ -138,7 +138,7 @@ def test_the_metadata_of_a_kind_has_a_page_limit_of_its_own() -> None:
     """After a LIST of the metadata, the first page of whole ConfigMaps was as large as a page of metadata."""
     collection = Collection(2000, 10)
     client = client_with(collection)
-    asyncio.run(listed(client, NAMED_CONFIG_MAP))
+    asyncio.run(listed(client, REFERENCED_CONFIG_MAP))
     assert collection.limits[-1] == 500
     collection.limits.clear()
     asyncio.run(listed(client, CONFIG_MAP))

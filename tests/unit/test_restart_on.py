@@ -19,7 +19,7 @@ from coxswain.kernel.status.health import Health, Level
 from coxswain.kernel.workload import Reference
 from coxswain.settings import Settings
 from coxswain.webapp.children.deployment import TYPE, deployment
-from coxswain.webapp.kinds import CONFIG_MAP, DEPLOYMENT, NAMED_CONFIG_MAP, SECRET, WEBAPP
+from coxswain.webapp.kinds import CONFIG_MAP, DEPLOYMENT, REFERENCED_CONFIG_MAP, SECRET, WEBAPP
 from coxswain.webapp.restarts import Restart, explained, restart_of, slot
 from coxswain.webapp.spec import WebApp
 from coxswain.webapp.workload import WORKLOAD
@@ -43,7 +43,7 @@ def entry(manager: str, seconds: int, *keys: str, field: str = "data") -> dict[s
     return {"manager": manager, "operation": "Update", "time": time, "fieldsV1": owned}
 
 
-def named(*entries: dict[str, Any], kind: Kind = SECRET, name: str = "db", **metadata: Any) -> Projection:
+def referenced(*entries: dict[str, Any], kind: Kind = SECRET, name: str = "db", **metadata: Any) -> Projection:
     """A Secret or ConfigMap as PartialObjectMetadata, as observed."""
     identity = {"name": name, "namespace": "shop", "uid": "s-1", "resourceVersion": "5"}
     created = {"creationTimestamp": "2026-01-01T00:00:00Z"}
@@ -51,7 +51,7 @@ def named(*entries: dict[str, Any], kind: Kind = SECRET, name: str = "db", **met
 
 
 LABELLED = entry("kubectl-label", 50, "labels", field="metadata")
-DB = named(entry("kubectl-create", 0, "password", "user"))
+DB = referenced(entry("kubectl-create", 0, "password", "user"))
 
 
 class World(Empty):
@@ -122,20 +122,20 @@ def _identity() -> dict[str, Any]:
     ],
 )
 def test_a_change_of_labels_is_no_change(entries: list[dict[str, Any]]) -> None:
-    assert named(*entries).content == DB.content
+    assert referenced(*entries).content == DB.content
     live = started(DB)
-    assert not restarted(World(named(*entries), live=live, now=at(1000)))
+    assert not restarted(World(referenced(*entries), live=live, now=at(1000)))
 
 
 @pytest.mark.parametrize(
     "changed",
     [
-        pytest.param(named(entry("kubectl-create", 7, "password", "user")), id="by the same manager"),
-        pytest.param(named(entry("kubectl-create", 0, "user"), entry("edit", 7, "password")), id="by another one"),
-        pytest.param(named(entry("kubectl-create", 0, "user")), id="a key removed by another one"),
-        pytest.param(named(entry("kubectl-create", 0, "password", "user"), uid="s-2"), id="created again"),
+        pytest.param(referenced(entry("kubectl-create", 7, "password", "user")), id="by the same manager"),
+        pytest.param(referenced(entry("kubectl-create", 0, "user"), entry("edit", 7, "password")), id="by another one"),
+        pytest.param(referenced(entry("kubectl-create", 0, "user")), id="a key removed by another one"),
+        pytest.param(referenced(entry("kubectl-create", 0, "password", "user"), uid="s-2"), id="created again"),
         pytest.param(
-            named(entry("kubectl-create", 0, "password", "user"), entry("x", 7, "a", field="binaryData")),
+            referenced(entry("kubectl-create", 0, "password", "user"), entry("x", 7, "a", field="binaryData")),
             id="binary data",
         ),
     ],
@@ -147,7 +147,7 @@ def test_a_change_of_data_restarts(changed: Projection) -> None:
 
 def test_two_changes_within_a_second_are_one_restart() -> None:
     """They leave the same trace, so the pods must start after the second."""
-    first = named(entry("kubectl-create", 7, "password", "user"))
+    first = referenced(entry("kubectl-create", 7, "password", "user"))
     live = started(DB)
     world = World(first, live=live, now=at(8.9))
     assert not restarted(world)
@@ -158,7 +158,7 @@ def test_two_changes_within_a_second_are_one_restart() -> None:
 def test_a_missing_or_unseen_object_keeps_its_record() -> None:
     live = started(DB)
     assert not restarted(World(live=live, now=at(1000)))
-    unseen = World(named(entry("edit", 7, "password")), live=live, now=at(1000))
+    unseen = World(referenced(entry("edit", 7, "password")), live=live, now=at(1000))
     unseen.unseen = "The operator cannot list secrets"
     assert not restarted(unseen)
 
@@ -170,9 +170,9 @@ def test_an_object_that_appears_later_restarts() -> None:
 
 
 def test_a_new_name_does_not_wait_and_takes_others_along() -> None:
-    flags = named(entry("edit", 5, "beta"), kind=NAMED_CONFIG_MAP, name="flags")
+    flags = referenced(entry("edit", 5, "beta"), kind=REFERENCED_CONFIG_MAP, name="flags")
     live = started(DB)
-    changed = named(entry("kubectl-create", 5, "password", "user"))
+    changed = referenced(entry("kubectl-create", 5, "password", "user"))
     world = World(changed, flags, live=live, users=200, now=at(6))
     restart = restart_of(app(configMaps=["flags"]), world)
     assert restart == Restart(restart_of(app(configMaps=["flags"]), World(changed, flags)).annotation)  # type: ignore[union-attr]
@@ -211,7 +211,7 @@ def test_the_restarts_of_200_webapps_are_spread() -> None:
     ],
 )
 def test_the_restarts_are_spread_after_a_gap(recorded: str, back: int) -> None:
-    changed = named(entry("edit", 0, "password"))
+    changed = referenced(entry("edit", 0, "password"))
     times = []
     for uid in UIDS:
         found = replace(app(), uid=uid)
@@ -247,7 +247,7 @@ def test_further_changes_postpone_no_restart_for_ever() -> None:
 
 
 def test_a_waiting_restart_has_its_time_in_the_status() -> None:
-    changed = named(entry("kubectl-create", 5, "password", "user"))
+    changed = referenced(entry("kubectl-create", 5, "password", "user"))
     waiting = next(uid for uid in UIDS if slot(uid, at(5), 200) > at(60))
     found = replace(app(), uid=waiting)
     live = observe(DEPLOYMENT, stored(deployment(found, restart=restart_of(found, World(DB)))))
@@ -264,16 +264,16 @@ def test_a_change_enqueues_the_webapps_that_name_the_object() -> None:
         store.observe(observed_webapp(name, **spec))
     assert store.users(SECRET, Key("shop", "db")) == {Key("shop", "web"), Key("shop", "third")}
     assert store.observe(DB) == {Key("shop", "web"), Key("shop", "third")}
-    labelled = named(entry("kubectl-create", 0, "password", "user"), LABELLED, resourceVersion="6")
+    labelled = referenced(entry("kubectl-create", 0, "password", "user"), LABELLED, resourceVersion="6")
     assert store.observe(labelled) == set()
-    assert store.observe(named(entry("edit", 7, "user"), resourceVersion="7")) == {
+    assert store.observe(referenced(entry("edit", 7, "user"), resourceVersion="7")) == {
         Key("shop", "web"),
         Key("shop", "third"),
     }
     assert store.forget(SECRET, Key("shop", "db"), 8) == {Key("shop", "web"), Key("shop", "third")}
     store.observe(observed_webapp("third", version=11))
     assert store.users(SECRET, Key("shop", "db")) == {Key("shop", "web")}
-    assert store.observe(named(kind=NAMED_CONFIG_MAP, name="flags")) == {Key("shop", "web")}
+    assert store.observe(referenced(kind=REFERENCED_CONFIG_MAP, name="flags")) == {Key("shop", "web")}
     assert store.get(CONFIG_MAP, Key("shop", "flags")) is None, "those of WebApps are another collection"
     store.clear()
     assert store.users(SECRET, Key("shop", "db")) == set()
@@ -281,12 +281,12 @@ def test_a_change_enqueues_the_webapps_that_name_the_object() -> None:
 
 def test_kinds_are_watched_on_demand_and_by_metadata_only() -> None:
     kinds = WORKLOAD.projector.kinds
-    assert not {SECRET, NAMED_CONFIG_MAP} & {*kinds.watched, *kinds.optional}
-    some = kinds.with_named(["secrets"])
+    assert not {SECRET, REFERENCED_CONFIG_MAP} & {*kinds.watched, *kinds.optional}
+    some = kinds.with_referenced(["secrets"])
     assert {*some.watched} - {*kinds.watched} == {SECRET} == {*some.optional} - {*kinds.optional}
     with pytest.raises(UnknownKind, match="'pods' cannot be watched: choose of secrets, configmaps"):
-        kinds.with_named(["pods"])
-    for kind in (SECRET, NAMED_CONFIG_MAP):
+        kinds.with_referenced(["pods"])
+    for kind in (SECRET, REFERENCED_CONFIG_MAP):
         for watching, asked in ((True, "PartialObjectMetadata"), (False, "PartialObjectMetadataList")):
             accepted = kind.accept(watching=watching)
             assert accepted == f"application/json;as={asked};g=meta.k8s.io;v=v1", "no alternative with data"

@@ -208,7 +208,7 @@ def test_kopf_runs_in_its_own_thread_and_stops_on_request(monkeypatch: pytest.Mo
 
 def test_watches_of_metadata_have_their_own_kopf_and_both_end_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """One Kopf has one watch of ConfigMaps: that of the children, with all of their content."""
-    kinds = KINDS.with_named(["secrets", "configmaps"])
+    kinds = KINDS.with_referenced(["secrets", "configmaps"])
     groups: list[Sequence[Kind]] = []
     stopped: list[Sequence[Kind]] = []
     both = threading.Barrier(2)
@@ -229,7 +229,7 @@ def test_watches_of_metadata_have_their_own_kopf_and_both_end_together(monkeypat
     with pytest.raises(RuntimeError, match="ERROR 500"):
         asyncio.run(thread.run(kinds.watched, _NoFeed(), asyncio.Event()))  # type: ignore[arg-type]
     assert stopped == [list(KINDS.watched)]
-    assert sorted(map(list, groups), key=len) == [list(kinds.named), list(KINDS.watched)]
+    assert sorted(map(list, groups), key=len) == [list(kinds.referenced), list(KINDS.watched)]
 
 
 def test_a_stop_that_comes_before_kopf_has_begun_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,9 +64,9 @@ class Manager(Generic[P]):
         self._settings = settings
         self._client = client
         self._election = election or Unelected()
-        self._projector = workload.projector.with_named(settings.watch_metadata)
+        self._projector = workload.projector.with_referenced(settings.watch_metadata)
         kinds = self._projector.kinds
-        self._parent_kind, self._decisive, self._named = kinds.parent, kinds.decisive, kinds.named
+        self._parent_kind, self._decisive, self._referenced = kinds.parent, kinds.decisive, kinds.referenced
         self._store = Store(kinds.parent, workload.status_rules.types, records=kinds.records)
         self._queue = WorkQueue(
             kinds.parent.kind.lower(),
@@ -304,8 +304,8 @@ class Manager(Generic[P]):
         elif activity is Activity.OPENED and self._coverage.watch_opened(scope):
             # The API server is back, so keys in backoff are retried now. The relist detects a restored etcd: watches
             # from a future resourceVersion stay silent. It also finds new and deleted autoscalers: they own the
-            # replicas. It ends the doubt about the objects that parents name: their restarts wait for that.
+            # replicas. It ends the doubt about referenced objects: restarts wait for that.
             self._queue.retry_now()
-            if kind in (self._parent_kind, *self._decisive, *self._named):
+            if kind in (self._parent_kind, *self._decisive, *self._referenced):
                 self._resync.relist_soon(kind, namespace)
             self._enqueue_released()

@@ -149,8 +149,8 @@ class History(Generic[P]):
     """The record of the running state; None for the present state."""
     running: Callable[[P, World, Manifest | None], P]
     """The parent as it runs. Takes the recalled object as the API server stores it: the cache may keep less."""
-    named: Callable[[P], Iterable[tuple[str, str]]] = lambda _: ()
-    """Kind and name of the objects of others that a parent names as it runs."""
+    referenced: Callable[[P], Iterable[tuple[str, str]]] = lambda _: ()
+    """Kind and name of the objects of others to which a parent refers as it runs."""
 
 
 def _same(manifest: Manifest) -> Manifest:
@@ -227,20 +227,20 @@ class RelatedType:
 
 
 @dataclass(frozen=True)
-class NamedType:
+class ReferencedType:
     """One kind of objects to which specs of parents refer. The cache has them only if the settings say so."""
 
     kind: Kind
     rules: Rules
     names: Callable[[Manifest], Iterable[str]]
-    """Returns the names in the content of a parent."""
+    """Returns the names of the objects to which the content of a parent refers."""
 
 
 def projector(
     parent: Kind,
     children: Sequence[ChildType[P]],
     related: Sequence[RelatedType] = (),
-    named: Sequence[NamedType] = (),
+    referenced: Sequence[ReferencedType] = (),
     *,
     label: str,
     manager: str,
@@ -252,21 +252,21 @@ def projector(
         parent: the custom resource.
         children: the kinds of children.
         related: the kinds of objects of any owner, only read.
-        named: the kinds of objects named by parents, read on demand.
+        referenced: the kinds of objects of others to which parents refer, read on demand.
         label: the label with the name of the parent.
         manager: the field manager.
         managed: returns a further part of a parent's content, from the entries of its managedFields.
     """
 
-    def names(content: Manifest) -> Iterable[tuple[str, str]]:
-        return ((each.kind.kind, name) for each in named for name in each.names(content))
+    def referenced_by(content: Manifest) -> Iterable[tuple[str, str]]:
+        return ((each.kind.kind, name) for each in referenced for name in each.names(content))
 
-    rules = {parent: Rules(with_status(parent), names=names, managed=managed)}
+    rules = {parent: Rules(with_status(parent), referenced=referenced_by, managed=managed)}
     rules |= {child.kind: child.rules or Rules(whole(child.kind), namesake=str) for child in children}
     for each in related:
         read, child = each.rules, rules.get(each.kind)
         rules[each.kind] = replace(child, targets=read.targets, foreign=read.content) if child else read
-    rules |= {each.kind: each.rules for each in named}
+    rules |= {each.kind: each.rules for each in referenced}
     kinds = Kinds(
         parent,
         tuple(child.kind for child in children),
@@ -274,7 +274,7 @@ def projector(
         decisive=tuple(each.kind for each in related if each.decisive),
         optional=tuple(child.kind for child in children if child.optional is not None),
         records=tuple(child.kind for child in children if child.history is not None),
-        named=tuple(each.kind for each in named),
+        referenced=tuple(each.kind for each in referenced),
     )
     return Projector(kinds, rules, label=label, manager=manager)
 

@@ -10,10 +10,10 @@ from typing import Any
 
 from coxswain.kernel.objects.manifests import Manifest
 from coxswain.kernel.objects.projection import Rules
-from coxswain.kernel.workload import NamedType
-from coxswain.webapp.kinds import NAMED_CONFIG_MAP, SECRET
+from coxswain.kernel.workload import ReferencedType
+from coxswain.webapp.kinds import REFERENCED_CONFIG_MAP, SECRET
 
-FIELDS = {"secrets": SECRET, "configMaps": NAMED_CONFIG_MAP}
+FIELDS = {"secrets": SECRET, "configMaps": REFERENCED_CONFIG_MAP}
 """The kinds of `spec.restartOn`, by field."""
 
 _DATA = ("f:data", "f:binaryData", "f:stringData")
@@ -57,11 +57,11 @@ def _names(field: str) -> Callable[[Manifest], Iterable[str]]:
     return names
 
 
-def named(spec: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+def referenced(spec: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     """Return kind and name of the objects in the `restartOn` of a spec."""
     return ((each.kind.kind, name) for each in TYPES for name in each.names({"spec": spec}))
 
 
-# Nobody becomes a user of an object by its label or owner: parents name it.
+# Nobody becomes a user of an object by its label or owner: parents refer to it.
 _RULES = Rules(projected_metadata, reads=("metadata",), targets=lambda _: (), managed=last_change)
-TYPES = tuple(NamedType(kind, _RULES, _names(field)) for field, kind in FIELDS.items())
+TYPES = tuple(ReferencedType(kind, _RULES, _names(field)) for field, kind in FIELDS.items())

@@ -38,7 +38,7 @@ SECRET = Kind(
     grant=Grant("manifests/overlays/restart-on", _OPERATOR, "An admin of the namespace"),
 )
 """Watched without the releases of Helm: a cluster may have thousands of them, and no pod uses one."""
-NAMED_CONFIG_MAP = Kind("", "v1", "ConfigMap", "configmaps", metadata_only=True)
+REFERENCED_CONFIG_MAP = Kind("", "v1", "ConfigMap", "configmaps", metadata_only=True)
 """ConfigMaps of others, in `spec.restartOn`. Those of WebApps have a watch of their own."""
 
 POD_DISRUPTION_BUDGET = Kind("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets")

@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from coxswain.webapp.kinds import NAMED_CONFIG_MAP, SECRET
+from coxswain.webapp.kinds import REFERENCED_CONFIG_MAP, SECRET
 from coxswain.webapp.spec import WebApp
 
 _KINDS = {
     **dict.fromkeys(("secretKeyRef", "secretRef", "secret"), SECRET.kind),
-    **dict.fromkeys(("configMapKeyRef", "configMapRef", "configMap"), NAMED_CONFIG_MAP.kind),
+    **dict.fromkeys(("configMapKeyRef", "configMapRef", "configMap"), REFERENCED_CONFIG_MAP.kind),
 }
 """The kind of the object, by the field of an environment variable, `envFrom`, a volume or a projected source."""
 

@@ -18,7 +18,7 @@ from coxswain.kernel.workload import Explanation, Reference, World
 from coxswain.webapp.diagnosis.cause import moment
 from coxswain.webapp.diagnosis.commands import edit
 from coxswain.webapp.identity import RESTART_ANNOTATION
-from coxswain.webapp.kinds import DEPLOYMENT, NAMED_CONFIG_MAP, SECRET
+from coxswain.webapp.kinds import DEPLOYMENT, REFERENCED_CONFIG_MAP, SECRET
 from coxswain.webapp.references import may_be_missing
 from coxswain.webapp.spec import WebApp
 
@@ -47,7 +47,7 @@ class Restart:
 
 
 @dataclass(frozen=True)
-class _Named:
+class _Referenced:
     """An object in `spec.restartOn`."""
 
     kind: str
@@ -78,12 +78,12 @@ def restart_of(webapp: WebApp, world: World) -> Restart | None:
 
     An object that is missing or cannot be seen restarts nothing: its last record stays. A new record does not wait.
     """
-    named = _named(webapp, world)
-    if not named:
+    referenced = _referenced(webapp, world)
+    if not referenced:
         return None
     recorded = _recorded(webapp, world)
-    values = {each.place: recorded.get(each.place, each.version or "") for each in named}
-    changed = [each for each in named if each.version not in (None, values[each.place])]
+    values = {each.place: recorded.get(each.place, each.version or "") for each in referenced}
+    changed = [each for each in referenced if each.version not in (None, values[each.place])]
     at = min((slot(webapp.uid, _changed_at(each), each.reference.users) for each in changed), default=None)
     if recorded.keys() != values.keys() or (at is not None and at <= world.now):
         # The pods start anew anyway, so changes that would wait for a later slot come along.
@@ -116,26 +116,26 @@ def explained(webapp: WebApp, health: Health, world: World) -> Explanation:
     restart = restart_of(webapp, world)
     if restart is None or health.message:
         return Explanation(health if health.message else HEALTHY)
-    named = _named(webapp, world)
-    unseen = [each for each in named if each.reference.unseen is not None]
-    absent = [each for each in named if each.reference.unseen is None and each.observed is None]
+    referenced = _referenced(webapp, world)
+    unseen = [each for each in referenced if each.reference.unseen is not None]
+    absent = [each for each in referenced if each.reference.unseen is None and each.observed is None]
     missing = [each for each in absent if not may_be_missing(webapp, each.kind, each.name)]
     if unseen:
         return Explanation(_not_watched(webapp, unseen))
     if missing:
         return Explanation(_not_found(webapp, missing))
     if restart.at is not None and restart.at - world.now > _WORTH_TELLING:
-        return Explanation(_scheduled(restart.at, named), restart.at)
+        return Explanation(_scheduled(restart.at, referenced), restart.at)
     return Explanation(HEALTHY)
 
 
-def _not_watched(webapp: WebApp, unseen: list[_Named]) -> Health:
+def _not_watched(webapp: WebApp, unseen: list[_Referenced]) -> Health:
     first = unseen[0]
     problem = f"a change of {_list(unseen)} restarts no pods. {first.reference.unseen}"
     return Health(Level.HEALTHY, "NotWatched", f"{problem}. {_way_to_watch(webapp, first)}")
 
 
-def _way_to_watch(webapp: WebApp, unseen: _Named) -> str:
+def _way_to_watch(webapp: WebApp, unseen: _Referenced) -> str:
     """Return the next step for an object that the operator cannot see."""
     if not unseen.reference.watched:
         return f"Add {unseen.plural} to --watch-metadata of the operator, or remove spec.restartOn: {edit(webapp)}"
@@ -146,7 +146,7 @@ def _way_to_watch(webapp: WebApp, unseen: _Named) -> str:
     return step_after_refusal(reason, unseen.plural, namespace, unseen.grant) or answers
 
 
-def _not_found(webapp: WebApp, missing: list[_Named]) -> Health:
+def _not_found(webapp: WebApp, missing: list[_Referenced]) -> Health:
     one = len(missing) == 1
     problem = f"spec.restartOn names {_list(missing)}, which {'does' if one else 'do'} not exist"
     action = f"The pods restart after {'it is' if one else 'they are'} created"
@@ -154,21 +154,21 @@ def _not_found(webapp: WebApp, missing: list[_Named]) -> Health:
     return Health(Level.HEALTHY, "NotFound", f"{problem}. {action}. {advice}: {edit(webapp)}")
 
 
-def _scheduled(at: datetime, named: list[_Named]) -> Health:
-    time, users = at.strftime("%Y-%m-%dT%H:%M:%SZ"), max(each.reference.users for each in named)
+def _scheduled(at: datetime, referenced: list[_Referenced]) -> Health:
+    time, users = at.strftime("%Y-%m-%dT%H:%M:%SZ"), max(each.reference.users for each in referenced)
     problem = f"the data of an object in spec.restartOn has changed. The pods restart at {time}"
     return Health(Level.HEALTHY, RESTART_SCHEDULED, f"{problem}, spread over time because {users} WebApps use it")
 
 
-def _list(named: list[_Named]) -> str:
-    return enumerated([f"{each.kind} {each.name}" for each in named], 3)
+def _list(referenced: list[_Referenced]) -> str:
+    return enumerated([f"{each.kind} {each.name}" for each in referenced], 3)
 
 
-def _named(webapp: WebApp, world: World) -> list[_Named]:
+def _referenced(webapp: WebApp, world: World) -> list[_Referenced]:
     wanted = webapp.spec.get("restartOn", {})
-    chosen = ((SECRET, wanted.get("secrets", ())), (NAMED_CONFIG_MAP, wanted.get("configMaps", ())))
+    chosen = ((SECRET, wanted.get("secrets", ())), (REFERENCED_CONFIG_MAP, wanted.get("configMaps", ())))
     return [
-        _Named(kind.kind, kind.plural, name, world.reference(kind, name), kind.grant)
+        _Referenced(kind.kind, kind.plural, name, world.reference(kind, name), kind.grant)
         for kind, names in chosen
         for name in names
     ]
@@ -183,7 +183,7 @@ def _recorded(webapp: WebApp, world: World) -> dict[str, str]:
     return dict(_RECORD.findall(str(template.get("annotations", {}).get(RESTART_ANNOTATION, ""))))
 
 
-def _changed_at(each: _Named) -> datetime:
+def _changed_at(each: _Referenced) -> datetime:
     """Return the time of the last change, or the later time at which the operator learned of it.
 
     After an outage of the operator, all users of an object would be late for their slots, and restart at once. If the

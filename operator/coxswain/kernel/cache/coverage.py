@@ -36,7 +36,7 @@ class View(NamedTuple):
     unavailable: tuple[Kind, ...]
     """Optional kinds that are not served or cannot be listed. Parents are reconciled without them."""
     unwatched: tuple[Kind, ...]
-    """Kinds of objects that parents name, which can be listed but lastingly not watched."""
+    """Kinds of referenced objects, which can be listed but lastingly not watched."""
 
 
 class Visibility(NamedTuple):
@@ -195,7 +195,7 @@ class Coverage:
             unwatched=tuple(
                 kind
                 for kind in self._kinds.watched
-                if kind in self._kinds.named and self._of(kind, namespace).lacks_only_watch(self._clock())
+                if kind in self._kinds.referenced and self._of(kind, namespace).lacks_only_watch(self._clock())
             ),
         )
 
@@ -254,7 +254,7 @@ class Coverage:
         if listing is Listing.PENDING:
             return False
         if listing is Listing.FAILING:
-            return kind not in (self._kinds.parent, *self._kinds.children, *self._kinds.named)
+            return kind not in (self._kinds.parent, *self._kinds.children, *self._kinds.referenced)
         return listing is not Listing.UNLISTABLE or kind is not self._kinds.parent
 
     def _is_dispensable(self, scope: Scope) -> bool:

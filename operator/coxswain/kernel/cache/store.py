@@ -117,18 +117,18 @@ class Store:
         return [found for kind, place in places if (found := self.get(kind, place)) is not None]
 
     def users(self, kind: Kind, place: Key) -> set[Key]:
-        """Return the parents that name an object of others."""
+        """Return the parents that refer to an object of others."""
         return self._references.users((kind.kind, place))
 
-    def follow(self, key: Key, names: Iterable[tuple[str, str]]) -> None:
-        """Count a parent as a user of further objects: those that its running state names, but perhaps not its spec.
+    def follow(self, key: Key, referenced: Iterable[tuple[str, str]]) -> None:
+        """Count a parent as a user of further objects: its running state refers to them, but perhaps not its spec.
 
         Args:
-            key: the key of the parent. The names are dropped with it.
-            names: kind and name of the objects, instead of those of the last call.
+            key: the key of the parent. The references are dropped with it.
+            referenced: kind and name of the objects, instead of those of the last call.
         """
         is_there = key in self._entries.get(self._parent, ())
-        self._references.follow(key, _places(key.namespace, names) if is_there else frozenset())
+        self._references.follow(key, _places(key.namespace, referenced) if is_there else frozenset())
 
     def observe(self, observed: Projection) -> set[Key]:
         """Store an object from a watch, a LIST, a GET or the response to a write, if it is newer.
@@ -256,14 +256,14 @@ class Store:
         entries = self._entries.get(kind)
         if entries is None:
             entries = self._entries[kind] = DenseTable(kind) if kind in self._records else PackedTable(kind)
-        old = _named(before)
-        new = _named(after)
+        old = _parents_of(before)
+        new = _parents_of(after)
         if after is None:
             entries.remove(place)
         else:
             entries.put(place, after)
         if kind is self._parent:
-            self._references.write(place, frozenset() if after is None else _places(after.namespace, after.names))
+            self._references.write(place, frozenset() if after is None else _places(after.namespace, after.referenced))
             if after is None:
                 self._references.follow(place, frozenset())
             self._conditions.replace(before, after)
@@ -279,9 +279,9 @@ class Store:
         return old | new | {key for key in _namesakes(before, after) if key in known}
 
 
-def _places(namespace: str, names: Iterable[tuple[str, str]]) -> Set[tuple[str, Key]]:
+def _places(namespace: str, objects: Iterable[tuple[str, str]]) -> Set[tuple[str, Key]]:
     """Return kind and key of objects in a namespace."""
-    return {(kind, Key(namespace, name)) for kind, name in names}
+    return {(kind, Key(namespace, name)) for kind, name in objects}
 
 
 def _in_scope(relist: Relist, places: Iterable[Key]) -> list[Key]:
@@ -298,5 +298,5 @@ def _same(before: Projection | None, after: Projection | None) -> bool:
     return before is not None and after is not None and dataclasses.replace(after, version=before.version) == before
 
 
-def _named(observed: Projection | None) -> set[Key]:
+def _parents_of(observed: Projection | None) -> set[Key]:
     return set() if observed is None else {Key(observed.namespace, name) for name in observed.parents}

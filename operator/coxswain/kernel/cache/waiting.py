@@ -32,8 +32,8 @@ class Waiting:
         """Remove and return the keys of namespaces with changed coverage.
 
         If a kind can no longer be listed in a namespace, or an optional kind comes or goes, also return all of its
-        parents: their status must report it. So it is if the watch of a kind that parents name is lost or opens again.
-        `parents` returns the keys of all parents.
+        parents: their status must report it. So it is if the watch of a kind of referenced objects is lost or opens
+        again. `parents` returns the keys of all parents.
         """
         found: set[Key] = set()
         for namespace, before in self._views.items():

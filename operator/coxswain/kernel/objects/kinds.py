@@ -96,16 +96,16 @@ class Kinds:
     """Children and related kinds that the API server may lack, or that the operator may not be allowed to list."""
     records: tuple[Kind, ...] = ()
     """Children that record states of their parent: there are many of them, and they are rarely read."""
-    named: tuple[Kind, ...] = ()
-    """Kinds of objects of others that parents name. They are watched only on demand, and by metadata only."""
+    referenced: tuple[Kind, ...] = ()
+    """Kinds of objects of others to which parents refer. They are watched only on demand, and by metadata only."""
 
-    def with_named(self, plurals: Sequence[str]) -> "Kinds":
-        """Return these kinds with some of `named` among the watched ones.
+    def with_referenced(self, plurals: Sequence[str]) -> "Kinds":
+        """Return these kinds with some of `referenced` among the watched ones.
 
         Raises:
             UnknownKind: a plural is none of them.
         """
-        known = {kind.plural: kind for kind in self.named}
+        known = {kind.plural: kind for kind in self.referenced}
         unknown = [plural for plural in plurals if plural not in known]
         if unknown:
             raise UnknownKind(f"metadata of {unknown[0]!r} cannot be watched: choose of {', '.join(known) or 'none'}")

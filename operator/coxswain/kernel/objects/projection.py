@@ -77,8 +77,8 @@ class Projection:
     """Names of the related parents in its namespace, by label, controller reference or target."""
     namesakes: tuple[str, ...] = ()
     """The names of the parents whose child might have this kind and name."""
-    names: frozenset[tuple[str, str]] = frozenset()
-    """Kind and name of the objects of others that this parent names."""
+    referenced: frozenset[tuple[str, str]] = frozenset()
+    """Kind and name of the objects of others to which this parent refers."""
     finalizers: tuple[str, ...] = ()
     """The first finalizers that delay the end of a terminating object, at most `FINALIZERS_KEPT`; otherwise empty."""
 
@@ -115,11 +115,11 @@ class Rules:
     namesake: Callable[[str], str | tuple[str, ...]] | None = None
     """Maps the name of a child to the name of its parent, or to several possible ones."""
     targets: Callable[[Manifest], Iterable[str]] | None = None
-    """Returns the names of the parents referenced by the content. If set, only children have labels and owners."""
+    """Returns the names of the parents that the content targets. If set, only children have labels and owners."""
     managed: Callable[[Sequence[Mapping[str, Any]]], Manifest] = lambda _: {}
     """Returns a further part of the content, from the entries of managedFields."""
-    names: Callable[[Manifest], Iterable[tuple[str, str]]] = lambda _: ()
-    """Returns kind and name of the objects of others that the content of a parent names."""
+    referenced: Callable[[Manifest], Iterable[tuple[str, str]]] = lambda _: ()
+    """Returns kind and name of the objects of others to which the content of a parent refers."""
     foreign: Callable[[Mapping[str, Any]], Manifest] = lambda _: {}
     """Returns the content of an object with a child's kind that is neither a child nor adoptable."""
 
@@ -144,13 +144,13 @@ class Projector:
         self._rules = rules
         self._label = label
 
-    def with_named(self, plurals: Sequence[str]) -> "Projector":
-        """Return a projector whose watched kinds include some of `Kinds.named`.
+    def with_referenced(self, plurals: Sequence[str]) -> "Projector":
+        """Return a projector whose watched kinds include some of `Kinds.referenced`.
 
         Raises:
             UnknownKind: a plural is none of them.
         """
-        return Projector(self.kinds.with_named(plurals), self._rules, label=self._label, manager=self.manager)
+        return Projector(self.kinds.with_referenced(plurals), self._rules, label=self._label, manager=self.manager)
 
     def observe(self, kind: Kind, raw: Mapping[str, Any]) -> Projection:
         """Return the projection of an object.
@@ -189,7 +189,7 @@ class Projector:
             adopter=adopter,
             parents=self._parents(kind, metadata["name"], content, label, controller),
             namesakes=_names(rules.namesake(metadata["name"])) if rules.namesake else (),
-            names=frozenset(rules.names(content)),
+            referenced=frozenset(rules.referenced(content)),
             finalizers=tuple(metadata.get("finalizers", ())[:FINALIZERS_KEPT]) if terminating else (),
         )
 

@@ -18,7 +18,7 @@ from coxswain.kernel.status.health import Child
 from coxswain.kernel.workload import ChildType, Desired, History, Removal, World
 from coxswain.webapp.children.serviceaccount import existing_account
 from coxswain.webapp.content import content_hash, data, recorded_fields, spec_hash
-from coxswain.webapp.data_changes import named
+from coxswain.webapp.data_changes import referenced
 from coxswain.webapp.diagnosis.cause import moment
 from coxswain.webapp.identity import (
     CHANGE_CAUSE_ANNOTATION,
@@ -244,5 +244,5 @@ TYPE = ChildType(
     notes=_NOTES,
     removal=Removal.AT_ONCE,
     retained=_retained,
-    history=History(_deciding_record, _recalled, _running, named=lambda webapp: named(webapp.spec)),
+    history=History(_deciding_record, _recalled, _running, referenced=lambda webapp: referenced(webapp.spec)),
 )

@@ -52,7 +52,7 @@ class CacheView:
         return self.store.objects_of(self.key, kind)
 
     def reference(self, kind: Kind, name: str) -> Reference:
-        """Return an object of others that the parent names."""
+        """Return an object of others to which the parent refers."""
         place = Key(self.parent.namespace, name)
         problem, seconds, watched = self.visibility(kind, self.parent.namespace)
         since = None if seconds == inf else self.now - timedelta(seconds=seconds)

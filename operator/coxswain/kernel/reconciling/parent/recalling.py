@@ -31,7 +31,7 @@ class Recaller(Generic[P]):
     async def running(self, parent: P, world: CacheView, recalled: Sequence[Projection | None]) -> P:
         """Return the parent as it runs, with the records of `chosen`. A record is read once.
 
-        A change of an object that only the recalled state names enqueues the parent from now on.
+        A change of an object to which only the recalled state refers enqueues the parent from now on.
 
         Raises:
             RequestFailed: the record could not be read.
@@ -42,7 +42,7 @@ class Recaller(Generic[P]):
             content = None if record is None else await self._content(record, world.memory)
             parent = history.running(parent, world, content)
         recalling = [history for history, record in zip(self._histories, recalled, strict=True) if record is not None]
-        self._store.follow(world.key, [named for history in recalling for named in history.named(parent)])
+        self._store.follow(world.key, [each for history in recalling for each in history.referenced(parent)])
         return parent
 
     async def _content(self, record: Projection, memory: Memory) -> Manifest:
