@@ -217,15 +217,15 @@ def ignores_added_for_known_names() -> None:
 
 @broken("drops the record of an object in restartOn that it cannot see")
 def forgets_unseen_objects() -> None:
-    version = cast("property", restarts._Named.version)
+    version = cast("property", restarts._Referenced.version)
 
     changed_at = restarts._changed_at
 
-    def blind(self: restarts._Named) -> Any:
+    def blind(self: restarts._Referenced) -> Any:
         return "0" * 16 if self.reference.unseen is not None else version.__get__(self)
 
-    def long_ago(each: restarts._Named) -> datetime:
+    def long_ago(each: restarts._Referenced) -> datetime:
         return datetime.fromtimestamp(0, UTC) if each.reference.unseen is not None else changed_at(each)
 
-    put(restarts._Named, version=property(blind))
+    put(restarts._Referenced, version=property(blind))
     put(restarts, _changed_at=long_ago)
