@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequen
 from typing import Any, cast
 
 import aiohttp
+import yarl
 
 from coxswain.kernel.api.connection import Connection
 from coxswain.kernel.api.errors import retry_after_seconds
@@ -82,7 +83,8 @@ def session(
             response.content = cast("aiohttp.StreamReader", _ObservedStream(response.content, report))
         return response
 
-    base = "/" + connection.host.partition("://")[2].partition("/")[2].rstrip("/")
+    # In the same form as the path of a request: decoded.
+    base = yarl.URL(connection.host).path.rstrip("/")
     return connection.session(f"{USER_AGENT}-watch", (middleware,))
 
 
