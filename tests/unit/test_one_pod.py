@@ -108,3 +108,42 @@ def test_an_autoscaler_of_the_user_decides_the_count_beside_a_claim() -> None:
     assert bench.says() == (None, "autoscaled-by-spec")
     assert bench.deployment.content["spec"]["replicas"] == 5
     assert bench.applied() == []
+
+
+def held_autoscaler(bench: ReleaseBench, **spec: object) -> None:
+    """Remove autoscaling from the spec, which begins to use a claim. A finalizer holds the autoscaler."""
+    bench.settle()
+    bench.roll_out()
+    bench.patch(HORIZONTAL_POD_AUTOSCALER.path("shop", "web"), {"metadata": {"finalizers": ["example.com/hold"]}})
+    bench.settle()
+    bench.change(**{"autoscaling": None, "volumes": CLAIM, "rollout": RECREATE, **spec})
+    bench.settle()
+    bench.roll_out()
+
+
+def test_a_fight_with_an_autoscaler_that_stays_is_a_write_war() -> None:
+    """Each round was forgotten, because the manifest left the field out in between."""
+    bench = ReleaseBench(autoscaling={"minReplicas": 2, "maxReplicas": 8})
+    held_autoscaler(bench)
+    for _ in range(6):
+        bench.patch(DEPLOYMENT.path("shop", "web"), {"spec": {"replicas": 2}})
+        bench.transport.sent.clear()
+        for _ in range(3):
+            bench.reconcile_once()
+        bench.pass_time(15)
+    assert [sent for sent in bench.transport.sent if sent.startswith("PATCH deployments")] == []
+    contested = bench.condition("Contested")
+    assert contested is not None
+    assert contested[:2] == ("True", "WriteWar")
+    assert "Deployment/web spec.replicas" in contested[2]
+
+
+def test_the_spec_stops_a_deployment_beside_a_claim_and_an_autoscaler_that_stays() -> None:
+    """The autoscaler changes no Deployment of 0 pods."""
+    bench = ReleaseBench(autoscaling={"minReplicas": 2, "maxReplicas": 8})
+    held_autoscaler(bench, replicas=0)
+    assert bench.deployment["spec"]["replicas"] == 0
+    bench.patch(HORIZONTAL_POD_AUTOSCALER.path("shop", "web"), {"metadata": {"finalizers": None}})
+    bench.settle()
+    assert bench.live("HorizontalPodAutoscaler") == []
+    assert bench.deployment["spec"]["replicas"] == 0

@@ -140,6 +140,9 @@ def _limited(webapp: WebApp, wanted: Scaling, ours: Projection | None, world: Wo
     """
     count = wanted.replicas
     if ours is not None and wanted.note == BY_SPEC and not _is_scaled_by_others(webapp, world):
+        if "autoscaling" not in webapp.spec:
+            # A finalizer may hold the autoscaler. The count stays in the manifest, so that its changes are a write war.
+            return Scaling(min(webapp.replicas, 1), BY_SPEC)
         # The pods change at once, but the autoscaler reduces their number later. Each decision of an autoscaler of the
         # user would be undone.
         count = _count(ours)
