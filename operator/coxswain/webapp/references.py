@@ -1,6 +1,6 @@
-"""The Secrets and ConfigMaps that the pods of a WebApp use, and whether they may be missing."""
+"""The Secrets and ConfigMaps that pods use, and whether they may be missing."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from coxswain.webapp.kinds import REFERENCED_CONFIG_MAP, SECRET
@@ -15,23 +15,38 @@ _KINDS = {
 
 def may_be_missing(webapp: WebApp, kind: str, name: str) -> bool:
     """Tell whether the pods use an object, and each of their references to it is optional."""
-    found = [reference.get("optional", False) for reference in _references(webapp, kind, name)]
+    spec: Mapping[str, Any] = webapp.spec
+    containers = [spec, *spec.get("initContainers", []), *spec.get("sidecars", [])]
+    found = [
+        reference.get("optional", False)
+        for of, named, reference in _references(containers, spec.get("volumes", []))
+        if (of, named) == (kind, name)
+    ]
     return bool(found) and all(found)
 
 
-def _references(webapp: WebApp, kind: str, name: str) -> Iterator[Mapping[str, Any]]:
-    for source in _sources(webapp.spec):
+def config_maps_of(pod: Mapping[str, Any]) -> set[str]:
+    """Return the names of the ConfigMaps in a pod spec."""
+    containers = [*pod.get("initContainers", []), *pod.get("containers", [])]
+    return {name for of, name, _ in _references(containers, pod.get("volumes", [])) if of == NAMED_CONFIG_MAP.kind}
+
+
+def _references(
+    containers: Iterable[Mapping[str, Any]], volumes: Iterable[Mapping[str, Any]]
+) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Yield each reference with the kind and the name of its object."""
+    for source in _sources(containers, volumes):
         for field in source.keys() & _KINDS.keys():
             reference = source[field]
-            if (_KINDS[field], reference.get("secretName", reference.get("name"))) == (kind, name):
-                yield reference
+            yield _KINDS[field], reference.get("secretName", reference.get("name", "")), reference
 
 
-def _sources(spec: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    containers: Sequence[Mapping[str, Any]] = [spec, *spec.get("initContainers", []), *spec.get("sidecars", [])]
+def _sources(
+    containers: Iterable[Mapping[str, Any]], volumes: Iterable[Mapping[str, Any]]
+) -> Iterator[Mapping[str, Any]]:
     for container in containers:
         yield from (variable.get("valueFrom", {}) for variable in container.get("env", []))
         yield from container.get("envFrom", [])
-    for volume in spec.get("volumes", []):
+    for volume in volumes:
         yield volume
         yield from volume.get("projected", {}).get("sources", [])

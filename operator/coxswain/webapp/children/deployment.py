@@ -5,7 +5,7 @@ from typing import Any
 
 from coxswain.kernel.conflicts.immutable import Obstacle, Remedy
 from coxswain.kernel.objects.kinds import Kind
-from coxswain.kernel.objects.manifests import Manifest
+from coxswain.kernel.objects.manifests import Manifest, child_key
 from coxswain.kernel.objects.projection import Rules, whole
 from coxswain.kernel.workload import ChildType, Desired, World
 from coxswain.webapp.children.deployment_adoption import (
@@ -22,6 +22,7 @@ from coxswain.webapp.children.deployment_health import deployment_health, is_of_
 from coxswain.webapp.children.pod import template
 from coxswain.webapp.identity import REPLICAS_ANNOTATION, RESTART_ANNOTATION, WEBAPP_LABEL, metadata, selector
 from coxswain.webapp.kinds import CONFIG_MAP, DEPLOYMENT, NETWORK_POLICY, SERVICE_ACCOUNT
+from coxswain.webapp.references import config_maps_of
 from coxswain.webapp.releases.render_choice import unknown_render
 from coxswain.webapp.releases.rollback import way_to_undo
 from coxswain.webapp.replicas import REPLICAS, Scaling, scaling_of, way_to_scale
@@ -116,6 +117,13 @@ def _goes_without(live: Mapping[str, Any]) -> Collection[Kind]:
     return (NETWORK_POLICY,) if live.get("status", {}).get("replicas") else ()
 
 
+def _uses(live: Mapping[str, Any]) -> Collection[str]:
+    """Return the ConfigMaps and the ServiceAccount of the pods: another manager may have chosen them (Yield)."""
+    pod = live.get("spec", {}).get("template", {}).get("spec", {})
+    config_maps = [child_key(CONFIG_MAP.kind, name) for name in config_maps_of(pod)]
+    return [*config_maps, child_key(SERVICE_ACCOUNT.kind, pod.get("serviceAccountName", ""))]
+
+
 def _selects(wanted: Manifest, labels: Mapping[str, str]) -> bool:
     """Tell whether a new Deployment, which has our selector, would adopt pods with these labels."""
     return bool(labels.get(WEBAPP_LABEL) == wanted["metadata"]["labels"][WEBAPP_LABEL])
@@ -145,6 +153,7 @@ TYPE = ChildType(
     # A pod that starts before its NetworkPolicy has the network to itself.
     needs=(SERVICE_ACCOUNT, CONFIG_MAP, NETWORK_POLICY),
     goes_without=_goes_without,
+    uses=_uses,
     advice=_advice,
     adoptable_when=adoptable_when,
     former=former,

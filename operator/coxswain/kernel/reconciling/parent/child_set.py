@@ -88,9 +88,15 @@ class ChildSet(Generic[P]):
             if child_type.kind in found.unhealthy
             for kind in child_type.needs
         }
-        wanted |= _keys(found.absent + records.absent)
+        wanted |= _keys(found.absent + records.absent) | self._used(found.results)
         removed = await self._remover.remove_unwanted(parent, wanted, world, in_use=in_use, patient=patient)
         return explained + removed
+
+    def _used(self, results: Sequence[Result]) -> set[str]:
+        """Return the keys of the children that the live children use."""
+        uses = {child_type.kind.kind: child_type.uses for child_type in self._workload.children}
+        live = [each.live for each in results if each.live is not None]
+        return {key for each in live for key in uses[each.kind.kind](each.content)}
 
     async def _compared(self, parent: P, world: CacheView) -> list[Result]:
         return [
