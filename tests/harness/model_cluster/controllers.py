@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -206,6 +206,7 @@ class Controllers:
         live = deployment.get("status", {})
         same = {key: live.get(key, 0) for key in status} == status
         if not same or _shown(live.get("conditions", ())) != _shown(conditions):
+            progressing["lastUpdateTime"] = self._update_time(progressing["reason"], live.get("conditions", ()))
             self._patch("deployments", deployment, {"status": {**status, "conditions": conditions}}, "status")
 
     def _progressing(self, deployment: Object, status: Mapping[str, Any]) -> dict[str, str]:
@@ -223,6 +224,12 @@ class Controllers:
             message = f'ReplicaSet "{place(deployment)[1]}" has timed out progressing.'
             return {"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded", "message": message}
         return {"type": "Progressing", "status": "True", "reason": "ReplicaSetUpdated", "message": ""}
+
+    def _update_time(self, reason: str, before: Sequence[Mapping[str, str]]) -> str:
+        """Return the lastUpdateTime of the condition Progressing: the same reason gets a new one only with progress."""
+        now = self._cluster.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+        same = (each for each in before if (each["type"], each.get("reason")) == ("Progressing", reason))
+        return now if reason == "ReplicaSetUpdated" else next(same, {}).get("lastUpdateTime", now)
 
     def _pods_of(self, replica_set: Object) -> list[Object]:
         uid = replica_set["metadata"]["uid"]
