@@ -28,7 +28,7 @@ def may_be_missing(webapp: WebApp, kind: str, name: str) -> bool:
 def config_maps_of(pod: Mapping[str, Any]) -> set[str]:
     """Return the names of the ConfigMaps in a pod spec."""
     containers = [*pod.get("initContainers", []), *pod.get("containers", [])]
-    return {name for of, name, _ in _references(containers, pod.get("volumes", [])) if of == NAMED_CONFIG_MAP.kind}
+    return {name for of, name, _ in _references(containers, pod.get("volumes", [])) if of == REFERENCED_CONFIG_MAP.kind}
 
 
 def _references(

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from coxswain.kernel.objects.manifests import Manifest, condition
-from coxswain.kernel.objects.projection import Rules, only
-from coxswain.kernel.workload import RelatedType
+from coxswain.kernel.objects.projection import Projection, Rules, only
+from coxswain.kernel.workload import RelatedType, World
 from coxswain.webapp.autoscalers import projected_autoscaler, targeted
 from coxswain.webapp.budgets import concerned, projected_budget
 from coxswain.webapp.children.deployment_health import REPLICA_FAILURE
@@ -18,6 +18,17 @@ def _replica_set(raw: Mapping[str, Any]) -> Manifest:
     metadata = {key: only(raw["metadata"].get(key, {}), names) for key, names in kept.items()}
     failure = only(condition(raw, REPLICA_FAILURE), ("type", "status", "message"))
     return {"metadata": metadata, **({"status": {"conditions": [failure]}} if failure else {})}
+
+
+def replica_sets_of(deployment: Projection, world: World) -> list[Mapping[str, Any]]:
+    """Return the ReplicaSets of a Deployment."""
+    owned = [(each.controller, each.content) for each in world.related(REPLICA_SET)]
+    return [content for controller, content in owned if controller is not None and controller.uid == deployment.uid]
+
+
+def pods_by_name(world: World) -> dict[str, Projection]:
+    """Return the pods of a WebApp without a deletionTimestamp."""
+    return {pod.name: pod for pod in world.related(POD) if not pod.terminating}
 
 
 TYPES = (

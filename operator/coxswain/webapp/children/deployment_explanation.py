@@ -16,7 +16,7 @@ from coxswain.webapp.diagnosis.commands import describe_pods, pods_of
 from coxswain.webapp.diagnosis.pod_creation import not_created
 from coxswain.webapp.diagnosis.pod_events import refined
 from coxswain.webapp.diagnosis.pods import Diagnosis, diagnosis, explained, newest_of
-from coxswain.webapp.kinds import POD, REPLICA_SET
+from coxswain.webapp.related import pods_by_name, replica_sets_of
 from coxswain.webapp.spec import WebApp
 
 
@@ -45,12 +45,7 @@ def _rollout_paused(live: Projection) -> Health:
 
 def _pods(webapp: WebApp, live: Projection, health: Health, world: World, now: datetime) -> Explanation:
     """Explain why pods are missing, and why others are not ready."""
-    replica_sets = [
-        replica_set.content
-        for replica_set in world.related(REPLICA_SET)
-        if replica_set.controller is not None and replica_set.controller.uid == live.uid
-    ]
-    pods = {pod.name: pod for pod in world.related(POD) if not pod.terminating}
+    replica_sets, pods = replica_sets_of(live, world), pods_by_name(world)
     found = diagnosis(webapp, live.content, replica_sets, [pod.content for pod in pods.values()], now)
     refused = _refused(webapp, live, health, replica_sets)
     if refused is not None:

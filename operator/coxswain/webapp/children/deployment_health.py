@@ -14,6 +14,9 @@ from coxswain.webapp.diagnosis.pods import ROLLING_OUT
 REPLICA_FAILURE = "ReplicaFailure"
 """Condition of a Deployment and of a ReplicaSet."""
 
+DEADLINE_EXCEEDED = "ProgressDeadlineExceeded"
+"""Reason of the condition Progressing of a Deployment, and of its health."""
+
 
 def deployment_health(live: Mapping[str, Any]) -> Health:
     """Return the health of a Deployment, as `kubectl rollout status` and kstatus judge it."""
@@ -24,10 +27,9 @@ def deployment_health(live: Mapping[str, Any]) -> Health:
     if status.get("observedGeneration", 0) < live["metadata"].get("generation", 0):
         return Health(Level.PROGRESSING, "RollingOut", message, unobserved=True, uncounted=True)
     progress, failure = condition(live, "Progressing"), refusal(live)
-    if progress.get("reason") == "ProgressDeadlineExceeded":
+    if progress.get("reason") == DEADLINE_EXCEEDED:
         message = str(progress.get("message", ""))
-        reason = "ProgressDeadlineExceeded"
-        return Health(Level.DEGRADED, reason, message, stalled=True, failed=True, explainable=True)
+        return Health(Level.DEGRADED, DEADLINE_EXCEEDED, message, stalled=True, failed=True, explainable=True)
     if failure is not None:
         return Health(Level.DEGRADED, failure.get("reason", "ReplicaFailure"), failure["message"], explainable=True)
     if is_complete(live):

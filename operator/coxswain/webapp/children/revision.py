@@ -7,7 +7,7 @@ of the data.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from coxswain.kernel.conflicts.immutable import Obstacle, Remedy
@@ -16,10 +16,12 @@ from coxswain.kernel.objects.projection import Projection, Rules, only
 from coxswain.kernel.status.conditions import worst
 from coxswain.kernel.status.health import Child
 from coxswain.kernel.workload import ChildType, Desired, History, Removal, World
+from coxswain.webapp.children.deployment_health import DEADLINE_EXCEEDED
 from coxswain.webapp.children.serviceaccount import existing_account
 from coxswain.webapp.content import content_hash, data, recorded_fields, spec_hash
 from coxswain.webapp.data_changes import referenced
 from coxswain.webapp.diagnosis.cause import moment
+from coxswain.webapp.diagnosis.pods import newest_pods
 from coxswain.webapp.identity import (
     CHANGE_CAUSE_ANNOTATION,
     CHANGED_AT_ANNOTATION,
@@ -33,6 +35,7 @@ from coxswain.webapp.identity import (
     standard_labels,
 )
 from coxswain.webapp.kinds import CONTROLLER_REVISION, DEPLOYMENT
+from coxswain.webapp.related import pods_by_name, replica_sets_of
 from coxswain.webapp.releases.render import is_known, newest
 from coxswain.webapp.releases.render_choice import render_of
 from coxswain.webapp.releases.revisions import Revision, kept, recorded, revision_name
@@ -163,15 +166,32 @@ def _outcome(webapp: WebApp, live: Revision | None, number: int, world: World) -
 def _is_tried(webapp: WebApp, same: Revision | None, world: World) -> bool:
     """Tell whether the state of the children says something about the revision.
 
-    Without a pod nothing is tried. A failure may be older than the spec: the Deployment reports it until its pod
-    template changes.
+    Without a pod nothing is tried. A failure may be older than the spec: the Deployment reports it, and its pods stay,
+    until its pod template changes.
     """
     live = world.live(DEPLOYMENT, webapp.name)
     if live is None or live.content.get("spec", {}).get("replicas", 1) == 0:
         return False
+    if worst(world.children) is None:
+        return True
     changed = moment(same.note(CHANGED_AT_ANNOTATION) if same is not None else webapp.change.at)
-    reported = moment(condition(live.content, "Progressing").get("lastUpdateTime"))
-    return changed is None or reported is None or reported >= changed or worst(world.children) is None
+    tried = _last_try(live, world)
+    return changed is None or tried is None or tried >= changed
+
+
+def _last_try(live: Projection, world: World) -> datetime | None:
+    """Return the time of the last attempt to roll out: of the missed deadline, or of the newest pod.
+
+    The API server sets the time of a pod, as that of the change of the spec. The Deployment controller has its own
+    clock, and leaves its condition as it is while a former revision starts again in an existing ReplicaSet.
+    """
+    progress = condition(live.content, "Progressing")
+    if progress.get("reason") == DEADLINE_EXCEEDED:
+        return moment(progress.get("lastUpdateTime"))
+    pods = [pod.content for pod in pods_by_name(world).values()]
+    newest = newest_pods(live.content, replica_sets_of(live, world), pods)
+    created = [moment(pod["metadata"].get("creationTimestamp")) for pod in newest]
+    return max((time for time in created if time is not None), default=None)
 
 
 def _failure(children: Sequence[Child]) -> str | None:

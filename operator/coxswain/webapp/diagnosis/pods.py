@@ -72,8 +72,7 @@ def diagnosis(
         pods: the pods of the WebApp without a deletionTimestamp.
         now: the present time.
     """
-    newest = _template_hash(newest_of(deployment, replica_sets))
-    concerned = [pod for pod in pods if newest and _template_hash(pod) == newest and not _replaced(pod, now)]
+    concerned = [pod for pod in newest_pods(deployment, replica_sets, pods) if not _replaced(pod, now)]
     template = deployment.get("spec", {}).get("template", {}).get("spec", {})
     containers = _containers(webapp, template)
     findings = [list(_findings(pod, template, containers, webapp, now)) for pod in concerned]
@@ -125,6 +124,14 @@ def newest_of(deployment: Mapping[str, Any], replica_sets: Sequence[Mapping[str,
     """Return the newest ReplicaSet of a Deployment; an empty mapping if the cache lacks it."""
     revision = _revision(deployment)
     return next((each for each in replica_sets if _revision(each) == revision), {})
+
+
+def newest_pods(
+    deployment: Mapping[str, Any], replica_sets: Sequence[Mapping[str, Any]], pods: Sequence[Mapping[str, Any]]
+) -> list[Mapping[str, Any]]:
+    """Return the pods of a Deployment's newest revision; none if the cache lacks its ReplicaSet."""
+    newest = _template_hash(newest_of(deployment, replica_sets))
+    return [pod for pod in pods if newest and _template_hash(pod) == newest]
 
 
 def _revision(owner: Mapping[str, Any]) -> str:
