@@ -146,3 +146,23 @@ def test_a_pause_between_failure_and_rollback_leaves_the_failed_revision(monkeyp
     bench.change(paused=False)
     bench.settle()
     assert (bench.running, bench.status["runningRevision"]) == (ONE, 1)
+
+
+def test_the_count_of_a_failed_spec_without_autoscaling_holds() -> None:
+    """The autoscaler of the earlier revision would make `kubectl scale` of the WebApp useless, even to 0."""
+    bench = released(autoscaling={"minReplicas": 2, "maxReplicas": 8}, replicas=None)
+    failed(bench, image=BAD, autoscaling=None, replicas=3)
+    assert (bench.running, bench.deployment["spec"]["replicas"]) == (ONE, 3)
+    assert bench.live("HorizontalPodAutoscaler") == []
+    for count in (5, 0):
+        bench.change(replicas=count)
+        bench.settle()
+        assert (bench.running, bench.deployment["spec"]["replicas"]) == (ONE, count)
+
+
+def test_a_failed_spec_that_only_removes_autoscaling_leaves_the_count() -> None:
+    bench = released(autoscaling={"minReplicas": 2, "maxReplicas": 8}, replicas=None)
+    bench.patch(DEPLOYMENT.path("shop", "web"), {"spec": {"replicas": 6}})
+    bench.settle()
+    failed(bench, image=BAD, autoscaling=None)
+    assert (bench.running, bench.deployment["spec"]["replicas"]) == (ONE, 6)

@@ -57,9 +57,13 @@ def _is_wanted(webapp: WebApp, found: Sequence[Revision]) -> bool:
 
 
 def restored(spec: Mapping[str, Any], written: Spec) -> Spec:
-    """Return a recorded spec as it runs again, besides the `written` one."""
-    kept = {name: value for name, value in written.items() if name in _OF_THE_PRESENT}
-    rest = {name: value for name, value in spec.items() if name not in _OF_THE_PRESENT}
+    """Return a recorded spec as it runs again, besides the `written` one.
+
+    An autoscaler would make the written `replicas` useless, even 0, so it returns only if the written spec has one.
+    """
+    present = _OF_THE_PRESENT if "autoscaling" in written else (*_OF_THE_PRESENT, "autoscaling")
+    kept = {name: value for name, value in written.items() if name in present}
+    rest = {name: value for name, value in spec.items() if name not in present}
     return cast("Spec", {**rest, **kept})
 
 
