@@ -70,6 +70,9 @@ class StatusSettings:
     """Minimum seconds between two writes for changes of the drift ledger alone."""
     stale_interval: float = 30.0
     """Seconds for the watch to deliver a newer WebApp after a stale status write. Then WebApps are relisted."""
+    removal_interval: float = 10.0
+    """Seconds before the deletion of an unneeded child that finalizers delay is reported. The controller of a load
+    balancer needs some."""
     backoff_delay: float = 0.1
     """Initial backoff in seconds of a status or a child after two consecutive failed writes, doubled each time. Without
     it, each write by others would cause one more request."""

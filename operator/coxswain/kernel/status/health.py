@@ -245,6 +245,19 @@ def not_removed(message: str, advice: str = "") -> Health:
     return Health(Level.DEGRADED, "NotRemoved", f"{problem}. The operator retries with backoff{_sentence(advice)}")
 
 
+def not_needed(live: Projection, commands: Commands) -> Health:
+    """Return the health of an undesired child with a deletionTimestamp."""
+    message = "the spec no longer needs it, and it is being deleted. It stays in effect until its end"
+    return with_finalizers(Health(Level.TERMINATING, "Terminating", message), live, commands)
+
+
+def removed_later(commands: Commands) -> Health:
+    """Return the health of an undesired child under a paused parent."""
+    action = "The operator deletes it when spec.paused is no longer true"
+    message = f"the spec no longer needs it. {action}. Set it to false: {commands.edit}"
+    return Health(Level.DEGRADED, DIFFERS, message)
+
+
 def not_listed(message: str) -> Health:
     """Return the health of a child if its kind cannot be listed, or a record cannot be read."""
     return Health(Level.DEGRADED, "NotListed", message)

@@ -61,6 +61,15 @@ class RemovalMemory:
     """By kind/name. They outlast a spec that needs the child now and then: it may change as often as the child."""
     deleted: set[str] = field(default_factory=set)
     """UIDs of deleted children: the answer of a DELETE has no resourceVersion, so the store still holds them."""
+    reported_from: dict[str, float] = field(default_factory=dict)
+    """The monotonic time from which a deletion that finalizers delay is reported, by the uid of the child."""
+
+    def report_due(self, since: float, now: float) -> float | None:
+        """Return the seconds until the next report; only those due after `since` count. None without one.
+
+        Pass the time at which the reconcile began. What came due during the reconcile is due at once.
+        """
+        return min((max(0.0, due - now) for due in self.reported_from.values() if due > since), default=None)
 
 
 @dataclass(frozen=True)

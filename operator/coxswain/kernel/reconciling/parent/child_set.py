@@ -80,8 +80,6 @@ class ChildSet(Generic[P]):
         explained += await self._explained(records.results + records.absent, parent, world)
         wanted = _keys(found.results + records.results)
         world.memory.retain(wanted)
-        if parent.paused:
-            return explained
         in_use = {
             kind
             for child_type in self._workload.children
@@ -89,6 +87,8 @@ class ChildSet(Generic[P]):
             for kind in child_type.needs
         }
         wanted |= _keys(found.absent + records.absent) | self._used(found.results)
+        if parent.paused:
+            return explained + self._remover.report_unwanted(parent, wanted, world, in_use=in_use)
         removed = await self._remover.remove_unwanted(parent, wanted, world, in_use=in_use, patient=patient)
         return explained + removed
 

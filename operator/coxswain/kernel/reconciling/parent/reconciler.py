@@ -267,6 +267,7 @@ class Reconciler(Generic[P]):
             after=sooner(
                 report.after,
                 memory.suspension_ends(begun, self._clock()),
+                memory.removal.report_due(begun, self._clock()),
                 *(result.after for result in results),
                 *backoffs,
             ),

@@ -1,22 +1,24 @@
-"""Removal of children without a desired state."""
+"""Removal of children without a desired state, and reports about those that stay."""
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Generic
 
 from coxswain.kernel.api.errors import Refused, RequestFailed
 from coxswain.kernel.api.writer import Writer
 from coxswain.kernel.cache.store import Store
+from coxswain.kernel.objects.commands import Commands
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.manifests import child_key
 from coxswain.kernel.objects.projection import Named, Projection
+from coxswain.kernel.objects.status_fields import Status
 from coxswain.kernel.reconciling.child.failures import PATIENCE, concerns_all, next_step
 from coxswain.kernel.reconciling.child.generation_guard import GenerationGuard
 from coxswain.kernel.reconciling.child.result import Result
 from coxswain.kernel.reconciling.child.world import CacheView
 from coxswain.kernel.reconciling.memory.backoff import Backoff
 from coxswain.kernel.reconciling.memory.memory import Memory, RemovalMemory
-from coxswain.kernel.status.health import Child, Health, not_removed, retried
+from coxswain.kernel.status.health import Child, Health, Level, not_needed, not_removed, removed_later, retried
 from coxswain.kernel.workload import P, Removal, Workload
 from coxswain.settings import StatusSettings
 
@@ -41,6 +43,7 @@ class Remover(Generic[P]):
             for child_type in workload.children
             if child_type.removal is not Removal.NEVER
         }
+        self._records = workload.projector.kinds.records
         self._workload = workload
         self._store = store
         self._guard = guard
@@ -53,8 +56,8 @@ class Remover(Generic[P]):
         """Delete all children except the `wanted` ones (kind/name), the retained ones, and the kinds still in use.
 
         Returns:
-            One result for each child whose deletion failed, or waits after failures. After a kind may not be deleted,
-            the others of that kind are left out.
+            One result for each child whose deletion failed, waits after failures, or lasts. After a kind may not be
+            deleted, the others of that kind are left out.
 
         Raises:
             OutOfDate: the parent has changed.
@@ -62,15 +65,11 @@ class Remover(Generic[P]):
             Refused: the namespace is terminating.
         """
         memory, removal = world.memory, world.memory.removal
-        kept = {*wanted, *self._retained(parent, world)}
-        unwanted = [child for child in self._store.objects_of(world.key, *self._removals) if _key(child) not in kept]
-        self._retain(unwanted, removal)
-        results: list[Result] = []
+        unwanted = self._unwanted(parent, wanted, world)
+        results = self._lasting(parent, unwanted, world)
         forbidden: set[Kind] = set()
-        for child in unwanted:
-            if child.kind in forbidden or not _removable(parent, child) or child.uid in removal.deleted:
-                continue
-            if self._removals[child.kind] is Removal.WHEN_UNUSED and child.kind in in_use:
+        for child in self._removable(unwanted, removal, in_use):
+            if child.kind in forbidden:
                 continue
             result = await self._tried(child, parent, memory, patient=patient)
             if result is not None:
@@ -78,6 +77,65 @@ class Remover(Generic[P]):
                 if removal.backoffs[_key(child)].forbidden:
                     forbidden.add(child.kind)
         return results
+
+    def report_unwanted(
+        self, parent: P, wanted: Collection[str], world: CacheView, *, in_use: Collection[Kind]
+    ) -> list[Result]:
+        """Return one result for each child to delete when the parent is no longer paused, or whose deletion lasts.
+
+        Records are left out: while the parent is paused, none is desired.
+        """
+        removal, commands = world.memory.removal, self._commands(parent)
+        unwanted = self._unwanted(parent, wanted, world)
+        later = [each for each in self._removable(unwanted, removal, in_use) if each.kind not in self._records]
+        return [
+            *self._lasting(parent, unwanted, world),
+            *(Result(_child(child, removed_later(commands))) for child in later),
+        ]
+
+    def _unwanted(self, parent: P, wanted: Collection[str], world: CacheView) -> list[Projection]:
+        """Return all children that are neither wanted nor retained, and forget what concerns none of them."""
+        kept = {*wanted, *self._retained(parent, world)}
+        present = self._store.objects_of(world.key, *self._removals)
+        unwanted = [child for child in present if _key(child) not in kept]
+        self._retain(unwanted, world.memory.removal)
+        return [child for child in unwanted if _is_ours(parent, child)]
+
+    def _removable(
+        self, unwanted: Collection[Projection], removal: RemovalMemory, in_use: Collection[Kind]
+    ) -> Sequence[Projection]:
+        """Return the children that may be deleted now."""
+        return [
+            child
+            for child in unwanted
+            if not child.terminating
+            and child.uid not in removal.deleted
+            and not (self._removals[child.kind] is Removal.WHEN_UNUSED and child.kind in in_use)
+        ]
+
+    def _lasting(self, parent: P, unwanted: Collection[Projection], world: CacheView) -> list[Result]:
+        """Return one result for each child that finalizers have held for some time. Most deletions are quick.
+
+        A new process goes on to report what the status reports.
+        """
+        now, commands, removal = self._clock(), self._commands(parent), world.memory.removal
+        held = [child for child in unwanted if child.terminating and child.finalizers]
+        known = self._reported(world) if held else set()
+        due = {child.uid: now + (0 if _key(child) in known else self._settings.removal_interval) for child in held}
+        removal.reported_from = {uid: removal.reported_from.get(uid, time) for uid, time in due.items()}
+        lasting = [child for child in held if removal.reported_from[child.uid] <= now]
+        return [Result(_child(child, not_needed(child, commands))) for child in lasting]
+
+    def _reported(self, world: CacheView) -> set[str]:
+        """Return the keys of the children that the status reports as terminating."""
+        observed = self._store.parent(world.key)
+        status: Status = observed.content.get("status", {}) if observed is not None else {}
+        found = [each for each in status.get("children", []) if each["health"] == Level.TERMINATING.text]
+        return {child_key(each["kind"], each["name"]) for each in found}
+
+    def _commands(self, parent: P) -> Commands:
+        projector = self._workload.projector
+        return Commands.of(parent, projector.kinds.parent, projector.manager)
 
     def _retained(self, parent: P, world: CacheView) -> set[str]:
         return {
@@ -142,7 +200,7 @@ def _key(child: Projection) -> str:
     return child_key(child.kind.kind, child.name)
 
 
-def _removable(parent: Named, child: Projection) -> bool:
-    """Tell whether a child may be deleted: ours by label and reference, written by us, and not going already."""
+def _is_ours(parent: Named, child: Projection) -> bool:
+    """Tell whether a child may be deleted: ours by label and reference, and written by us."""
     referred = child.controller is not None and child.controller.uid == parent.uid
-    return referred and child.label == parent.name and child.owned is not None and not child.terminating
+    return referred and child.label == parent.name and child.owned is not None
