@@ -57,12 +57,12 @@ def test_an_entry() -> None:
 
 def test_a_repeated_correction_is_counted_with_the_last_value() -> None:
     once = told([repair(), repair("metadata.labels.a")])
-    (first, second) = drift(once, [repair(found=3), repair(found=4)])
-    assert (first["count"], first["found"], second["count"]) == (3, "4", 1)
+    (other, repeated) = drift(once, [repair(found=3), repair(found=4)])
+    assert (repeated["count"], repeated["found"], other["count"]) == (3, "4", 1)
 
 
 def test_another_manager_is_another_entry() -> None:
-    assert [entry["manager"] for entry in drift({}, [repair(), repair(manager="helm"), repair()])] == ["flux", "helm"]
+    assert [entry["manager"] for entry in drift({}, [repair(), repair(manager="helm"), repair()])] == ["helm", "flux"]
 
 
 def test_a_full_count_changes_no_more_and_costs_no_write() -> None:
@@ -74,12 +74,12 @@ def test_a_full_count_changes_no_more_and_costs_no_write() -> None:
 
 
 @given(st.lists(st.builds(repair, st.sampled_from([f"f{number}" for number in range(40)]), st.sampled_from("ab"))))
-def test_new_entries_are_appended_to_the_ledger(repairs: list[Repair]) -> None:
+def test_the_latest_repair_is_the_last_entry_of_the_ledger(repairs: list[Repair]) -> None:
     entries = drift({}, repairs)
     places = [(entry["field"], entry["manager"]) for entry in entries]
     assert len(places) == len(set(places)) <= 20
-    in_order = list(dict.fromkeys((each.field, each.manager) for each in repairs))
-    assert places == in_order[-20:]
+    latest_first = list(dict.fromkeys((each.field, each.manager) for each in reversed(repairs)))
+    assert places == latest_first[:20][::-1]
     assert all(1 <= entry["count"] <= COUNT_LIMIT for entry in entries)
     half = len(repairs) // 2
     assert len(drift(told(repairs[:half]), repairs[half:])) <= 20
@@ -286,3 +286,17 @@ def test_manager_names_make_no_time_series() -> None:
 
 def _corrected() -> float:
     return REGISTRY.get_sample_value("coxswain_drift_corrected_total", {"kind": "Deployment"}) or 0.0
+
+
+def test_the_entries_that_were_last_repaired_stay() -> None:
+    reported: Status = {}
+    for number in range(20):
+        reported = {"drift": drift(reported, [Repair("Deployment/web", f"spec.f{number}", "kubectl", 1, 2)])}
+    first, new = (Repair("Deployment/web", field, "kubectl", 1, 2) for field in ("spec.f0", "spec.new"))
+    found = drift(reported, [first, new])
+    assert [entry["field"] for entry in found] == [
+        *(f"spec.f{number}" for number in range(2, 20)),
+        "spec.f0",
+        "spec.new",
+    ]
+    assert [entry["count"] for entry in found[-2:]] == [2, 1]

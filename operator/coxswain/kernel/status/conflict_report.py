@@ -94,7 +94,7 @@ def conflicts(previous: Status, held: Sequence[Conflict]) -> list[ConflictStatus
 
 
 def drift(previous: Status, repairs: Sequence[Repair]) -> list[DriftStatus]:
-    """Return the entries of `drift` with these repairs added, new ones last. The oldest entries are dropped."""
+    """Return the entries of `drift` with these repairs added, the latest one last. The oldest entries are dropped."""
     entries = {_key(entry): entry for entry in previous.get("drift", [])}
     for repair in repairs:
         entry: DriftStatus = {
@@ -110,6 +110,7 @@ def drift(previous: Status, repairs: Sequence[Repair]) -> list[DriftStatus]:
             continue
         if known is not None:
             entry["count"] = known["count"] + 1
+            del entries[_key(entry)]
         entries[_key(entry)] = entry
     return list(entries.values())[-_ENTRIES:]
 
