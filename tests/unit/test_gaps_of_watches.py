@@ -262,6 +262,21 @@ def test_doubt_about_autoscalers_begins_with_the_end_of_kopf(monkeypatch: pytest
     during_manager(monkeypatch, Scripted({}), body, client=discovery)
 
 
+def test_parents_are_read_before_their_next_write_from_the_end_of_kopf_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They were read only after the watches had started again."""
+    discovery, reconciler = Undiscovered(), Scripted({})
+
+    async def body(loop: Manager[WebApp]) -> None:
+        before = reconciler.doubted
+        discovery.fails = True
+        loop._supervisor.restart()
+        await asyncio.sleep(5)
+        assert reconciler.doubted == before + 1
+        discovery.fails = False
+
+    during_manager(monkeypatch, reconciler, body, client=discovery)
+
+
 def test_a_webapp_reconciled_before_the_look_at_a_silent_watch_is_not_held_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -290,6 +290,7 @@ class Manager(Generic[P]):
     def _handle_lost_watches(self, scopes: Iterable[Scope]) -> None:
         for scope in scopes:
             self._coverage.watch_lost(scope)
+        self._reconciler.doubt()
         self._enqueue_released()
 
     def _handle_activity(self, bridge: EventBridge, kind: Kind, namespace: str | None, activity: Activity) -> None:
