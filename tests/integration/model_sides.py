@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -32,6 +32,8 @@ class Request:
     content_type: str = ""
     agent: str = "tester/1"
     query: Mapping[str, str] = field(default_factory=dict)
+    metadata_only: bool = False
+    """Whether a LIST asks for PartialObjectMetadataList."""
 
 
 class Server(Protocol):
@@ -57,6 +59,8 @@ class Real:
 
     def send(self, request: Request) -> Response:
         headers = {"User-Agent": request.agent}
+        if request.metadata_only:
+            headers["Accept"] = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
         if request.body is not None:
             headers["Content-Type"] = request.content_type or "application/json"
         answer = self._session.request(
@@ -96,6 +100,7 @@ class Model:
             body=request.body,
             content_type=request.content_type,
             user_agent=request.agent,
+            metadata_only=request.metadata_only,
         )
 
     def watch(self, path: str, since: int, selector: str, last: str) -> list[tuple[str, Any]]:
@@ -134,7 +139,7 @@ class Side:
         body = self._filled(request.body, path)
         query = {key: self._filled(value, path) for key, value in request.query.items()}
         given = {key: value for key, value in query.items() if value}
-        answer = self.server.send(Request(request.method, path, body, request.content_type, request.agent, given))
+        answer = self.server.send(replace(request, path=path, body=body, query=given))
         if answer.body.get("kind") not in ("Status", None) and "items" not in answer.body:
             self.objects.setdefault(path.removesuffix("/status").removesuffix("/scale"), []).append(answer.body)
         if "items" in answer.body:
@@ -173,7 +178,7 @@ class Side:
                 "remaining": metadata.get("remainingItemCount"),
                 "fresh": int(metadata["resourceVersion"]) >= max(self.versions, default=0) or bool(metadata),
             }
-            return answer.status, {**rest, **told, "items": [self.plain_object(item) for item in body["items"]]}
+            return answer.status, {**rest, **told, "items": [self.plain_object(item) for item in body["items"] or ()]}
         return answer.status, self.plain_object(body)
 
     def _plain_status(self, body: Mapping[str, Any]) -> Any:
@@ -205,12 +210,23 @@ class Side:
                 {**each, "uid": self._uid(each["uid"])} for each in metadata["ownerReferences"]
             ]
         plain = {**obj, "metadata": metadata}
-        spec = obj.get("spec") or {}
+        return {**plain, "spec": self._plain_service(obj["spec"])} if obj.get("kind") == "Service" else plain
+
+    def _plain_service(self, spec: Mapping[str, Any]) -> Any:
+        """Return the spec of a Service with numbers instead of allocated values; equal values stay recognizable."""
+        plain = dict(spec)
         if spec.get("clusterIP") not in (None, "None"):
-            plain["spec"] = {**spec, "clusterIP": "some", "clusterIPs": ["some" for _ in spec["clusterIPs"]]}
-        return plain
+            plain |= {"clusterIP": self._uid(spec["clusterIP"]), "clusterIPs": [*map(self._uid, spec["clusterIPs"])]}
+        if "healthCheckNodePort" in spec:
+            plain["healthCheckNodePort"] = self._uid(str(spec["healthCheckNodePort"]))
+        ports = [
+            {**port, **({"nodePort": self._uid(str(port["nodePort"]))} if "nodePort" in port else {})}
+            for port in spec.get("ports", ())
+        ]
+        return {**plain, **({"ports": ports} if ports else {})}
 
     def _uid(self, uid: str) -> str:
+        """Return the number of a uid, an address or a node port."""
         return self._uids.setdefault(uid, f"uid {len(self._uids)}")
 
     def _rank(self, version: int) -> tuple[str, int]:

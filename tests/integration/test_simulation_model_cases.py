@@ -13,7 +13,7 @@ from cluster import ControlPlane
 from cluster.disasters import compact
 from integration.model_objects import PATHS, manifest_of
 from integration.model_sides import CRDS, OPERATOR, Model, Real, Request, Side
-from model_cluster.api_server import APPLY, MERGE_PATCH, Expired, Refused, Response
+from model_cluster.api_server import APPLY, JSON_PATCH, MERGE_PATCH, Expired, Refused, Response
 
 pytestmark = pytest.mark.semantics
 
@@ -94,6 +94,77 @@ def test_containers_of_one_name(sides: list[Side]) -> None:
     made = {"selector": {"matchLabels": {"app": "a"}}, "template": template}
     deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"}, "spec": made}
     assert status_of(sides, Request("POST", PATHS["Deployment"], deployment)) == 422
+
+
+SECRETS = "/api/v1/namespaces/{}/secrets"
+PORT: dict[str, Any] = {"name": "http", "port": 80, "targetPort": "http", "protocol": "TCP"}
+SHAPES: dict[str, dict[str, Any]] = {
+    "cluster-ip": {"type": "ClusterIP"},
+    "node-port": {"type": "NodePort", "externalTrafficPolicy": "Local"},
+    "balancer": {"type": "LoadBalancer"},
+    "local": {"type": "LoadBalancer", "externalTrafficPolicy": "Local"},
+    "alias": {"type": "ExternalName", "externalName": "shop.example.com"},
+    "headless": {"type": "ClusterIP", "clusterIP": "None"},
+}
+"""The types of Services that the simulation draws, as the operator applies them."""
+
+
+def service(shape: str, name: str = "a", *, port: int = 80) -> Request:
+    """Return the operator's apply of a Service."""
+    pods = {"selector": {"app": "a"}, "sessionAffinity": "None", "ports": [{**PORT, "port": port}]}
+    spec = {**({} if shape == "alias" else pods), **SHAPES[shape]}
+    manifest = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": spec}
+    query = {"fieldManager": "coxswain", "force": "true"}
+    return Request("PATCH", f"{PATHS['Service']}/{name}", manifest, APPLY, agent="coxswain", query=query)
+
+
+@pytest.mark.parametrize("first", SHAPES)
+@pytest.mark.parametrize("second", SHAPES)
+def test_a_service_of_each_type_becomes_each_other_and_comes_back(sides: list[Side], first: str, second: str) -> None:
+    """Allocated values are kept, released or allocated; a headless Service stays one, or the change is refused."""
+    assert status_of(sides, service(first)) == 201
+    for shape in (second, first):
+        for port in (80, 81):
+            both(sides, service(shape, port=port))
+    assert status_of(sides, Request("DELETE", f"{PATHS['Service']}/a")) == 200
+
+
+@pytest.mark.parametrize("first", SHAPES)
+@pytest.mark.parametrize("kind", ["ClusterIP", "NodePort", "LoadBalancer"])
+def test_a_person_changes_the_type_of_a_service_and_the_operator_applies_it_again(
+    sides: list[Side], first: str, kind: str
+) -> None:
+    both(sides, service(first))
+    ports = {"selector": {"app": "a"}, "ports": [PORT]} if first == "alias" else {}
+    patch = {"spec": {"type": kind, **ports}}
+    both(sides, Request("PATCH", f"{PATHS['Service']}/a", patch, MERGE_PATCH, agent="hand"))
+    both(sides, service(first))
+
+
+def test_a_node_port_of_others_is_kept(sides: list[Side]) -> None:
+    both(sides, service("node-port"))
+    patch = [{"op": "replace", "path": "/spec/ports/0/nodePort", "value": 32_700}]
+    both(sides, Request("PATCH", f"{PATHS['Service']}/a", patch, JSON_PATCH, agent="hand"))
+    for shape in ("node-port", "balancer", "cluster-ip"):
+        both(sides, service(shape))
+
+
+def test_secrets_and_lists_of_metadata(sides: list[Side]) -> None:
+    nothing = Request("GET", SECRETS, metadata_only=True, query={"fieldSelector": "type!=helm.sh/release.v1"})
+    assert status_of(sides, nothing) == 200
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, "data": {"x": "MQ=="}}
+    assert status_of(sides, Request("POST", SECRETS, secret, agent="vault")) == 201
+    patches: list[dict[str, Any]] = [
+        {"data": {"x": "Mg=="}},
+        {"metadata": {"labels": {"x": "1"}}},
+        {"data": {"x": None, "y": "MQ=="}},
+    ]
+    for agent, patch in zip(("vault", "hand", "vault"), patches, strict=True):
+        assert status_of(sides, Request("PATCH", f"{SECRETS}/a", patch, MERGE_PATCH, agent=agent)) == 200
+    other = Request("PATCH", f"{SECRETS}/a", {"type": "kubernetes.io/tls"}, MERGE_PATCH, agent="hand")
+    assert status_of(sides, other) == 422
+    assert status_of(sides, nothing) == 200
+    assert status_of(sides, Request("DELETE", f"{SECRETS}/a")) == 200
 
 
 def test_a_lease_is_renewed_by_a_put_with_changes_alone(sides: list[Side]) -> None:

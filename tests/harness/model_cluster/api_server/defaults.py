@@ -4,11 +4,23 @@ A complete object is returned as the same object.
 """
 
 from collections.abc import Callable
-from typing import Any
 
 from model_cluster.api_server.canonical import canonical
-from model_cluster.api_server.kinds import CRON_JOB, DEPLOYMENT, HPA, LEASE, NAMESPACE, POD, REPLICA_SET, SERVICE, Kind
+from model_cluster.api_server.filling import at, each, filled
+from model_cluster.api_server.kinds import (
+    CRON_JOB,
+    DEPLOYMENT,
+    HPA,
+    LEASE,
+    NAMESPACE,
+    POD,
+    REPLICA_SET,
+    SECRET,
+    SERVICE,
+    Kind,
+)
 from model_cluster.api_server.schema import Json, Object
+from model_cluster.api_server.services import defaulted_service
 
 _ROLLING = {"maxSurge": "25%", "maxUnavailable": "25%"}
 _CONTAINER = {
@@ -24,8 +36,6 @@ _POD = {
     "schedulerName": "default-scheduler",
 }
 _PROBE = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
-_SERVICE = {"sessionAffinity": "None", "type": "ClusterIP", "internalTrafficPolicy": "Cluster"}
-_SERVICE_ALONE = {"ipFamilies": ["IPv4"], "ipFamilyPolicy": "SingleStack"}
 _HPA_METRICS = [
     {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}}
 ]
@@ -38,31 +48,6 @@ _CRON_JOB = {
 _NAME_LABEL = "kubernetes.io/metadata.name"
 _NEVER = {"lastProbeTime": None, "lastTransitionTime": None}
 _MODE = {"defaultMode": 420}
-
-
-def filled(value: Object, defaults: Object) -> Object:
-    """Return a map with defaults for its missing keys."""
-    missing = {name: default for name, default in defaults.items() if value.get(name) is None}
-    return {**value, **missing} if missing else value
-
-
-def at(value: Object, name: str, change: Callable[[Any], Json]) -> Object:
-    """Return a map with one value changed, if the map has it."""
-    if value.get(name) is None:
-        return value
-    changed = change(value[name])
-    return value if changed is value[name] else {**value, name: changed}
-
-
-def each(change: Callable[[Object], Object]) -> Callable[[list[Object]], list[Object]]:
-    """Return a function that changes each item of a list."""
-
-    def changed(items: list[Object]) -> list[Object]:
-        found = [change(item) for item in items]
-        same = all(one is other for one, other in zip(items, found, strict=True))
-        return items if same else found
-
-    return changed
 
 
 def defaulted(kind: Kind, obj: Object) -> Object:
@@ -179,31 +164,6 @@ def _pod_status(found: Object) -> Object:
     return found
 
 
-def _service(obj: Object) -> Object:
-    def port(found: Object) -> Object:
-        found = filled(found, {"protocol": "TCP"})
-        return filled(found, {"targetPort": found["port"]})
-
-    def spec(found: Object) -> Object:
-        found = at(filled(found, _SERVICE), "ports", each(port))
-        if found["sessionAffinity"] == "ClientIP":
-            return filled(found, {"sessionAffinityConfig": {"clientIP": {"timeoutSeconds": 10800}}})
-        return {name: value for name, value in found.items() if name != "sessionAffinityConfig"}
-
-    return at(obj, "spec", spec)
-
-
-def allocated(obj: Object, address: Callable[[], str]) -> Object:
-    """Return a Service with its cluster IP and IP families."""
-
-    def spec(found: Object) -> Object:
-        found = filled(found, _SERVICE_ALONE)
-        ip = found.get("clusterIP") or address()
-        return filled({**found, "clusterIP": ip}, {"clusterIPs": [ip]})
-
-    return at(obj, "spec", spec)
-
-
 def _hpa(obj: Object) -> Object:
     return at(obj, "spec", lambda spec: filled(spec, {"minReplicas": 1, "metrics": _HPA_METRICS}))
 
@@ -260,7 +220,8 @@ _OF_KIND: dict[Kind, Callable[[Object], Object]] = {
     DEPLOYMENT: _deployment,
     REPLICA_SET: _replica_set,
     POD: _pod,
-    SERVICE: _service,
+    SERVICE: defaulted_service,
+    SECRET: lambda obj: filled(obj, {"type": "Opaque"}),
     HPA: _hpa,
     CRON_JOB: _cron_job,
     LEASE: lambda obj: filled(obj, {"spec": {}}),

@@ -141,6 +141,7 @@ CONTROLLER_REVISION = Kind(
     "apps", "v1", "ControllerRevision", "controllerrevisions", empty={"metadata": {}, "revision": 0}
 )
 CONFIG_MAP = Kind("", "v1", "ConfigMap", "configmaps", empty={"metadata": {}})
+SECRET = Kind("", "v1", "Secret", "secrets", empty={"metadata": {}})
 SERVICE_ACCOUNT = Kind("", "v1", "ServiceAccount", "serviceaccounts", empty={"metadata": {}})
 HPA = Kind(
     "autoscaling",
@@ -206,6 +207,7 @@ BUILT_IN = (
     POD,
     SERVICE,
     CONFIG_MAP,
+    SECRET,
     SERVICE_ACCOUNT,
     HPA,
     PDB,

@@ -121,6 +121,20 @@ def _event(change: Change, test: Test | None) -> Event | None:
     return Event("DELETED", {**change.old, "metadata": metadata}, change.version)
 
 
+_META = "meta.k8s.io/v1"
+
+
+def metadata_of(obj: Object) -> Object:
+    """Return the metadata of an object as PartialObjectMetadata."""
+    return {"kind": "PartialObjectMetadata", "apiVersion": _META, "metadata": obj["metadata"]}
+
+
+def metadata_list(answer: Response) -> Response:
+    """Return a list of metadata; the items of an empty one are null."""
+    body = {"kind": "PartialObjectMetadataList", "apiVersion": _META, "metadata": answer.body["metadata"]}
+    return Response(answer.status, {**body, "items": [metadata_of(item) for item in answer.body["items"]] or None})
+
+
 def list_kind(group_version: str, kinds: tuple[Kind, ...]) -> Response:
     """Describe the kinds of a group and version."""
     resources = []

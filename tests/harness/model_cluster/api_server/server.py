@@ -8,7 +8,7 @@ from typing import Any
 from model_cluster.api_server.answers import Refused, Response, bad_request, forbidden, no_such_path, refused
 from model_cluster.api_server.deletion import Deletion
 from model_cluster.api_server.kinds import Address, Kind, Registry, custom_kinds
-from model_cluster.api_server.reads import Event, got, list_kind, listed, watched
+from model_cluster.api_server.reads import Event, got, list_kind, listed, metadata_list, watched
 from model_cluster.api_server.scale import Scaling
 from model_cluster.api_server.store import Snapshot, Store
 from model_cluster.api_server.strategy import Maker
@@ -52,9 +52,9 @@ class ApiServer:
         """Resources that are not served, such as webapps before the CRD exists."""
         self.undiscovered: set[str] = set()
         """Resources that discovery leaves out. It may lag behind `unserved`."""
-        self._addresses = 0
+        self._addresses = self._node_ports = 0
         self._store = Store()
-        maker = Maker(now, new_uid, self._new_address)
+        maker = Maker(now, new_uid, self._new_address, self._new_node_port)
         self._writes = Writes(self._store, maker, self.admission)
         self._writes.may_create = lambda address, agent: self._allow(address, "create", agent)
         self._scaling = Scaling(self._store, maker, self._writes)
@@ -74,12 +74,14 @@ class ApiServer:
         body: Any = None,
         content_type: str = "",
         user_agent: str = "",
+        metadata_only: bool = False,
     ) -> Response:
-        """Answer a request."""
+        """Answer a request; `metadata_only` is for a LIST whose Accept asks for PartialObjectMetadataList."""
         try:
-            return self._answer(method, path, query, body, content_type=content_type, agent=user_agent)
+            found = self._answer(method, path, query, body, content_type=content_type, agent=user_agent)
         except Refused as error:
             return error.response
+        return metadata_list(found) if metadata_only else found
 
     def watch_events(self, path: str, *, since: int, label_selector: str = "", user_agent: str = "") -> list[Event]:
         """Return the events so far of a watch that began at a version.
@@ -168,3 +170,7 @@ class ApiServer:
     def _new_address(self) -> str:
         self._addresses += 1
         return f"10.96.{self._addresses // 250}.{self._addresses % 250 + 1}"
+
+    def _new_node_port(self) -> int:
+        self._node_ports += 1
+        return 30_000 + self._node_ports % 2_768

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from model_cluster.api_server.answers import OUT_OF_DATE, conflict, invalid
-from model_cluster.api_server.defaults import allocated, defaulted
+from model_cluster.api_server.defaults import defaulted
 from model_cluster.api_server.kinds import DEPLOYMENT, NAMESPACE, SERVICE, Kind
 from model_cluster.api_server.managed import with_metadata
 from model_cluster.api_server.schema import Object
+from model_cluster.api_server.services import allocated, changed_service
 from model_cluster.api_server.validation import of_change, of_new
 
 
@@ -19,6 +20,7 @@ class Maker:
     now: Callable[[], datetime]
     new_uid: Callable[[], str]
     new_address: Callable[[], str]
+    new_node_port: Callable[[], int]
 
     @property
     def time(self) -> str:
@@ -48,14 +50,14 @@ def created(kind: Kind, obj: Object, maker: Maker) -> Object:
     if kind is NAMESPACE:
         obj = {**obj, "spec": {"finalizers": ["kubernetes"]}}
     if kind is SERVICE:
-        obj = allocated(obj, maker.new_address)
+        obj = allocated(obj, maker.new_address, maker.new_node_port)
     wrongs = of_new(kind, obj)
     if wrongs:
         raise invalid(kind, obj["metadata"].get("name", ""), wrongs)
     return obj
 
 
-def changed(kind: Kind, old: Object, new: Object, subresource: str) -> Object:
+def changed(kind: Kind, old: Object, new: Object, subresource: str, maker: Maker) -> Object:
     """Return an object in the form that replaces an old one.
 
     Raises:
@@ -74,8 +76,8 @@ def changed(kind: Kind, old: Object, new: Object, subresource: str) -> Object:
     }
     uid = new["metadata"].get("uid") or before["uid"]
     new = with_metadata(new, **kept, uid=uid, resourceVersion=before["resourceVersion"], managedFields=entries)
-    if kind is SERVICE:
-        new = _same_address(old, new)
+    if kind is SERVICE and not subresource:
+        new = changed_service(old, new, maker.new_address, maker.new_node_port)
     if kind.generation and not subresource and _has_other_content(kind, old, new):
         new = with_metadata(new, generation=before["generation"] + 1)
     wrongs = of_change(kind, old, new, subresource)
@@ -101,16 +103,6 @@ def _status_changed(kind: Kind, old: Object, new: Object) -> Object:
     spec = {"spec": old["spec"]} if "spec" in old else {}
     found = {**new, **spec}
     return with_metadata(found, labels=old["metadata"].get("labels")) if kind is DEPLOYMENT else found
-
-
-def _same_address(old: Object, new: Object) -> Object:
-    """Return a Service with its previous cluster IP, if it sets none."""
-    kept = {
-        name: old["spec"][name]
-        for name in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
-        if name in old["spec"] and not new["spec"].get(name)
-    }
-    return {**new, "spec": {**new["spec"], **kept}} if kept else new
 
 
 def _has_other_content(kind: Kind, old: Object, new: Object) -> bool:

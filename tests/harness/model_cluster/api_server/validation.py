@@ -13,10 +13,12 @@ from model_cluster.api_server.kinds import (
     LEASE,
     POD,
     REPLICA_SET,
+    SECRET,
     SERVICE,
     Kind,
 )
 from model_cluster.api_server.schema import Json, Object
+from model_cluster.api_server.services import of_service, of_service_change
 from model_cluster.api_server.validation_of_pods import missing, of_cron_job, of_pod_spec, of_workload
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
@@ -45,12 +47,14 @@ def of_change(kind: Kind, old: Object, new: Object, subresource: str) -> list[Wr
         return wrongs + (_of_content(kind, new) if kind.custom else _of_counts(kind, new.get("status") or {}))
     if kind in (DEPLOYMENT, REPLICA_SET) and old["spec"]["selector"] != new["spec"].get("selector"):
         wrongs.append(Wrong("FieldValueInvalid", f"Invalid value: {_IMMUTABLE}", "spec.selector"))
-    if kind is CONFIG_MAP and old.get("immutable"):
+    if kind in (CONFIG_MAP, SECRET) and old.get("immutable"):
         wrongs += _of_immutable(old, new)
     if kind is CONTROLLER_REVISION and old.get("data") != new.get("data"):
         wrongs.append(Wrong("FieldValueInvalid", f"Invalid value: {_IMMUTABLE}", "data"))
-    if kind is SERVICE and old["spec"].get("clusterIP") != new["spec"].get("clusterIP"):
-        wrongs.append(Wrong("FieldValueInvalid", "Invalid value: may not change once set", "spec.clusterIPs[0]"))
+    if kind is SECRET and old.get("type") != new.get("type"):
+        wrongs.append(Wrong("FieldValueInvalid", f"Invalid value: {_IMMUTABLE}", "type"))
+    if kind is SERVICE:
+        wrongs += of_service_change(old, new)
     return wrongs + _of_content(kind, new)
 
 
@@ -89,7 +93,7 @@ def _of_content(kind: Kind, obj: Object) -> list[Wrong]:
         return of_cron_job(obj["spec"])
     if kind is LEASE:
         return _of_lease(obj.get("spec") or {})
-    return _of_service(obj) if kind is SERVICE else []
+    return of_service(obj) if kind is SERVICE else []
 
 
 def _of_lease(spec: Object) -> list[Wrong]:
@@ -100,23 +104,6 @@ def _of_lease(spec: Object) -> list[Wrong]:
         wrongs.append(
             Wrong("FieldValueInvalid", "Invalid value: must be greater than or equal to 0", "spec.leaseTransitions")
         )
-    return wrongs
-
-
-def _of_service(obj: Object) -> list[Wrong]:
-    spec = obj["spec"]
-    ports = spec.get("ports") or []
-    if not ports and spec.get("clusterIP") != "None" and spec.get("type") != "ExternalName":
-        return [missing("spec.ports")]
-    wrongs = []
-    seen = set()
-    for index, port in enumerate(ports):
-        name = port.get("name")
-        if not name and len(ports) > 1:
-            wrongs.append(Wrong("FieldValueRequired", "Required value", f"spec.ports[{index}].name"))
-        elif name and name in seen:
-            wrongs.append(Wrong("FieldValueDuplicate", f'Duplicate value: "{name}"', f"spec.ports[{index}].name"))
-        seen.add(name)
     return wrongs
 
 

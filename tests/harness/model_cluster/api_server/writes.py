@@ -179,7 +179,7 @@ class Writes:
     ) -> Object:
         """Store a change with the given field ownership."""
         new = self._admitted("UPDATE", kind, _with_entries(new, managers), old, agent)
-        new = changed(kind, old, new, subresource)
+        new = changed(kind, old, new, subresource, self._maker)
         new = defaulted(kind, new)
         if same(old, new) and not is_read_default(kind, old):
             return old
