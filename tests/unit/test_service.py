@@ -75,6 +75,18 @@ def test_an_adopted_service_keeps_its_type(kind: str) -> None:
     assert manifest(kept(found(adopted)), type="ClusterIP") == manifest(type="ClusterIP"), "the spec sets a type"
 
 
+def test_a_service_keeps_its_type_between_the_two_writes_of_its_adoption() -> None:
+    """The first write takes over the ports that go, so the Service has an entry of ours, and no note yet."""
+    theirs = found(manifest(type="NodePort"), ours=False, adopt="web")
+    ports = {"f:spec": {"f:ports": {'k:{"port":8888,"protocol":"TCP"}': {".": {}}}}}
+    begun = dataclasses.replace(theirs, owned=ports)
+    assert begun.is_child_of(app())
+    assert kept(begun) == Kept("NodePort")
+    orphan = dataclasses.replace(begun, owned=fields_of(manifest()))
+    assert kept(orphan) == Kept(), "a child without its owner: another type is drift"
+    assert kept(dataclasses.replace(begun, adopter=None)) == Kept()
+
+
 def test_an_adopted_headless_service_stays_headless() -> None:
     theirs = found(manifest(headless=True), ours=False, adopt="web")
     adopted = manifest(kept(theirs))

@@ -27,6 +27,7 @@ NO_ADDRESS = "None"
 _KEPT = (NODE_PORT, LOAD_BALANCER, HEADLESS)
 _CLASS = ("f:spec", "f:loadBalancerClass")
 _FAMILY = ("f:spec", "f:ipFamilyPolicy")
+_TYPE = ("f:spec", "f:type")
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ def kept_of(webapp: WebApp, world: World) -> Kept:
     live = world.live(SERVICE, webapp.name)
     if live is None:
         return Kept()
-    if live.is_adoptable_by(webapp):
+    if live.is_adoptable_by(webapp) or _is_half_adopted(live, webapp):
         kind = type_of(live.content)
         return Kept(kind if kind in _KEPT else None)
     if not live.is_child_of(webapp):
@@ -57,6 +58,11 @@ def kept_of(webapp: WebApp, world: World) -> Kept:
         spec.get("loadBalancerClass") if owns(owned, _CLASS) else None,
         single_stack=owns(owned, _FAMILY),
     )
+
+
+def _is_half_adopted(live: Projection, webapp: WebApp) -> bool:
+    """Return whether the first write of an adoption has happened: it takes over ports, and the second one applies."""
+    return live.controller is None and live.adopter == webapp.name and not owns(live.owned or {}, _TYPE)
 
 
 def type_of(service: Mapping[str, Any]) -> str:
