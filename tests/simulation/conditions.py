@@ -27,6 +27,9 @@ class Conditions:
     """Whether several processes compete for a Lease. Otherwise all of them write, and all but the first are of another
     version with other children."""
 
+    metadata: tuple[str, ...] = ()
+    """Resources of others whose metadata the operator watches, because parents name them."""
+
     def settings(self) -> Mapping[str, Any]:
         """Return the overrides of the operator's settings."""
         return {
@@ -34,4 +37,5 @@ class Conditions:
             "page_size": self.page_size,
             "requests_in_flight": self.requests_in_flight,
             "resync_interval": self.resync_interval,
+            "watch_metadata": self.metadata,
         }

@@ -1,6 +1,6 @@
 """The data delivered to a replica, and the resources whose objects it knows completely."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from model_cluster.cluster import Cluster
 from model_cluster.objects import Object, Place, place, version
@@ -42,8 +42,19 @@ class Delivered:
 class Coverage:
     """The scopes that the present process of a replica has watched and listed."""
 
-    def __init__(self, cluster: Cluster, watches: Watches, delivered: Delivered, *, scoped: bool) -> None:
-        """Begin without a process. `scoped` tells whether each namespace has watches of its own."""
+    def __init__(
+        self, cluster: Cluster, watches: Watches, delivered: Delivered, *, resources: Sequence[str], scoped: bool
+    ) -> None:
+        """Begin without a process.
+
+        Args:
+            cluster: the cluster.
+            watches: the watches of the replica.
+            delivered: the data delivered to it.
+            resources: the resources without which the operator does not know a parent completely.
+            scoped: whether each namespace has watches of its own.
+        """
+        self._resources = resources
         self._cluster, self._watches, self._delivered, self._scoped = cluster, watches, delivered, scoped
         self.last_start = -1e9
         """The last start of a watch."""
@@ -69,25 +80,26 @@ class Coverage:
 
     def take_list(self, sent: Sent) -> None:
         """Take a page of a list. The last page removes the objects that the list lacks."""
-        scope = (sent.plural, sent.namespace)
+        scope = (sent.collection, sent.namespace)
         if scope not in self._watched:
             return  # the operator asked why the watch does not open, and ignores the result
-        for item in sent.answer["items"]:
-            self._delivered.take(sent.plural, item)
+        items = sent.answer["items"] or ()
+        for item in items:
+            self._delivered.take(sent.collection, item)
         first, present = self._lists.setdefault(scope, (sent.number, set()))
         if "continue" not in sent.query:
             first, present = self._lists[scope] = (sent.number, set())
-        present |= {place(item) for item in sent.answer["items"]}
+        present |= {place(item) for item in items}
         if sent.answer["metadata"].get("continue"):
             return
         del self._lists[scope]
         listed_at = int(sent.answer["metadata"]["resourceVersion"])
-        known = self._delivered.objects.get(sent.plural, {})
+        known = self._delivered.objects.get(sent.collection, {})
         for where, thing in list(known.items()):
             inside = sent.namespace in (None, where[0])
             if inside and where not in present and version(thing) <= listed_at:
                 del known[where]
-                self._delivered.tell(sent.plural, where)
+                self._delivered.tell(sent.collection, where)
         self._listed.add(scope)
         if scope in self._unlisted and first > self._unlisted[scope]:
             del self._unlisted[scope], self._unlisted_at[scope]
@@ -124,6 +136,8 @@ class Coverage:
         A later list has no news for it then.
         """
         for plural, objects in self._cluster.objects.items():
+            if plural not in self._resources:
+                continue
             if self._scope(plural, where[0]) not in self._listed or not self._watches.live(plural, where[0]):
                 return False
             told = self._delivered.objects.get(plural, {})

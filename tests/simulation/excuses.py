@@ -14,7 +14,7 @@ def is_general(kind: str, plural: str | None, workload: Workload) -> bool:
         return False
     if kind in _SPECIFIC and plural is not None:
         return False
-    if plural in workload.optional and (kind in _OF_WATCHES or kind.startswith("no right to")):
+    if plural in (*workload.optional, *workload.named) and (kind in _OF_WATCHES or kind.startswith("no right to")):
         return False
     if kind.startswith("no right to"):
         return kind.endswith((" get", " list", " watch")) or plural == workload.parent

@@ -79,13 +79,20 @@ class Explanations:
             or self._is_rightly_ready(parent, gap)
         )
 
-    def is_unseen(self, plural: str, namespace: str) -> bool:
-        """Return whether the operator may not see the objects of an optional kind yet, or is hindered by a fault."""
+    def is_unseen(self, plural: str, namespace: str, collection: str = "") -> bool:
+        """Return whether the operator may not see the objects of an optional kind yet, or is hindered by a fault.
+
+        Args:
+            plural: the resource.
+            namespace: the namespace.
+            collection: the name of the watch; "" for the resource.
+        """
+        collection = collection or plural
         world, now = self.world, self.world.clock()
         if now < world.faults.until.get(plural, -1e9) + self._bounds.relist:
             return True
-        covered = plural in world.cluster.objects and world.covered(plural, namespace)
-        since = max(world.faults.until.get(plural, -1e9), world.uncovered_since(plural, namespace))
+        covered = plural in world.cluster.objects and world.covered(collection, namespace)
+        since = max(world.faults.until.get(plural, -1e9), world.uncovered_since(collection, namespace))
         return not covered and now - since < self._bounds.unseen
 
     def _wants_unseen(self, parent: Object) -> bool:

@@ -33,13 +33,16 @@ def generate(seed: int, name: str = DEFAULT, replicas: int | None = None, slots:
     of = workload(name)
     scripts = of.scripts
     chance = Chance(f"script {seed}")
+    count = draws_of_replicas.replicas(chance) if replicas is None else replicas
     conditions = Conditions(
         scoped=chance.happens(0.25, "scoped"),
         slowest=chance.pick((0.005, 0.05, 0.3), "slowest"),
         defer=chance.pick((0.0, 0.0, 0.1), "defer"),
         page_size=chance.pick((1, 2, 500), "page size"),
         requests_in_flight=chance.pick((2, 4, 32), "in flight"),
-        replicas=draws_of_replicas.replicas(chance) if replicas is None else replicas,
+        replicas=count,
+        # A wall clock that is wrong delays restarts, so several replicas have no watches of metadata.
+        metadata=of.metadata if count == 1 and chance.happens(0.25, "metadata") else (),
     )
     conditions = _with_slots(chance, conditions, replicas, slots)
     places = _places(conditions, scripts.names, chance.whole(1, 4, "places"))
@@ -55,7 +58,7 @@ def generate(seed: int, name: str = DEFAULT, replicas: int | None = None, slots:
         finale = _has_finale(chance, conditions) or builder.finale
         return Script(seed, recipe, builder.conditions, tuple(builder.steps), finale, of.name)
     profile = chance.pick(tuple(scripts.profiles), "profile")
-    weights = scripts.profiles[profile]
+    weights = {**scripts.profiles[profile], **(scripts.weights_of_metadata if conditions.metadata else {})}
     for where in places:
         now += chance.delay(0.01, 10, "pause")
         if not chance.happens(0.15, "late"):
@@ -84,6 +87,7 @@ def _with_slots(chance: Chance, conditions: Conditions, replicas: int | None, sl
         count = chance.pick((2, 3), "replicas that share slots")
     if count == 1:
         return conditions
+    conditions = replace(conditions, metadata=())
     number = draws_of_replicas.slots(chance) if slots is None else slots
     if number == 1:
         return replace(conditions, replicas=count)

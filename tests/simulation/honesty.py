@@ -41,7 +41,7 @@ class Honesty:
                 began[place(parent)] = {gap: before.get(gap, now) for gap in self._gaps(parent, objects)}
 
     def _gaps(self, parent: Object, objects: dict[str, dict[Place, Object]]) -> list[Gap | str]:
-        found = [gap for gap in self._workload.gaps(parent, objects) if gap.field != "leftover"]
+        found = [gap for gap in self._workload.gaps(parent, objects) if gap.field != "leftover" and not gap.harmless]
         unready = self._workload.unready(parent, objects)
         return [*found, unready] if unready else [*found]
 

@@ -34,6 +34,9 @@ class Gap:
     reads_first: bool = False
     """Whether the operator may have to read the object before correcting the field."""
 
+    harmless: bool = False
+    """Whether the parent may be Ready meanwhile."""
+
     @property
     def resources(self) -> tuple[str, ...]:
         """The plural names of the objects that may cause the gap."""
@@ -138,7 +141,7 @@ def ready_gaps(plural: str, parent: Object, children: list[Gap], unready: str) -
         unready: the reason why it is not ready although its children are as desired; empty if it is.
     """
     name, ready = parent["metadata"]["name"], condition(parent, "Ready")
-    blocking = [gap for gap in children if gap.field != "leftover"]
+    blocking = [gap for gap in children if gap.field != "leftover" and not gap.harmless]
     if ready == "True" and (blocking or unready):
         why = str(blocking[0]) if blocking else unready
         return [Gap(plural, name, "Ready", "False", f"True, but {why}", of_status=True)]

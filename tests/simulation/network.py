@@ -36,6 +36,8 @@ class Sent:
     time: float
     method: str
     plural: str
+    collection: str
+    """The resource, as `Kind.collection` tells a list of metadata apart."""
     namespace: str | None
     name: str | None
     subresource: str | None
@@ -173,7 +175,10 @@ class ModelTransport:
             self._cluster.get(plural, (namespace or "", name)) if name and plural in self._cluster.objects else None
         )
         content_type = headers.get("Content-Type", "application/json")
-        response = self._cluster.request(USER_AGENT, method, path, body, query=dict(query), content_type=content_type)
+        metadata_only = "PartialObjectMetadata" in headers.get("Accept", "")
+        response = self._cluster.request(
+            USER_AGENT, method, path, body, query=dict(query), content_type=content_type, metadata_only=metadata_only
+        )
         if method == "GET" and plural != LEASES:
             self._cluster.trace.add(f"{shown} -> {response.status}")
         sent = Sent(
@@ -181,6 +186,7 @@ class ModelTransport:
             self._cluster.clock(),
             method,
             plural,
+            f"{plural} (metadata)" if metadata_only else plural,
             namespace,
             name,
             subresource,

@@ -8,7 +8,7 @@ from typing import Any
 from model_cluster.active_faults import ActiveFaults
 from model_cluster.chance import Chance
 from model_cluster.cluster import BEGINNING, Cluster
-from model_cluster.objects import Object, Place
+from model_cluster.objects import Object, Place, place
 from simulation.conditions import Conditions
 from simulation.coverage import Coverage, Delivered
 from simulation.network import ModelTransport, Sent
@@ -58,7 +58,7 @@ class Replica:
             cluster,
             faults,
             chance,
-            workload.operator.projector.kinds.watched,
+            workload.operator.projector.with_named(conditions.metadata).kinds.watched,
             made.scopes,
             slowest=conditions.slowest * 4,
             server_timeout=made.watch.server_timeout,
@@ -66,7 +66,9 @@ class Replica:
             handed_over=self._handed_over,
             started_over=lambda scope: self.coverage.start_over(scope),  # noqa: PLW0108 - created below
         )
-        self.coverage = Coverage(cluster, self.watches, self.delivered, scoped=conditions.scoped)
+        self.coverage = Coverage(
+            cluster, self.watches, self.delivered, resources=workload.resources, scoped=conditions.scoped
+        )
         other = number > 1 and not conditions.elected
         self.subject = Subject(
             workload.other_version or workload.operator if other else workload.operator,
@@ -144,7 +146,7 @@ class Replica:
         return transport
 
     def _handed_over(self, kind: Kind, change: str, thing: Object) -> None:
-        self.delivered.take(kind.plural, thing, gone=change == "DELETED")
+        self.delivered.take(kind.collection, thing, gone=change == "DELETED")
 
     def _take_reached(self, sent: Sent) -> None:
         self.coverage.last_number = sent.number
@@ -166,6 +168,12 @@ class Replica:
                 if thing is not None and self._workload.concerns(thing, where):
                     return True
         return False
+
+    def is_pending(self, collection: str, where: Place) -> bool:
+        """Return whether an event about an object is still undelivered."""
+        connection = self.watches.connection(collection, where[0])
+        pending = () if connection is None else connection.pending
+        return any(thing is not None and place(thing) == where for _, _, thing, _ in pending)
 
     def start_again(self, *, hard: bool, pause: float) -> None:
         """End the process by SIGTERM or SIGKILL, and start another one after `pause` seconds."""

@@ -58,6 +58,8 @@ class Script:
 def from_json(text: str) -> Script:
     """Return a script from its text."""
     read = json.loads(text)
-    conditions = Conditions(**{**read["conditions"], "namespaces": tuple(read["conditions"]["namespaces"])})
+    known = read["conditions"]
+    lists = {name: tuple(known[name]) for name in ("namespaces", "metadata") if name in known}
+    conditions = Conditions(**{**known, **lists})
     steps = tuple(Step(each["time"], each["do"], each["parameters"]) for each in read["steps"])
     return Script(read["seed"], read["profile"], conditions, steps, read["finale"], read.get("workload", DEFAULT))

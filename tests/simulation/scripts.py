@@ -1,7 +1,7 @@
 """The script elements of one workload: actions, their parameters, profiles and recipes."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from model_cluster.chance import Chance
@@ -94,6 +94,8 @@ class Scripts:
     recipes: Mapping[str, Callable[[Any], None]]
     """Each takes a `RecipeBuilder`."""
     samples: Samples
+    weights_of_metadata: Mapping[str, float] = field(default_factory=dict)
+    """The weights of further actions in each profile if the script watches metadata."""
 
     def numbered(self, number: int) -> str:
         """Return the nth name."""

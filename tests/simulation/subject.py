@@ -48,6 +48,7 @@ def settings(parts: Mapping[str, Any]) -> Settings:
         namespaces=tuple(parts.get("namespaces", ())),
         resync_interval=parts["resync_interval"],
         requests_in_flight=parts["requests_in_flight"],
+        watch_metadata=tuple(parts.get("watch_metadata", ())),
     )
     return dataclasses.replace(usual, watch=dataclasses.replace(usual.watch, page_size=parts["page_size"]))
 

@@ -38,6 +38,7 @@ class Watchdog:
         self._explanations = Explanations(world, bounds)
         self._needed = [plural for plural in world.workload.resources if plural not in world.workload.optional]
         self._judged = {self._workload.parent, *self._workload.children, *self._workload.decisive}
+        self._judged |= set(world.conditions.metadata)
         self._known: dict[Place, _Known] = {}
         self._dirty: set[str] = set()
         """Namespaces with changes since the last check."""

@@ -12,14 +12,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from model_cluster.active_faults import ActiveFaults
-from model_cluster.api_server import Expired
+from model_cluster.api_server import Expired, metadata_of
 from model_cluster.chance import Chance
 from model_cluster.cluster import Cluster
 from model_cluster.objects import Object
 from simulation.subject import Activity, EventSink, Kind
 
 Scope = tuple[str, str | None]
-"""Resource and namespace."""
+"""Resource and namespace. The resource of a watch of metadata is the `collection` of its kind."""
 
 _REOPEN_SECONDS = 1.0
 _BOOKMARK_SECONDS = 60.0
@@ -63,7 +63,8 @@ class Connection:
             return
         self._read = self._cluster.api.version
         for event in events:
-            self._put(event.type, event.object, event.version)
+            thing = metadata_of(event.object) if self.kind.metadata_only else event.object
+            self._put(event.type, thing, event.version)
 
     def bookmark(self) -> None:
         """Send a bookmark."""
@@ -182,8 +183,8 @@ class Watches:
         """Close the open watches of a resource, or all; return their number."""
         chosen = [
             found
-            for (of, scope), found in self.connections.items()
-            if plural in (None, of) and (namespace is None or scope == namespace)
+            for (_, scope), found in self.connections.items()
+            if plural in (None, found.kind.plural) and (namespace is None or scope == namespace)
         ]
         for connection in chosen:
             connection.end(why)
@@ -199,8 +200,8 @@ class Watches:
         return self.connections.get((plural, namespace)) or self.connections.get((plural, None))
 
     def _committed(self, plural: str) -> None:
-        for (of, _), connection in list(self.connections.items()):
-            if plural in ("", of):
+        for connection in list(self.connections.values()):
+            if plural in ("", connection.kind.plural):
                 connection.read()
 
     async def _watch(self, kind: Kind, namespace: str | None, sink: EventSink) -> None:
@@ -214,10 +215,10 @@ class Watches:
                 if not await self._opened(kind, namespace, sink):
                     continue
                 connection = Connection(self, kind, namespace, version, sink)
-                self.connections[kind.plural, namespace] = connection
+                self.connections[kind.collection, namespace] = connection
                 sink.watch_activity(kind, namespace, Activity.OPENED)
                 if listed:
-                    self.started_over((kind.plural, namespace))
+                    self.started_over((kind.collection, namespace))
                     sink.watch_started(kind, namespace)
                     listed = False
                 connection.silent = self._meets("silent watch", kind, namespace)
@@ -284,9 +285,10 @@ class Watches:
                     opened = now
         finally:
             connection.end("closed")
-            if self.connections.get((connection.kind.plural, connection.namespace)) is connection:
-                del self.connections[connection.kind.plural, connection.namespace]
-            self.ended_at[connection.kind.plural, connection.namespace] = self.cluster.clock()
+            scope = (connection.kind.collection, connection.namespace)
+            if self.connections.get(scope) is connection:
+                del self.connections[scope]
+            self.ended_at[scope] = self.cluster.clock()
 
     def _backoff(self) -> Any:
         for delay in (1.0, 1.0, 2.0, 3.0):

@@ -35,9 +35,10 @@ class World:
             self.chance,
             trace,
             crds=workload.crds,
-            resources=workload.resources,
+            resources=(*workload.resources, *conditions.metadata),
             restricted_agent=USER_AGENT,
         )
+        self.cluster.api.admission += workload.policies
         self.faults = ActiveFaults()
         self.occurred: Counter[str] = Counter()
         """The number of effective executions of each action."""

@@ -287,3 +287,27 @@ def test_a_pod_has_no_two_containers_of_one_name(api: ApiServer) -> None:
     assert refused(["a", "b"], ["c"]) == []
     assert refused(["a", "b"], ["c", "b"]) == ["spec.template.spec.initContainers[1].name"]
     assert refused(["a", "a"], []) == ["spec.template.spec.containers[1].name"]
+
+
+def test_a_service_keeps_releases_and_allocates_values_by_its_type(api: ApiServer) -> None:
+    path = f"/api/v1/namespaces/{NAMESPACE}/services/a"
+
+    def put(**spec: Any) -> dict[str, Any]:
+        spec = {"ports": [{"name": "http", "port": 80}], **spec}
+        body = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}, "spec": spec}
+        found: dict[str, Any] = apply(api, path, body, force=True).body
+        return found.get("spec", {"fields": [each["field"] for each in found.get("details", {}).get("causes", ())]})
+
+    first = put(type="LoadBalancer", externalTrafficPolicy="Local")
+    assert first["healthCheckNodePort"] != first["ports"][0]["nodePort"]
+    second = put(type="NodePort", externalTrafficPolicy="Local")
+    assert (second["clusterIP"], second["ports"]) == (first["clusterIP"], first["ports"])
+    assert not {"healthCheckNodePort", "allocateLoadBalancerNodePorts"} & second.keys()
+    assert put(type="ClusterIP", clusterIP="None") == {"fields": ["spec.clusterIPs[0]"]}
+    third = put(type="ClusterIP")
+    assert "nodePort" not in third["ports"][0]
+    assert "externalTrafficPolicy" not in third
+    assert "clusterIP" not in put(type="ExternalName", externalName="a.example.com")
+    assert put(type="ClusterIP", clusterIP="None")["clusterIPs"] == ["None"]
+    assert put(type="NodePort") == {"fields": ["spec.clusterIPs[0]"]}
+    assert put(type="ClusterIP")["clusterIP"] == "None", "a headless Service silently stays one"

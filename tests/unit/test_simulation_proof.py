@@ -27,6 +27,8 @@ INVARIANTS = {
     "slots are balanced",
     "a drain before the release",
     "memory of a slot is dropped",
+    "a Service keeps its address",
+    "a restart has a cause",
 }
 
 

@@ -125,11 +125,18 @@ class Cluster:
         *,
         query: Mapping[str, str] | Sequence[tuple[str, str]] = (),
         content_type: str = JSON,
+        metadata_only: bool = False,
     ) -> Response:
         """Send a request, and notify the listeners of its changes; only the operator may lack rights."""
         before = self.api.version
         response = self.api.request(
-            method, address, query=dict(query), body=body, content_type=content_type, user_agent=who
+            method,
+            address,
+            query=dict(query),
+            body=body,
+            content_type=content_type,
+            user_agent=who,
+            metadata_only=metadata_only,
         )
         if plural_of(address) in _UNFOLLOWED:
             return response

@@ -56,8 +56,8 @@ def silence(world: World, *, plural: str | None, seconds: float, hang: bool) -> 
     world.faults.add(Fault("hanging watch" if hang else "silent watch", world.clock() + seconds, READS, plural))
     done = False
     for replica in world.replicas:
-        for (of, _), connection in replica.watches.connections.items():
-            if plural in (None, of):
+        for connection in replica.watches.connections.values():
+            if plural in (None, connection.kind.plural):
                 connection.silent = done = True
     return done
 

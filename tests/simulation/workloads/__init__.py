@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from coxswain.kernel.workload import Workload as Operator
+from model_cluster.api_server import Admission
 from model_cluster.objects import Object, Place, controller, place
 from simulation.judge import Gap, Objects
 from simulation.scripts import Scripts
@@ -61,6 +62,12 @@ class Workload:
     """Read-only resources."""
     decisive: tuple[str, ...] = ()
     """Related resources on which the children depend."""
+    named: tuple[str, ...] = ()
+    """Resources of others, besides those of children, that parents name. A script may watch their metadata."""
+    metadata: tuple[str, ...] = ()
+    """All resources whose metadata a script may watch."""
+    policies: Sequence[Admission] = ()
+    """Admission policies in place of the CEL rules of the CRD, which the model does not evaluate."""
     optional: Mapping[str, str] = field(default_factory=dict)
     """Children that other children do not wait for if their kind is not served or not listed, and the part of the spec
     that asks for each."""

@@ -54,7 +54,7 @@ class ApiServer:
         """Resources that discovery leaves out. It may lag behind `unserved`."""
         self._addresses = self._node_ports = 0
         self._store = Store()
-        maker = Maker(now, new_uid, self._new_address, self._new_node_port)
+        maker = Maker(now, new_uid, self._new_address, self.free_node_port)
         self._writes = Writes(self._store, maker, self.admission)
         self._writes.may_create = lambda address, agent: self._allow(address, "create", agent)
         self._scaling = Scaling(self._store, maker, self._writes)
@@ -171,6 +171,7 @@ class ApiServer:
         self._addresses += 1
         return f"10.96.{self._addresses // 250}.{self._addresses % 250 + 1}"
 
-    def _new_node_port(self) -> int:
+    def free_node_port(self) -> int:
+        """Return a node port that no Service has."""
         self._node_ports += 1
         return 30_000 + self._node_ports % 2_768

@@ -163,4 +163,5 @@ def _of_text(schema: Object, value: str) -> tuple[str, str] | None:
 
 @lru_cache(maxsize=256)
 def _compiled(pattern: str) -> "re.Pattern[Any]":
-    return re.compile(pattern)
+    # Python has no POSIX classes.
+    return re.compile(pattern.replace("[:cntrl:]", r"\x00-\x1f\x7f"))

@@ -12,15 +12,24 @@ from model_cluster.objects import Object
 from simulation.judge import Gap
 from simulation.scripts import Scripts
 from simulation.workloads import ROOT, Workload
-from simulation.workloads.webapp import actions, actions_of_routes  # noqa: F401 - they register themselves
+from simulation.workloads.webapp import (  # noqa: F401 - the actions register themselves
+    actions,
+    actions_of_restarts,
+    actions_of_routes,
+    actions_of_services,
+    counts_of_restarts,
+    counts_of_routes,
+    counts_of_services,
+    draws_of_restarts,
+)
 from simulation.workloads.webapp.counts import Counts
-from simulation.workloads.webapp.counts_of_routes import HAPPENINGS, RouteCounts
 from simulation.workloads.webapp.draws import DRAWS, NAMED, NAMES, PROFILES, often, spec
 from simulation.workloads.webapp.explanations import explains, spec_part
 from simulation.workloads.webapp.fields import FIELDS, applied, foreign
 from simulation.workloads.webapp.judge import CHILDREN, LABEL, gaps, status_gaps, unready
 from simulation.workloads.webapp.judge_of_routes import MANAGER, ROUTED
 from simulation.workloads.webapp.recipes import RECIPES, SAMPLES
+from simulation.workloads.webapp.rules import refuses
 
 
 def _depends(gap: Gap) -> bool:
@@ -72,12 +81,16 @@ WORKLOAD = Workload(
         profiles=PROFILES,
         recipes=RECIPES,
         samples=SAMPLES,
+        weights_of_metadata=draws_of_restarts.WEIGHTS,
     ),
     gaps=gaps,
     status_gaps=status_gaps,
     explains=explains,
     spec_part=spec_part,
-    spec_parts=("image", "replicas", "ports", "config", "network", "disruption", "autoscaling", "routes", "ingress"),
+    spec_parts=(
+        *("image", "replicas", "ports", "config", "network", "disruption", "autoscaling", "routes", "ingress"),
+        *("service", "volumes", "sidecars", "initContainers", "restartOn"),
+    ),
     main="deployments",
     other_version=_OtherVersion(),
     unready=unready,
@@ -86,6 +99,9 @@ WORKLOAD = Workload(
     decisive=("horizontalpodautoscalers",),
     depends=_depends,
     target=_target,
-    invariants=(Counts, RouteCounts),
-    happenings=HAPPENINGS,
+    named=("secrets",),
+    metadata=("secrets", "configmaps"),
+    policies=(refuses,),
+    invariants=(Counts, counts_of_routes.RouteCounts, counts_of_services.Services, counts_of_restarts.Restarts),
+    happenings=(*counts_of_routes.HAPPENINGS, *counts_of_services.HAPPENINGS, *counts_of_restarts.HAPPENINGS),
 )

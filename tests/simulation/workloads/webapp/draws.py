@@ -6,6 +6,7 @@ from model_cluster.chance import Chance
 from simulation.draws import Draws, drift_of, named
 from simulation.profiles import profiles
 from simulation.scripts import Draw, Spec
+from simulation.workloads.webapp import draws_of_restarts, draws_of_services
 from simulation.workloads.webapp import draws_of_routes as routing
 from simulation.workloads.webapp.fields import FIELDS
 from simulation.workloads.webapp.judge import CHILDREN
@@ -115,8 +116,16 @@ DRAWS: dict[str, Draw] = {
     "scale by autoscaler": _scale,
     "stop autoscaling": named,
     **routing.DRAWS,
+    **draws_of_services.DRAWS,
+    **draws_of_restarts.DRAWS,
 }
 PROFILES = profiles(
     {"drift": 4, "apply": 1, "delete child": 3, "other content": 1},
-    {"autoscale": 1.5, "scale by autoscaler": 3, "stop autoscaling": 1.5, **routing.WEIGHTS},
+    {
+        "autoscale": 1.5,
+        "scale by autoscaler": 3,
+        "stop autoscaling": 1.5,
+        **routing.WEIGHTS,
+        **draws_of_services.WEIGHTS,
+    },
 )

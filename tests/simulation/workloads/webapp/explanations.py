@@ -2,9 +2,12 @@
 
 from model_cluster.objects import Object, controller, is_rolled_out, place
 from simulation.explanations import Explanations
-from simulation.judge import Gap, is_child, policy_of
+from simulation.judge import Gap, condition, is_child, policy_of
 from simulation.workloads.webapp.judge import gaps, lacks_config
+from simulation.workloads.webapp.judge_of_restarts import RESTART
+from simulation.workloads.webapp.judge_of_revisions import running
 from simulation.workloads.webapp.judge_of_routes import ROUTED
+from simulation.workloads.webapp.judge_of_services import HEADLESS, SERVICES, may_be_replaced
 
 _PART_OF = {
     "image": "image",
@@ -17,6 +20,12 @@ _PART_OF = {
     "route": "routes",
     "ingress": "ingress",
     "backend": "ports",
+    "type": "service",
+    "alias": "service",
+    "traffic": "service",
+    "containers": "sidecars",
+    "volumes": "volumes",
+    "restart": "restartOn",
 }
 """The part of the spec by the first word of a field."""
 _NOT_NEEDED = ("services", "poddisruptionbudgets", "horizontalpodautoscalers", *ROUTED)
@@ -34,7 +43,13 @@ def spec_part(webapp: Object, gap: Gap) -> str:
 
 def explains(found: Explanations, webapp: Object, gap: Gap) -> bool:
     """Return whether a gap has an accepted reason."""
-    return _adopted_later(found, webapp, gap) or _held_back(found, webapp, gap) or _waits_for_needed(found, webapp, gap)
+    return (
+        _adopted_later(found, webapp, gap)
+        or _held_back(found, webapp, gap)
+        or _waits_for_needed(found, webapp, gap)
+        or _waits_for_leave(found, webapp, gap)
+        or _is_unseen(found, webapp, gap)
+    )
 
 
 def _adopted_later(found: Explanations, webapp: Object, gap: Gap) -> bool:
@@ -63,6 +78,25 @@ def _waits_for_needed(found: Explanations, webapp: Object, gap: Gap) -> bool:
     needed = _NEEDS.get(gap.plural)
     others = [each for each in gaps(webapp, found.world.cluster.objects) if each.plural == needed]
     return any(found.explained(webapp, each) for each in others)
+
+
+def _waits_for_leave(found: Explanations, webapp: Object, gap: Gap) -> bool:
+    """Return whether a Service cannot change its type in place, and the status asks a person to delete it."""
+    if (gap.plural, gap.field) != (SERVICES, "type") or HEADLESS not in (gap.wanted, gap.found):
+        return False
+    asks = condition(webapp, "Stalled", "reason") == "Immutable" and found.reported(webapp, gap) == "Degraded"
+    return asks and not may_be_replaced(running(webapp, found.world.cluster.objects))
+
+
+def _is_unseen(found: Explanations, webapp: Object, gap: Gap) -> bool:
+    """Return whether the operator cannot know the present data of an object in `restartOn` yet."""
+    word, _, what = gap.field.partition(" ")
+    plural, _, name = what.partition("/")
+    if word != RESTART or not name:
+        return False
+    namespace, collection = place(webapp)[0], f"{plural} (metadata)"
+    on_the_way = found.world.holder(namespace).is_pending(collection, (namespace, name))
+    return on_the_way or found.is_unseen(plural, namespace, collection)
 
 
 def _left_config(found: Explanations, webapp: Object) -> bool:

@@ -71,9 +71,10 @@ def applied(_name: str, image: str) -> tuple[str, Manifest]:
 
 
 def foreign(plural: str, name: str, ours: bool) -> Manifest:
-    """Return the spec of a foreign object; `ours` puts our label on a Deployment's pods."""
+    """Return the spec of a foreign object; `ours` puts our label on its pods, and makes a Service a NodePort."""
     if plural == "services":
-        return {"spec": {"selector": {"app": name}, "ports": [{"name": "web", "port": 8888}]}}
+        kind = {"type": "NodePort"} if ours else {}
+        return {"spec": {"selector": {"app": name}, "ports": [{"name": "web", "port": 8888}], **kind}}
     if plural == "ingresses":
         return {"spec": {"rules": [{"host": "old.example.com"}]}}
     if plural == "httproutes":

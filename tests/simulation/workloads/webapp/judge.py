@@ -15,6 +15,8 @@ from simulation.judge import (
     is_unusable,
     ready_gaps,
 )
+from simulation.workloads.webapp.judge_of_pods import pod_gaps
+from simulation.workloads.webapp.judge_of_restarts import restart_gaps
 from simulation.workloads.webapp.judge_of_revisions import (
     REVISIONS,
     is_rolled_back,
@@ -34,6 +36,7 @@ from simulation.workloads.webapp.judge_of_routes import (
     unaccepted,
     unserved,
 )
+from simulation.workloads.webapp.judge_of_services import has_service, service_gaps, service_ports
 
 CHILDREN = (
     "serviceaccounts",
@@ -134,26 +137,10 @@ def _account(webapp: Object, objects: Objects) -> Iterator[Gap]:
 
 
 def _service(webapp: Object, objects: Objects) -> Iterator[Gap]:
-    name, wanted = place(webapp)[1], service_ports(webapp)
-    if not wanted:
-        return
-    live = objects["services"].get(place(webapp))
-    found = list(_common(webapp, "services", live, name))
-    yield from found
-    if live is None or is_unusable(found):
-        return
-    ports = {port.get("name", ""): port["port"] for port in live["spec"].get("ports") or ()}
-    yield from different("services", name, "port", wanted, ports, reads_first=True)
-    yield from different("services", name, "selector", {LABEL: name}, live["spec"].get("selector") or {})
-
-
-def service_ports(webapp: Object) -> dict[str, int]:
-    """Return the ports of the Service by name."""
-    container = webapp["spec"].get("ports", [])
-    given = webapp["spec"].get("service", {}).get("ports", [])
-    if not container:
-        return {}
-    return {port["name"]: port["port"] for port in given} or {port["name"]: port["containerPort"] for port in container}
+    if has_service(webapp):
+        name = place(webapp)[1]
+        common = _common(webapp, "services", objects["services"].get(place(webapp)), name)
+        yield from service_gaps(webapp, objects, {LABEL: name}, list(common))
 
 
 def _routed(webapp: Object, objects: Objects) -> Iterator[Gap]:
@@ -241,6 +228,8 @@ def _deployment(webapp: Object, objects: Objects) -> Iterator[Gap]:
     container: Object = next((each for each in template["spec"]["containers"] if each["name"] == "app"), {})
     if container.get("image") != webapp["spec"]["image"]:
         yield Gap("deployments", name, "image", webapp["spec"]["image"], str(container.get("image")))
+    yield from pod_gaps(webapp, live)
+    yield from restart_gaps(webapp, live, objects)
     yield from _replicas(webapp, live, objects)
 
 
@@ -297,7 +286,7 @@ def _leftovers(webapp: Object, objects: Objects) -> Iterator[Gap]:
     if deployment is None or not is_rolled_out(deployment):
         return
     kept = routed_children(webapp) | {("configmaps", source) for source in referred(deployment).values()}
-    kept |= {("services", name)} if service_ports(webapp) else set()
+    kept |= {("services", name)} if has_service(webapp) else set()
     kept |= {("serviceaccounts", name)} if needs_account(webapp, objects) else set()
     kept |= {("horizontalpodautoscalers", name)} if "autoscaling" in webapp["spec"] else set()
     kept |= {("networkpolicies", name)} if policy_types(webapp) else set()

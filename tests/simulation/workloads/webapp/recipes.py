@@ -3,7 +3,7 @@
 from simulation import recipes, recipes_of_faults
 from simulation.recipe_builder import RecipeBuilder
 from simulation.scripts import Samples
-from simulation.workloads.webapp import recipes_of_routes
+from simulation.workloads.webapp import recipes_of_restarts, recipes_of_routes, recipes_of_services
 
 SAMPLES = Samples(
     smallest={"size": 0, "image": "app:1", "replicas": 0},
@@ -107,5 +107,7 @@ RECIPES = {
         recipes.edited_status,
         recipes_of_faults.paused_reads,
         *recipes_of_routes.RECIPES,
+        *recipes_of_services.RECIPES,
+        *recipes_of_restarts.RECIPES,
     )
 }
