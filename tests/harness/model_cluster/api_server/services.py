@@ -100,7 +100,8 @@ def _released(before: Object, spec: Object) -> Object:
     gone: set[str] = set()
     if _has_address(before) and not _has_address(spec):
         gone |= {"clusterIP", "clusterIPs"} if _same(before, spec, "clusterIP", "clusterIPs") else set()
-        gone |= {name for name in ("ipFamilies", "ipFamilyPolicy") if _same(before, spec, name)}
+        names = ("ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy")
+        gone |= {name for name in names if _same(before, spec, name)}
     if _has_health_check(before) and not _has_health_check(spec):
         gone |= {"healthCheckNodePort"} if _same(before, spec, "healthCheckNodePort") else set()
     if before["type"] == LOAD_BALANCER != spec["type"]:
