@@ -1,6 +1,7 @@
 """Generates the script of a seed: actions drawn by the weights of a profile, or a recipe.
 
-Odd seeds take the recipes in turn, so that a few hundred seeds contain each of them several times.
+Odd seeds take the recipes in turn, so that a few hundred seeds contain each of them several times. So does every 16th
+seed with further recipes.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -42,17 +43,19 @@ def generate(seed: int, name: str = DEFAULT, replicas: int | None = None, slots:
         requests_in_flight=chance.pick((2, 4, 32), "in flight"),
         replicas=count,
         # A wall clock that is wrong delays restarts, so several replicas have no watches of metadata.
-        metadata=of.metadata if count == 1 and chance.happens(0.25, "metadata") else (),
+        metadata=of.metadata if count == 1 and seed % 2 == 0 and chance.happens(0.4, "metadata") else (),
     )
     conditions = _with_slots(chance, conditions, replicas, slots)
     places = _places(conditions, scripts.names, chance.whole(1, 4, "places"))
     steps: list[Step] = []
     now = 0.0
-    if seed % 2:
+    recipes, number = _recipes(of, conditions), seed // 2
+    if seed % 16 == 6 and scripts.further_recipes and conditions.replicas == 1:
+        recipes, number = scripts.further_recipes, seed // 16
+    if seed % 2 or recipes is scripts.further_recipes:
         # Faults of the leader concern the one of the first namespace.
         where = chance.pick([each for each in places if each[0] == places[0][0] or conditions.slots == 1], "place")
-        recipes = _recipes(of, conditions)
-        recipe = tuple(recipes)[seed // 2 % len(recipes)]
+        recipe = tuple(recipes)[number % len(recipes)]
         builder = RecipeBuilder(of, chance, 5.0, where, conditions)
         recipes[recipe](builder)
         finale = _has_finale(chance, conditions) or builder.finale

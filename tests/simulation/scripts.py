@@ -94,6 +94,8 @@ class Scripts:
     recipes: Mapping[str, Callable[[Any], None]]
     """Each takes a `RecipeBuilder`."""
     samples: Samples
+    further_recipes: Mapping[str, Callable[[Any], None]] = field(default_factory=dict)
+    """Recipes of some even seeds, so that the odd seeds keep theirs."""
     weights_of_metadata: Mapping[str, float] = field(default_factory=dict)
     """The weights of further actions in each profile if the script watches metadata."""
 

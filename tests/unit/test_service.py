@@ -78,7 +78,7 @@ def test_an_adopted_service_keeps_its_type(kind: str) -> None:
 def test_a_service_keeps_its_type_between_the_two_writes_of_its_adoption() -> None:
     """The first write takes over the ports that go, so the Service has an entry of ours, and no note yet."""
     theirs = found(manifest(type="NodePort"), ours=False, adopt="web")
-    ports = {"f:spec": {"f:ports": {'k:{"port":8888,"protocol":"TCP"}': {".": {}}}}}
+    ports: dict[str, Any] = {"f:spec": {"f:ports": {'k:{"port":8888,"protocol":"TCP"}': {".": {}}}}}
     begun = dataclasses.replace(theirs, owned=ports)
     assert begun.is_child_of(app())
     assert kept(begun) == Kept("NodePort")

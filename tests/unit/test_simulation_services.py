@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from coxswain.kernel.cache.store import Store
+from coxswain.kernel.workload import Desired
 from coxswain.webapp import restarts
 from coxswain.webapp.children import service, service_kept
 from simulation.conditions import Conditions
@@ -87,12 +88,9 @@ def test_volumes_and_containers_change() -> None:
 
 
 def test_an_operator_that_replaces_a_service_without_leave_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service, "Desired", lambda manifest, **_: _desired(manifest, replaceable=True))
+    monkeypatch.setattr(service, "Desired", lambda manifest, **_: Desired(manifest, replaceable=True))
     outcome = played(to(30.0, "headless", allowed=False))
     assert outcome.invariant == "a Service keeps its address", outcome.why
-
-
-_desired = service.Desired
 
 
 def test_an_operator_that_forgets_an_adopted_type_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,8 +129,7 @@ def test_an_operator_that_ignores_a_changed_object_is_noticed(monkeypatch: pytes
 
 
 def test_an_operator_that_restarts_for_a_missing_object_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    version = restarts._Named.version.fget
-    assert version is not None
+    version = vars(restarts._Named)["version"].fget
     monkeypatch.setattr(restarts._Named, "version", property(lambda self: version(self) or ""))
     outcome = restarted(Step(60.0, "recreate object", {**DB, "pause": 60.0}))
     assert outcome.invariant == "a restart has a cause", outcome.why

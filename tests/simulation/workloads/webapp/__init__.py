@@ -28,7 +28,7 @@ from simulation.workloads.webapp.explanations import explains, spec_part
 from simulation.workloads.webapp.fields import FIELDS, applied, foreign
 from simulation.workloads.webapp.judge import CHILDREN, LABEL, gaps, status_gaps, unready
 from simulation.workloads.webapp.judge_of_routes import MANAGER, ROUTED
-from simulation.workloads.webapp.recipes import RECIPES, SAMPLES
+from simulation.workloads.webapp.recipes import FURTHER_RECIPES, RECIPES, SAMPLES
 from simulation.workloads.webapp.rules import refuses
 
 
@@ -81,6 +81,7 @@ WORKLOAD = Workload(
         profiles=PROFILES,
         recipes=RECIPES,
         samples=SAMPLES,
+        further_recipes=FURTHER_RECIPES,
         weights_of_metadata=draws_of_restarts.WEIGHTS,
     ),
     gaps=gaps,

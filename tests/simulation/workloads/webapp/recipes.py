@@ -107,7 +107,6 @@ RECIPES = {
         recipes.edited_status,
         recipes_of_faults.paused_reads,
         *recipes_of_routes.RECIPES,
-        *recipes_of_services.RECIPES,
-        *recipes_of_restarts.RECIPES,
     )
 }
+FURTHER_RECIPES = {found.__name__: found for found in (*recipes_of_services.RECIPES, *recipes_of_restarts.RECIPES)}
