@@ -15,7 +15,7 @@ from coxswain.gauges import Readings
 from coxswain.kernel.api.access_review import AccessReviewer
 from coxswain.kernel.api.client import Client
 from coxswain.kernel.api.connection import Connection, connection
-from coxswain.kernel.api.credentials import NoConnection
+from coxswain.kernel.api.kubeconfig import NoConnection
 from coxswain.kernel.api.throttle import Throttle
 from coxswain.kernel.api.transport import HttpTransport, Transport
 from coxswain.kernel.election.election import LeaseElection, Unelected

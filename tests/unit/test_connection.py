@@ -15,8 +15,8 @@ import pytest
 from cluster.certificates import create_authority
 from coxswain.kernel.api import connection as connections
 from coxswain.kernel.api.connection import Connection, connection
-from coxswain.kernel.api.credentials import NoConnection
 from coxswain.kernel.api.errors import Unreachable
+from coxswain.kernel.api.kubeconfig import NoConnection
 from coxswain.kernel.api.transport import HttpTransport
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.watching.event_bridge import Activity

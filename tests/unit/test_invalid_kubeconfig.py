@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from coxswain.kernel.api.connection import connection
-from coxswain.kernel.api.credentials import NoConnection
+from coxswain.kernel.api.kubeconfig import NoConnection
 
 OPERATOR = str(Path(__file__).parents[2] / "operator")
 

@@ -21,11 +21,11 @@ from coxswain.kernel.api.credentials import (
     Fixed,
     InCluster,
     Kubeconfig,
-    NoConnection,
     Source,
     Tls,
     one_line,
 )
+from coxswain.kernel.api.kubeconfig import NoConnection
 from coxswain.kernel.api.sockets import tcp_socket
 from coxswain.pem import load_chain
 

@@ -4,31 +4,20 @@ Each read returns file contents instead of paths, so that a comparison of two re
 """
 
 import base64
-from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-import yaml
 from kubernetes.aio.client import Configuration
 from kubernetes.aio.config import load_incluster_config
 from kubernetes.aio.config.incluster_config import SERVICE_TOKEN_FILENAME
-from kubernetes.aio.config.kube_config import (
-    ENV_KUBECONFIG_PATH_SEPARATOR,
-    KUBE_CONFIG_DEFAULT_LOCATION,
-    ConfigNode,
-    KubeConfigLoader,
-    KubeConfigMerger,
-)
+from kubernetes.aio.config.kube_config import ConfigNode, KubeConfigLoader
 
 from coxswain.kernel.api.exec_plugin import Credential, ExecPlugin
+from coxswain.kernel.api.kubeconfig import context_of, default_files, merged
 
 _NAMESPACE_FILE = Path(SERVICE_TOKEN_FILENAME).with_name("namespace")
-
-
-class NoConnection(Exception):
-    """Neither a pod's ServiceAccount nor a usable kubeconfig exists."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +89,7 @@ class Kubeconfig:
 
     def __init__(self, path: Path | None, context: str | None) -> None:
         """Use a kubeconfig file and a context; None for kubectl's default file and the current context."""
-        self._paths = str(path) if path else KUBE_CONFIG_DEFAULT_LOCATION
+        self._files = [path.expanduser()] if path else default_files()
         self._context = context
         self._user: dict[str, Any] | None = None
         self._provider: ExecPlugin | _LibraryCredentials | None = None
@@ -111,8 +100,8 @@ class Kubeconfig:
         Raises:
             NoConnection: a file is not a kubeconfig.
         """
-        config = merged(self._paths)
-        context = _context(config, self._context, self._paths)
+        config = merged(self._files)
+        context = context_of(config, self._context)
         cluster = config["clusters"].get_with_name(context["cluster"])["cluster"]
         user_entry = config["users"].get_with_name(context["user"], safe=True) if context.safe_get("user") else None
         user = user_entry["user"] if user_entry and user_entry.safe_get("user") else ConfigNode("user", {}, config.path)
@@ -152,67 +141,6 @@ class _LibraryCredentials:
         configuration = Configuration()
         await self._loader.load_and_set(configuration)
         return _header(configuration), None, None
-
-
-def merged(paths: str) -> ConfigNode:
-    """Merge kubeconfig files.
-
-    Raises:
-        NoConnection: a file is missing, not readable, not YAML, or not a kubeconfig.
-    """
-    files = [Path(path).expanduser() for path in paths.split(ENV_KUBECONFIG_PATH_SEPARATOR) if path]
-    existing = [file for file in files if file.exists()]
-    if not existing:
-        raise NoConnection(f"the kubeconfig {paths} does not exist; set --kubeconfig or KUBECONFIG")
-    for file in existing:
-        defect = _defect(file)
-        if defect:
-            raise NoConnection(
-                f"the kubeconfig {file} {defect}; "
-                f"set --kubeconfig or KUBECONFIG to a file that `kubectl config view` can read"
-            )
-    config: ConfigNode = KubeConfigMerger(ENV_KUBECONFIG_PATH_SEPARATOR.join(map(str, existing))).config
-    return config
-
-
-def _defect(file: Path) -> str | None:
-    """Return the reason why a file is not a kubeconfig; None if it is one."""
-    try:
-        content = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except IsADirectoryError:
-        return "is a directory"
-    except (OSError, UnicodeDecodeError) as error:
-        return f"cannot be read: {error}"
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f" at line {mark.line + 1}" if mark else ""
-        return f"is not YAML: {getattr(error, 'problem', None) or 'it has a character that YAML forbids'}{where}"
-    return "is empty" if content is None else _shape_defect(content)
-
-
-def _shape_defect(content: object) -> str | None:
-    if not isinstance(content, dict):
-        return "is not a mapping"
-    for section in ("clusters", "contexts", "users"):
-        entries = content.get(section) or []
-        if not isinstance(entries, list) or not all(isinstance(entry, dict) and "name" in entry for entry in entries):
-            return f"has {section} that are not a list of named entries"
-    return None
-
-
-def _context(config: ConfigNode, name: str | None, paths: str) -> ConfigNode:
-    names = [context.value["name"] for context in config.value["contexts"]]
-    wanted = name or config.safe_get("current-context")
-    if not wanted:
-        raise NoConnection(f"the kubeconfig {paths} has no current context; set --context{_context_hint(names)}")
-    if wanted not in names:
-        raise NoConnection(f"the kubeconfig {paths} has no context {wanted!r}; set --context{_context_hint(names)}")
-    context: ConfigNode = config["contexts"].get_with_name(wanted)["context"]
-    return context
-
-
-def _context_hint(names: Sequence[str]) -> str:
-    return f" to one of {', '.join(names)}" if names else ", after one was added with `kubectl config set-context`"
 
 
 def _text(node: ConfigNode, name: str) -> str | None:
