@@ -33,13 +33,30 @@ def runs(process: int) -> bool:
         return False
 
 
+def open_files() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+HANGING = {
+    "the plugin": ("{note} $$; exec sleep 60", True),
+    "a child of the plugin": ("sleep 60 & {note} $!; wait", True),
+    "a child after the end of the plugin": ("sleep 60 & {note} $!", True),
+    "a process of another session": ("setsid sleep 60 & {note} $!; wait", False),
+}
+"""Scripts that hang, and whether their process is ended."""
+
+
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="it looks for a process in /proc")
-def test_a_read_that_is_given_up_ends_the_plugin(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("script", "ends"), HANGING.values(), ids=HANGING)
+def test_a_read_that_is_given_up_leaves_no_process_and_no_open_files(tmp_path: Path, script: str, ends: bool) -> None:
     """Each read of a plugin that hangs left a process running, a new one every minute."""
-    number = tmp_path / "number"
-    hanging = plugin(tmp_path, f"echo $$ > {number}.new; mv {number}.new {number}; exec sleep 60")
+    number, note = tmp_path / "number", tmp_path / "note"
+    note.write_text(f"#!/bin/sh\necho $1 > {number}.new; mv {number}.new {number}\n")
+    note.chmod(0o755)
+    hanging = plugin(tmp_path, script.format(note=note))
 
     async def main() -> None:
+        opened = open_files()
         reading = asyncio.create_task(hanging.read(renew=False))
         await until(number.exists)
         # asyncio itself ends a process that is still being started.
@@ -49,7 +66,9 @@ def test_a_read_that_is_given_up_ends_the_plugin(tmp_path: Path) -> None:
             await reading
         process = int(number.read_text())
         try:
-            assert not runs(process)
+            if ends:
+                await until(lambda: not runs(process), seconds=1)
+            await until(lambda: open_files() == opened, seconds=1)
         finally:
             if runs(process):
                 os.kill(process, 9)

@@ -7,6 +7,8 @@ plugin that hangs, and hangs with one that writes much to its standard error.
 import asyncio
 import contextlib
 import json
+import os
+import signal
 import sys
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -81,16 +83,28 @@ async def _run(provider: ExecProvider) -> dict[str, Any]:
 
 
 async def _output(command: list[str], environment: dict[str, str]) -> tuple[int | None, bytes, bytes]:
-    """Run a command, and return its exit code, standard output and standard error. Kill it if this is cancelled."""
+    """Run a command, and return its exit code, standard output and standard error.
+
+    If this is cancelled, kill the command and the processes that it has started.
+    """
     pipe = asyncio.subprocess.PIPE
-    process = await asyncio.create_subprocess_exec(*command, env=environment, stdout=pipe, stderr=pipe)
+    # A plugin is often a shell script. The processes of its session are killed together.
+    process = await asyncio.create_subprocess_exec(
+        *command, env=environment, stdout=pipe, stderr=pipe, start_new_session=True
+    )
     try:
         output, errors = await process.communicate()
-    finally:
-        if process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_KILL_SECONDS):
-                    await process.wait()
+    except asyncio.CancelledError:
+        await _kill(process)
+        raise
     return process.returncode, output, errors
+
+
+async def _kill(process: asyncio.subprocess.Process) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_KILL_SECONDS):
+            await process.wait()
+    # A process of another session may keep the pipes open. asyncio has no public way to close them.
+    process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001
