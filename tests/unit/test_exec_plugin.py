@@ -22,7 +22,7 @@ def plugin(directory: Path, script: str) -> ExecPlugin:
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)
     command: dict[str, Any] = {"apiVersion": VERSION, "command": str(program)}
-    return ExecPlugin(ConfigNode("exec", command))
+    return ExecPlugin(ConfigNode("exec", command), dict)
 
 
 def runs(process: int) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from kubernetes.aio.client import Configuration
-from kubernetes.aio.config import load_incluster_config
+from kubernetes.aio.config import ConfigException, load_incluster_config
 from kubernetes.aio.config.incluster_config import SERVICE_TOKEN_FILENAME
 from kubernetes.aio.config.kube_config import ConfigNode, KubeConfigLoader
 
@@ -91,8 +91,8 @@ class Kubeconfig:
         """Use a kubeconfig file and a context; None for kubectl's default file and the current context."""
         self._files = [path.expanduser()] if path else default_files()
         self._context = context
-        self._user: dict[str, Any] | None = None
-        self._provider: ExecPlugin | _LibraryCredentials | None = None
+        self._provided_for: tuple[Any, Any] | None = None
+        self._provider: _Provider | None = None
 
     async def read(self, *, renew: bool = False) -> ClientConfig:
         """Read the kubeconfig, and run its exec plugin if the credential is about to expire.
@@ -105,9 +105,9 @@ class Kubeconfig:
         cluster = config["clusters"].get_with_name(context["cluster"])["cluster"]
         user_entry = config["users"].get_with_name(context["user"], safe=True) if context.safe_get("user") else None
         user = user_entry["user"] if user_entry and user_entry.safe_get("user") else ConfigNode("user", {}, config.path)
-        if self._provider is None or user.value != self._user:
-            self._user = user.value
-            self._provider = ExecPlugin(user["exec"]) if "exec" in user else _LibraryCredentials(user)
+        if self._provider is None or (user.value, cluster.value) != self._provided_for:
+            self._provided_for = user.value, cluster.value
+            self._provider = _provider(user, cluster)
         authorization, certificate, key = await self._provider.read(renew=renew)
         tls = Tls(
             authority=_text(cluster, "certificate-authority"),
@@ -120,8 +120,40 @@ class Kubeconfig:
         return ClientConfig(cluster["server"].rstrip("/"), authorization, tls, cluster.safe_get("proxy-url"), namespace)
 
 
+class _Provider(Protocol):
+    async def read(self, *, renew: bool) -> Credential: ...
+
+
+def _provider(user: ConfigNode, cluster: ConfigNode) -> _Provider:
+    if "exec" in user:
+        return ExecPlugin(user["exec"], lambda: _cluster_info(cluster))
+    return _TokenFile(user) if user.safe_get("tokenFile") else _LibraryCredentials(user)
+
+
+class _TokenFile:
+    """A token file. It has precedence over a token, as in client-go; the library prefers the token."""
+
+    def __init__(self, user: ConfigNode) -> None:
+        self._file = Path(user.path).parent / user["tokenFile"]
+        self._first: str | None = user.safe_get("token")
+
+    async def read(self, *, renew: bool) -> Credential:  # noqa: ARG002 - it has no cache to bypass
+        try:
+            token = _read(self._file).strip()
+            if not token:
+                raise ConfigException(f"the token file {self._file} is empty")
+        except (OSError, ConfigException):
+            if self._first is None:
+                raise
+            token = self._first
+        else:
+            # From now on an error leaves the last token of the file in use.
+            self._first = None
+        return f"Bearer {token}", None, None
+
+
 class _LibraryCredentials:
-    """Credentials read by the library: a token, a token file, an identity provider or a password."""
+    """Credentials read by the library: a token, an identity provider or a password."""
 
     def __init__(self, user: ConfigNode) -> None:
         # Leave out the certificates, because the library would write them to temporary files. Copy the entries, because
@@ -141,6 +173,18 @@ class _LibraryCredentials:
         configuration = Configuration()
         await self._loader.load_and_set(configuration)
         return _header(configuration), None, None
+
+
+def _cluster_info(cluster: ConfigNode) -> dict[str, Any]:
+    """Return `spec.cluster` of an ExecCredential. Its CA is always data, and its config comes from an extension."""
+    names = ("server", "tls-server-name", "insecure-skip-tls-verify", "proxy-url", "disable-compression")
+    info = {name: value for name in names if (value := cluster.safe_get(name))}
+    if authority := _text(cluster, "certificate-authority"):
+        info["certificate-authority-data"] = base64.standard_b64encode(authority.encode()).decode()
+    for extension in cluster.safe_get("extensions") or ():
+        if extension["name"] == "client.authentication.k8s.io/exec":
+            info["config"] = extension["extension"]
+    return info
 
 
 def _text(node: ConfigNode, name: str) -> str | None:

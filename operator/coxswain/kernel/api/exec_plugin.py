@@ -10,7 +10,9 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from kubernetes.aio.config import ConfigException
@@ -30,9 +32,10 @@ _KILL_SECONDS = 1.0
 class ExecPlugin:
     """Runs a plugin, and keeps its credential until that expires."""
 
-    def __init__(self, command: ConfigNode) -> None:
-        """Use the `exec` entry of a user in the kubeconfig."""
+    def __init__(self, command: ConfigNode, cluster: Callable[[], Mapping[str, Any]]) -> None:
+        """Use the `exec` entry of a user in the kubeconfig; `cluster` returns `spec.cluster` of an ExecCredential."""
         self._command = command
+        self._cluster = cluster
         self._refresh_at: datetime | None = None
         self._credential: Credential = (None, None, None)
 
@@ -44,7 +47,7 @@ class ExecPlugin:
             OSError: the plugin cannot be started.
         """
         if renew or self._refresh_at is None or datetime.now(UTC) >= self._refresh_at:
-            status = await _run(ExecProvider(self._command))
+            status = await _run(self._provider(), self._spec())
             token = status.get("token")
             pair = status.get("clientCertificateData"), status.get("clientKeyData")
             if not token and not all(pair):
@@ -53,18 +56,29 @@ class ExecPlugin:
             self._refresh_at = _expiry(status.get("expirationTimestamp"))
         return self._credential
 
+    def _provider(self) -> ExecProvider:
+        provider = ExecProvider(self._command)
+        program, path = provider.args[0], self._command.path
+        if os.sep in program and path is not None:
+            # As in client-go. PATH is searched for a name without a slash.
+            provider.args[0] = str(Path(path).absolute().parent / program)
+        return provider
+
+    def _spec(self) -> dict[str, Any]:
+        spec: dict[str, Any] = {"interactive": sys.stdout.isatty()}
+        return {**spec, "cluster": self._cluster()} if self._command.safe_get("provideClusterInfo") else spec
+
 
 def _expiry(timestamp: str | None) -> datetime | None:
     return parse_rfc3339(timestamp) - _SKEW if timestamp else None
 
 
-async def _run(provider: ExecProvider) -> dict[str, Any]:
-    """Run the plugin of a provider and return the status of its ExecCredential.
+async def _run(provider: ExecProvider, spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Run the plugin of a provider with an ExecCredential of `spec`, and return the status of the returned one.
 
     Raises:
         ConfigException: the plugin failed, or its output is no ExecCredential.
     """
-    spec = {"interactive": sys.stdout.isatty()}
     info = {"apiVersion": provider.api_version, "kind": "ExecCredential", "spec": spec}
     code, output, errors = await _output(provider.args, {**provider.env, "KUBERNETES_EXEC_INFO": json.dumps(info)})
     if code != 0:
