@@ -84,6 +84,9 @@ def test_what_is_wrong_and_what_helps(tmp_path: Path, case: str) -> None:
         ("ftp://x", "it needs http or https"),
         ("api.example.com", "it needs http or https"),
         ("", "it needs http or https"),
+        ("http://a b", "its host has a character that is not allowed"),
+        ("http://a\u00a0b", "its host has a character that is not allowed"),
+        ("https://<host>:6443", "its host has a character that is not allowed"),
     ],
 )
 def test_a_server_that_is_no_url(tmp_path: Path, server: str, reason: str) -> None:
@@ -93,6 +96,42 @@ def test_a_server_that_is_no_url(tmp_path: Path, server: str, reason: str) -> No
     assert f"the server {server!r} is no valid URL (" in line
     assert reason in line
     assert "kubectl config set-cluster CLUSTER --server=https://HOST:PORT" in line
+
+
+@pytest.mark.parametrize(
+    ("proxy", "reason"),
+    [
+        ("proxy.example:3128", "it needs http or https"),
+        ("proxy.example", "it needs http or https"),
+        ("http://:3128", "it needs http or https, a host and a port"),
+        ("http://a b:3128", "its host has a character that is not allowed"),
+        ("http://proxy.example:70000", "Port out of range"),
+        ("socks5://127.0.0.1:1080", "SOCKS is not supported"),
+        ("socks5h://me:secret@127.0.0.1:1080", "SOCKS is not supported"),
+        ("me:secret@proxy.example:3128", "it needs http or https"),
+    ],
+)
+def test_a_proxy_that_cannot_be_used(tmp_path: Path, proxy: str, reason: str) -> None:
+    """The operator retried for ever, and named no proxy."""
+    path = tmp_path / "kubeconfig"
+    cluster = f"{{server: 'https://10.0.0.1', proxy-url: '{proxy}'}}"
+    path.write_text(CONTEXTS + f"clusters: [{{name: c, cluster: {cluster}}}]\ncurrent-context: c\n")
+    line = refused(path)
+    assert f"the proxy-url {proxy.rpartition('@')[2]!r} cannot be used ({reason}" in line
+    assert "kubectl config set-cluster CLUSTER --proxy-url=http://HOST:PORT" in line
+    assert "secret" not in line
+
+
+@pytest.mark.parametrize("proxy", ["http://proxy.example:3128", "https://me:secret@[::1]:3128", ""])
+def test_a_proxy_that_can_be_used(tmp_path: Path, proxy: str) -> None:
+    path = tmp_path / "kubeconfig"
+    cluster = f"{{server: 'https://10.0.0.1', proxy-url: '{proxy}'}}"
+    path.write_text(CONTEXTS + f"clusters: [{{name: c, cluster: {cluster}}}]\ncurrent-context: c\n")
+
+    async def connected() -> str:
+        return (await connection(path, None, token_interval=60)).host
+
+    assert asyncio.run(connected()) == "https://10.0.0.1"
 
 
 @pytest.mark.parametrize("server", ["https://10.0.0.1", "http://[::1]:6443", "https://api.example.com./k8s/clusters/c"])

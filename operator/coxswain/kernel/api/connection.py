@@ -5,6 +5,7 @@ The CA and the proxy come from the kubeconfig; environment variables such as HTT
 
 import asyncio
 import logging
+import re
 import ssl
 from collections.abc import Sequence
 from dataclasses import replace
@@ -41,6 +42,8 @@ _RENEWAL_WAIT = 3.0
 rejection may have been wrong."""
 _RENEWAL_INTERVAL = 5.0
 """Minimum seconds between two renewals of rejected credentials, because each may run an exec plugin."""
+_HOST = re.compile(rb"[\w.:%-]+")
+"""A host name after its encoding, or an IP address. aiohttp looks up any other text, without end."""
 _OLD_CONNECTION_SECONDS = 30.0
 """Seconds until connections with old certificates are closed after a rotation.
 
@@ -114,12 +117,14 @@ class Connection:
         return self._config.tls
 
     def check(self) -> None:
-        """Check the URL of the API server, and load the CA bundle and the client certificate.
+        """Check the URLs of the API server and the proxy, and load the CA bundle and the client certificate.
 
         Raises:
             ValueError, OSError: one of them is not valid.
         """
         _check_url(self.host)
+        if self._config.proxy is not None:
+            _check_proxy(self._config.proxy)
         _ssl_context(self._config.tls)
 
     async def authorization(self) -> str | None:
@@ -237,18 +242,30 @@ class _Connector(aiohttp.TCPConnector):
 
 
 def _check_url(url: str) -> None:
-    reason = "it needs http or https, a host and a port"
+    if defect := _url_defect(url):
+        remedy = "set it: kubectl config set-cluster CLUSTER --server=https://HOST:PORT"
+        raise ValueError(f"the server {url!r} is no valid URL ({defect}); {remedy}")
+
+
+def _check_proxy(url: str) -> None:
+    defect = "SOCKS is not supported" if url.startswith("socks") else _url_defect(url)
+    if defect:
+        # The text may contain a password.
+        shown = url.rpartition("@")[2]
+        remedy = "set an HTTP proxy: kubectl config set-cluster CLUSTER --proxy-url=http://HOST:PORT"
+        raise ValueError(f"the proxy-url {shown!r} cannot be used ({defect}); {remedy}")
+
+
+def _url_defect(url: str) -> str | None:
     try:
         parts = urlsplit(url)
-        host, port = parts.hostname or "", parts.port
         # As for the lookup of the host.
-        host.encode("idna")
-        valid = parts.scheme in ("http", "https") and host != "" and port != 0
+        host, port = (parts.hostname or "").encode("idna"), parts.port
     except ValueError as error:
-        valid, reason = False, str(error)
-    if not valid:
-        remedy = "set it: kubectl config set-cluster CLUSTER --server=https://HOST:PORT"
-        raise ValueError(f"the server {url!r} is no valid URL ({reason}); {remedy}")
+        return str(error)
+    if parts.scheme not in ("http", "https") or not host or port == 0:
+        return "it needs http or https, a host and a port"
+    return None if _HOST.fullmatch(host) else "its host has a character that is not allowed"
 
 
 def _ssl_context(tls: Tls) -> ssl.SSLContext:

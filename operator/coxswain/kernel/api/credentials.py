@@ -116,8 +116,8 @@ class Kubeconfig:
             verify=not cluster.safe_get("insecure-skip-tls-verify"),
             server_name=cluster.safe_get("tls-server-name"),
         )
-        namespace = context.safe_get("namespace") or "default"
-        return ClientConfig(cluster["server"].rstrip("/"), authorization, tls, cluster.safe_get("proxy-url"), namespace)
+        proxy, namespace = cluster.safe_get("proxy-url") or None, context.safe_get("namespace") or "default"
+        return ClientConfig(cluster["server"].rstrip("/"), authorization, tls, proxy, namespace)
 
 
 class _Provider(Protocol):
