@@ -9,7 +9,7 @@ from pathlib import Path
 
 from model_cluster.shrink import shrunk
 from simulation.generate import actions_of, generate
-from simulation.many import Batch, many
+from simulation.many import Batch, ProcessEnded, many
 from simulation.run import MEMORY_CHECKED, Outcome, play
 from simulation.script import Script, from_json
 from simulation.workloads import DEFAULT, MODULES, workload
@@ -27,10 +27,25 @@ def main() -> None:
             [sys.executable, "-m", "simulation", *sys.argv[1:]],
             {**os.environ, "PYTHONHASHSEED": HASH_SEED},
         )
-    if parsed.seed is not None or parsed.script is not None:
-        drawn = generate(parsed.seed or 0, parsed.workload, parsed.replicas, parsed.slots)
-        script = drawn if parsed.script is None else from_json(parsed.script.read_text())
-        sys.exit(_one(script, shrink=not parsed.whole))
+    try:
+        if parsed.seed is not None or parsed.script is not None:
+            sys.exit(_one(_script(parsed), shrink=not parsed.whole))
+        sys.exit(_many(parsed))
+    except ProcessEnded as error:
+        print(f"simulation: {error}; if memory is short, run fewer --processes", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("simulation: interrupted", file=sys.stderr)
+        sys.exit(130)
+
+
+def _script(parsed: argparse.Namespace) -> Script:
+    if parsed.script is None:
+        return generate(parsed.seed, parsed.workload, parsed.replicas, parsed.slots)
+    return from_json(parsed.script.read_text())
+
+
+def _many(parsed: argparse.Namespace) -> int:
     batch = many(
         parsed.workload,
         parsed.first,
@@ -48,7 +63,7 @@ def main() -> None:
         print("too seldom: " + ", ".join(short))
     for outcome in batch.failed[:1]:
         _tell(generate(outcome.seed, parsed.workload, parsed.replicas, parsed.slots), outcome, seconds=60)
-    sys.exit(1 if batch.failed or short else 0)
+    return 1 if batch.failed or short else 0
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -1,9 +1,13 @@
 """Runs many seeds in parallel processes."""
 
 import multiprocessing
+import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -11,6 +15,12 @@ from simulation.generate import generate
 from simulation.run import Outcome, play
 
 _CHUNK = 10
+_CHUNKS_OF_A_PROCESS = 3
+"""The chunk that a process plays, and those that wait for it."""
+
+
+class ProcessEnded(Exception):
+    """A process ended while it played a seed."""
 
 
 @dataclass
@@ -58,23 +68,67 @@ def many(
     slots: int | None = None,
     tell: Callable[[Outcome], None] = lambda _: None,
 ) -> Batch:
-    """Run seeds until a limit is reached: number of seeds, seconds, or failures."""
+    """Run seeds until a limit is reached: number of seeds, seconds, or failures.
+
+    Raises:
+        ProcessEnded: a process was killed, or crashed.
+    """
     batch, began = Batch(processes), time.monotonic()
     if seeds is None and seconds is None:
         seconds = 60.0
-    chunks = _chunks(first, seeds)
+    chunks, playing = _chunks(first, seeds), partial(_play, workload, replicas, slots)
+    running: dict[Future[list[Outcome]], range] = {}
     # A forked process has the imports and the hash seed of its parent.
-    with multiprocessing.get_context("fork").Pool(processes) as pool:
-        playing = partial(_play, workload, replicas, slots)
-        for outcomes in pool.imap_unordered(playing, _until(chunks, began, seconds, batch, stop)):
-            for outcome in outcomes:
-                batch.add(outcome)
-                if outcome.invariant:
-                    tell(outcome)
-        pool.terminate()
+    with _killing(ProcessPoolExecutor(processes, multiprocessing.get_context("fork"), _ignore_interrupts)) as pool:
+        while True:
+            while len(running) < _CHUNKS_OF_A_PROCESS * processes and not _over(began, seconds, batch, stop):
+                chunk = next(chunks, None)
+                if chunk is None:
+                    break
+                running[pool.submit(playing, chunk)] = chunk
+            if not running:
+                break
+            for done in wait(running, return_when=FIRST_COMPLETED).done:
+                _add(batch, _outcomes(done, running), tell)
+                del running[done]
     batch.real = time.monotonic() - began
     batch.failed.sort(key=lambda outcome: outcome.seed)
     return batch
+
+
+@contextmanager
+def _killing(pool: ProcessPoolExecutor) -> Iterator[ProcessPoolExecutor]:
+    """Shut a pool down. After an error, such as an interrupt, do not wait for the seeds that it plays."""
+    try:
+        yield pool
+    except BaseException:
+        for process in multiprocessing.active_children():
+            process.kill()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _outcomes(done: Future[list[Outcome]], running: dict[Future[list[Outcome]], range]) -> list[Outcome]:
+    try:
+        return done.result()
+    except BrokenProcessPool:
+        seeds = [seed for chunk in running.values() for seed in chunk]
+        raise ProcessEnded(
+            f"a process was killed or crashed in one of the seeds {min(seeds)} to {max(seeds)}"
+        ) from None
+
+
+def _add(batch: Batch, outcomes: list[Outcome], tell: Callable[[Outcome], None]) -> None:
+    for outcome in outcomes:
+        batch.add(outcome)
+        if outcome.invariant:
+            tell(outcome)
+
+
+def _ignore_interrupts() -> None:
+    # Ctrl-C reaches all processes of the terminal. The first one ends the others.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _chunks(first: int, seeds: int | None) -> Iterator[range]:
@@ -83,18 +137,6 @@ def _chunks(first: int, seeds: int | None) -> Iterator[range]:
         end = start + _CHUNK if seeds is None else min(start + _CHUNK, first + seeds)
         yield range(start, end)
         start = end
-
-
-def _until(chunks: Iterator[range], began: float, seconds: float | None, batch: Batch, stop: int) -> Iterator[range]:
-    sent = 0
-    for chunk in chunks:
-        # Without the wait, the pool would take all chunks immediately.
-        while sent - batch.seeds > 4 * _CHUNK * batch.processes and not _over(began, seconds, batch, stop):
-            time.sleep(0.01)
-        if _over(began, seconds, batch, stop):
-            return
-        sent += len(chunk)
-        yield chunk
 
 
 def _over(began: float, seconds: float | None, batch: Batch, stop: int) -> bool:
