@@ -1,7 +1,8 @@
-"""Select one of several parts of the test files, for CI: `--part 2/3`."""
+"""Select parts of the test files for CI, by `--part 2/3`, and find mistyped names."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from difflib import get_close_matches
 from pathlib import Path
 
 
@@ -16,3 +17,9 @@ def part_of(files: Iterable[Path], part: str) -> set[Path]:
     if not 1 <= number <= parts:
         raise ValueError(f"--part {part}: give the number of a part and of all parts, such as 2/3")
     return set(sorted(files)[number - 1 :: parts])
+
+
+def unknown(name: str, known: Collection[str]) -> str:
+    """Return an error for a name that is not known, with the near ones."""
+    near = get_close_matches(name, known, 3, 0.5)
+    return f"no such name: {name!r}; " + (f"near: {', '.join(near)}" if near else f"known: {', '.join(sorted(known))}")

@@ -3,6 +3,7 @@
 The programs take turns. `version --client` sends no request, so this is the time until the first one.
 """
 
+import argparse
 import os
 import statistics
 import subprocess
@@ -22,6 +23,7 @@ FIRST = 3
 
 def main() -> int:
     """Measure, print, and return the exit code."""
+    argparse.ArgumentParser(prog="python -m bench.plugin_start", description=__doc__).parse_args()
     kubectl = find_programs(lambda _: None)["kubectl"].path
     with tempfile.TemporaryDirectory() as folder:
         build(Path(folder))

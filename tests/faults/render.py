@@ -4,6 +4,7 @@
 commit and date. Results of deleted tests are omitted, and those of tests that now name another break.
 """
 
+import argparse
 import contextlib
 import io
 from collections.abc import Mapping
@@ -57,6 +58,7 @@ def tests() -> Mapping[str, str | None]:
 
 def main() -> None:
     """Write the generated part of the page."""
+    argparse.ArgumentParser(prog="python -m faults.render", description=__doc__.partition("\n")[0]).parse_args()
     page = PAGE.read_text(encoding="utf-8")
     before, _, rest = page.partition(BEGIN)
     after = rest.partition(END)[2]

@@ -6,9 +6,10 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from mutation.mutants import Mutant, kept
+from mutation.mutants import Mutant, kept, words_of
 from mutation.source import SOURCE, NotApplicable, check
 from mutation.trial import Verdict, run, trial
+from selection import unknown
 
 
 def main() -> int:
@@ -18,6 +19,9 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2, help="number of parallel mutants (default: %(default)s)")
     parser.add_argument("--list", action="store_true", help="list the mutants and check that each applies")
     arguments = parser.parse_args()
+    for word in arguments.words:
+        if not kept([word]):
+            parser.error(unknown(word, words_of(kept())))
     mutants = kept(arguments.words)
     inapplicable = _inapplicable(mutants)
     if arguments.list or inapplicable:

@@ -3,7 +3,7 @@
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from mutation.source import Change
 
@@ -30,6 +30,11 @@ def kept(words: Sequence[str] = ()) -> list[Mutant]:
     if doubled:
         raise ValueError(f"mutants have the same name: {', '.join(sorted(doubled))}")
     return [mutant for mutant in found if not words or any(w in f"{mutant.name} {mutant.change.file}" for w in words)]
+
+
+def words_of(mutants: Sequence[Mutant]) -> set[str]:
+    """Return the areas that the names of mutants begin with, and the stems of their files."""
+    return {name for each in mutants for name in (each.name.partition(":")[0], PurePath(each.change.file).stem)}
 
 
 def _of_file(path: Path) -> list[Mutant]:

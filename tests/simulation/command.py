@@ -42,7 +42,10 @@ def main() -> None:
 def _script(parsed: argparse.Namespace) -> Script:
     if parsed.script is None:
         return generate(parsed.seed, parsed.workload, parsed.replicas, parsed.slots)
-    return from_json(parsed.script.read_text())
+    try:
+        return from_json(parsed.script.read_text())
+    except (OSError, ValueError) as error:
+        _parser().error(f"{parsed.script}: {error}")
 
 
 def _many(parsed: argparse.Namespace) -> int:

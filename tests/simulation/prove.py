@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from selection import unknown
 from simulation.workloads import DEFAULT, MODULES, ROOT
 
 MUTANTS = Path(__file__).parent / "mutants"
@@ -90,7 +91,9 @@ def proof(mutant: Mutant, workload: str, seeds: int, seconds: float) -> str:
         environment = {**os.environ, "PYTHONPATH": path, "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
         done = subprocess.run(arguments, env=environment, capture_output=True, text=True, check=False, cwd=ROOT)
     if done.returncode:
-        return f"| {mutant.name} | - | it does not run: {done.stderr.strip().splitlines()[-1][:100]} | {mutant.title} |"
+        # A killed process writes no error.
+        why = [f"exit status {done.returncode}", *done.stderr.strip().splitlines()][-1]
+        return f"| {mutant.name} | - | it does not run: {why[:100]} | {mutant.title} |"
     found = json.loads(done.stdout.splitlines()[-1])
     why = found["why"].replace("|", "/")[:120]
     if not found["proved"]:
@@ -108,6 +111,9 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=300, help="maximum CPU time for each")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parsed = parser.parse_args()
+    known = [mutant.name for mutant in mutants([])]
+    for name in set(parsed.names) - set(known):
+        parser.error(unknown(name, known))
     chosen = mutants(parsed.names)
     print("| mutant | seeds until found | failed | defect |\n|---|---|---|---|", flush=True)
     with ThreadPoolExecutor(parsed.processes) as pool:

@@ -56,10 +56,17 @@ class Script:
 
 
 def from_json(text: str) -> Script:
-    """Return a script from its text."""
+    """Return a script from its text.
+
+    Raises:
+        ValueError: it is not JSON, or not a script.
+    """
     read = json.loads(text)
-    known = read["conditions"]
-    lists = {name: tuple(known[name]) for name in ("namespaces", "metadata") if name in known}
-    conditions = Conditions(**{**known, **lists})
-    steps = tuple(Step(each["time"], each["do"], each["parameters"]) for each in read["steps"])
-    return Script(read["seed"], read["profile"], conditions, steps, read["finale"], read.get("workload", DEFAULT))
+    try:
+        known = read["conditions"]
+        lists = {name: tuple(known[name]) for name in ("namespaces", "metadata") if name in known}
+        conditions = Conditions(**{**known, **lists})
+        steps = tuple(Step(each["time"], each["do"], each["parameters"]) for each in read["steps"])
+        return Script(read["seed"], read["profile"], conditions, steps, read["finale"], read.get("workload", DEFAULT))
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"it is no script of the simulation: {error!r}") from error

@@ -128,6 +128,23 @@ def test_a_host_that_does_not_answer_costs_one_wait(tmp_path: Path) -> None:
     assert all("was unreachable before" in line for line in told[1:])
 
 
+def test_an_answer_that_is_not_http_is_told_as_such(tmp_path: Path) -> None:
+    """It counted as no answer, after the whole wait."""
+    with socket.create_server(("127.0.0.1", 0)) as odd:
+
+        def answer() -> None:
+            connection, _ = odd.accept()
+            with connection:
+                connection.recv(1000)
+                connection.sendall(b"SSH-2.0-x\r\n")
+
+        threading.Thread(target=answer, daemon=True).start()
+        url = f"http://127.0.0.1:{odd.getsockname()[1]}"
+        told: list[str] = []
+        assert not Downloads(told.append, url, url, connect_timeout_seconds=5).fetch(PROGRAMS["kubectl"], tmp_path)
+    assert "the answer is not HTTP: BadStatusLine('SSH-2.0-x" in told[0]
+
+
 def test_a_name_that_takes_long_to_look_up_is_given_up() -> None:
     started = time.monotonic()
     with pytest.raises(TimeoutError):

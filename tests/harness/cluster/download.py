@@ -98,6 +98,8 @@ class Downloads:
             )
         except urllib.error.HTTPError as error:
             raise OSError(f"{url}: {error.code} {error.reason}") from error
+        except http.client.HTTPException as error:
+            raise OSError(f"{url}: the answer is not HTTP: {error!r}") from error
         except OSError as error:
             self._unreachable.add(host)
             raise OSError(f"{host}: {getattr(error, 'reason', error)}") from error
@@ -123,7 +125,8 @@ def within(seconds: float, call: Callable[[], Result]) -> Result:
     def run() -> None:
         try:
             outcome.set_result(call())
-        except OSError as error:
+        # The caller of `within` gets any error.
+        except Exception as error:  # noqa: BLE001
             outcome.set_exception(error)
 
     Thread(target=run, daemon=True).start()

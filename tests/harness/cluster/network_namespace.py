@@ -6,6 +6,7 @@ runs a command in it. All of 10.244.0.0/16 is local there, so a server on 0.0.0.
 namespace has no name: it ends with its last process. There is no other network in it.
 """
 
+import argparse
 import errno
 import os
 import shutil
@@ -41,12 +42,16 @@ def pods_are_reachable() -> bool:
 
 
 def main(arguments: Sequence[str]) -> NoReturn:
-    """Become the command, in a new namespace. Raises SystemExit if a program for that is missing."""
+    """Become the command, in a new namespace. Raises SystemExit without a command, or if a program is missing."""
+    parser = argparse.ArgumentParser(prog="python -m cluster.network_namespace", description=__doc__.partition("\n")[0])
+    parser.add_argument("program", metavar="COMMAND", help="the command to run in the namespace")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARGUMENT", help="its arguments")
+    given = parser.parse_args(arguments)
     os.environ["PATH"] = os.pathsep.join((os.environ.get("PATH", os.defpath), _PATH))
     missing = [program for program in ("unshare", "ip") if shutil.which(program) is None]
     if missing:
         sys.exit(f"error: {' and '.join(missing)} missing: install util-linux and iproute2")
-    os.execvp("unshare", command_in_namespace(arguments))  # noqa: S606 - it becomes the command
+    os.execvp("unshare", command_in_namespace([given.program, *given.arguments]))  # noqa: S606 - it becomes the command
 
 
 if __name__ == "__main__":

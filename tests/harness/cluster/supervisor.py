@@ -135,12 +135,19 @@ def down(root: Path) -> str:
 
 
 def serve(root: Path, control_plane: ControlPlane, progress: Progress) -> int:
-    """Run a cluster until SIGTERM or SIGINT, or until one of its programs exits. Returns an exit code."""
+    """Run a cluster until SIGTERM or SIGINT, or until one of its programs exits. Returns an exit code.
+
+    Raises SupervisorError if a cluster is up in the directory.
+    """
     folder = Folder(root.absolute())
+    if folder.is_up():
+        raise SupervisorError(f"a cluster is already up in {root}: stop it, or choose another --directory")
     ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ended.set())
     with control_plane as cluster:
+        # A process that was killed has left it.
+        folder.kubeconfig.unlink(missing_ok=True)
         folder.kubeconfig.symlink_to(cluster.kubeconfig)
         folder.write(State(os.getpid(), process_start_time(os.getpid()) or 0, ready=True))
         while not ended.wait(CHECK_EVERY_SECONDS):

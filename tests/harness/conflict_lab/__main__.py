@@ -33,7 +33,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         KEPT.parent.mkdir(exist_ok=True)
         measured = {name: to_data(results) for name, results in _measured(options.seconds).items()}
         KEPT.write_text(json.dumps(measured), encoding="utf-8")
-    kept = json.loads(KEPT.read_text(encoding="utf-8"))
+    try:
+        kept = json.loads(KEPT.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        parser.error(f"no results of a run: {error}; run it without --render first")
     results = from_data(kept["template"])
     PAGE.write_text(page(results, from_data(kept["status"])), encoding="utf-8")
     CHART.write_text(chart(results), encoding="utf-8")
