@@ -58,7 +58,7 @@ class Replica:
             cluster,
             faults,
             chance,
-            workload.operator.projector.with_named(conditions.metadata).kinds.watched,
+            workload.operator.projector.with_referenced(conditions.metadata).kinds.watched,
             made.scopes,
             slowest=conditions.slowest * 4,
             server_timeout=made.watch.server_timeout,

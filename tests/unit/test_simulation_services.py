@@ -129,8 +129,8 @@ def test_an_operator_that_ignores_a_changed_object_is_noticed(monkeypatch: pytes
 
 
 def test_an_operator_that_restarts_for_a_missing_object_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    version = vars(restarts._Named)["version"].fget
-    monkeypatch.setattr(restarts._Named, "version", property(lambda self: version(self) or ""))
+    version = vars(restarts._Referenced)["version"].fget
+    monkeypatch.setattr(restarts._Referenced, "version", property(lambda self: version(self) or ""))
     outcome = restarted(Step(60.0, "recreate object", {**DB, "pause": 60.0}))
     assert outcome.invariant == "a restart has a cause", outcome.why
 
