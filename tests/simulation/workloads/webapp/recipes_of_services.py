@@ -22,10 +22,10 @@ def changing_types(recipe: RecipeBuilder) -> None:
         if recipe.chance.happens(0.3, "recipe"):
             recipe.to_parent("restart", hard=True, pause=0.5)
     _change(recipe, recipe.chance.pick(("node port", "load balancer"), "recipe"), allowed=True)
-    recipe.pause(10, 40)
+    recipe.pause(60, 90)
     recipe.to_parent("move node port")
     recipe.pause(1, 10)
-    _change(recipe, recipe.chance.pick(("local load balancer", "cluster IP", "node port"), "recipe"), allowed=False)
+    _change(recipe, "local load balancer", allowed=False)
 
 
 def headless_without_leave(recipe: RecipeBuilder) -> None:
