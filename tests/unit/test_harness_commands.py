@@ -115,8 +115,9 @@ def test_help_does_nothing_else(capsys: pytest.CaptureFixture[str], monkeypatch:
 class Plane:
     """A control plane that starts nothing and ends at its first check."""
 
-    def __init__(self, kubeconfig: Path) -> None:
-        self.kubeconfig = kubeconfig
+    def __init__(self, folder: Path, name: str) -> None:
+        self._link = Folder(folder).kubeconfig
+        self.kubeconfig = folder / name
 
     def __enter__(self) -> "Plane":
         return self
@@ -125,23 +126,24 @@ class Plane:
         pass
 
     def check(self) -> None:
-        raise ProgramExitedError("the end of the test")
+        raise ProgramExitedError(f"the end of {self._link.readlink().name}")
 
 
 def test_a_cluster_is_served_twice_in_one_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second one failed, for the kubeconfig of the first."""
     monkeypatch.setattr(supervisor, "CHECK_EVERY_SECONDS", 0)
     monkeypatch.setattr("signal.signal", lambda *_: None)
+    said: list[str] = []
     for name in ("first", "second"):
-        monkeypatch.setattr(Folder, "is_up", lambda _: False)
-        said: list[str] = []
-        assert supervisor.serve(tmp_path, Plane(tmp_path / name), said.append) == 1  # type: ignore[arg-type]
-        assert said == ["stopping, for the end of the test"]
-        assert Folder(tmp_path).kubeconfig.readlink() == tmp_path / name
+        assert supervisor.serve(tmp_path, Plane(tmp_path, name), said.append) == 1  # type: ignore[arg-type]
+        assert not Folder(tmp_path).kubeconfig.is_symlink()
+    Folder(tmp_path).kubeconfig.symlink_to("killed")
+    assert supervisor.serve(tmp_path, Plane(tmp_path, "third"), said.append) == 1  # type: ignore[arg-type]
+    assert said == [f"stopping, for the end of {name}" for name in ("first", "second", "third")]
 
 
 def test_no_second_cluster_is_served_in_one_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Folder(tmp_path).write(State(1, 1, ready=True))
     monkeypatch.setattr(State, "alive", lambda _: True)
     with pytest.raises(SupervisorError, match="a cluster is already up in"):
-        supervisor.serve(tmp_path, Plane(tmp_path), print)  # type: ignore[arg-type]
+        supervisor.serve(tmp_path, Plane(tmp_path, "second"), print)  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Self
 
@@ -149,13 +149,17 @@ def serve(root: Path, control_plane: ControlPlane, progress: Progress) -> int:
         # A process that was killed has left it.
         folder.kubeconfig.unlink(missing_ok=True)
         folder.kubeconfig.symlink_to(cluster.kubeconfig)
-        folder.write(State(os.getpid(), process_start_time(os.getpid()) or 0, ready=True))
-        while not ended.wait(CHECK_EVERY_SECONDS):
-            try:
+        state = State(os.getpid(), process_start_time(os.getpid()) or 0, ready=True)
+        folder.write(state)
+        try:
+            while not ended.wait(CHECK_EVERY_SECONDS):
                 cluster.check()
-            except ProgramExitedError as error:
-                progress(f"stopping, for {error}")
-                return 1
+        except ProgramExitedError as error:
+            progress(f"stopping, for {error}")
+            return 1
+        finally:
+            folder.kubeconfig.unlink(missing_ok=True)
+            folder.write(replace(state, ready=False))
     progress("stopped")
     return 0
 
