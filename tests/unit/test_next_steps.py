@@ -5,7 +5,7 @@ Quotations come after the step, since messages are compared without the numbers 
 
 import dataclasses
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -17,7 +17,7 @@ from coxswain.kernel.conflicts.policy import Policy
 from coxswain.kernel.objects.commands import delete_command
 from coxswain.kernel.objects.event_record import EventRecord, ReportedEvent
 from coxswain.kernel.objects.kinds import Kind
-from coxswain.kernel.objects.projection import Controller, Projection
+from coxswain.kernel.objects.projection import Controller
 from coxswain.kernel.objects.quote import MARK
 from coxswain.kernel.reconciling.child.adoption import foreign
 from coxswain.kernel.reconciling.child.failures import failure, next_step
@@ -49,6 +49,7 @@ from coxswain.webapp.releases.render_choice import unknown_render
 from coxswain.webapp.status import status
 from coxswain.webapp.workload import WORKLOAD
 from rendered import Empty, observations
+from unit.explained import Pods, told
 from unit.objects import COMMANDS, observed_autoscaler, observed_child, webapp
 from unit.pod_states import (
     NOW,
@@ -58,7 +59,6 @@ from unit.pod_states import (
     deployment,
     ended,
     pod,
-    replica_set,
     running,
     unscheduled,
     waiting,
@@ -86,36 +86,6 @@ NOTHING_TO_DO = {
     "Failed": "it replaces another reason, which has the step",
     "RestartScheduled": "it comes at its time",
 }
-
-
-class Pods(Empty):
-    """The pods of a Deployment in its second revision, with Events about each."""
-
-    def __init__(self, *pods: dict[str, Any], events: tuple[ReportedEvent, ...] = (), replica_sets: Any = None) -> None:
-        self.pods, self.events, self.replica_sets = pods, events, replica_sets or (replica_set(),)
-
-    def related(self, kind: Kind) -> list[Projection]:
-        found = {kinds.REPLICA_SET: self.replica_sets, kinds.POD: self.pods}.get(kind, [])
-        return [live(kind, each.get("metadata", {}).get("name", "web"), each) for each in found]
-
-    def warnings_about(self, subject: Projection) -> tuple[ReportedEvent, ...]:  # noqa: ARG002
-        return self.events
-
-
-def live(kind: Kind, name: str, content: Mapping[str, Any]) -> Projection:
-    """Return an object with this content that the Deployment controls."""
-    controller = Controller("Deployment", "web", "child-1")
-    return dataclasses.replace(observed_child(kind, name), content=content, controller=controller)
-
-
-def told(kind: Kind, content: Mapping[str, Any], world: Empty | None = None) -> Health:
-    """Return the health of a child with this content."""
-    child_type = next(each for each in TYPES if each.kind == kind)
-    health = child_type.health(content)
-    if child_type.explain is None or not health.explainable:
-        return health
-    child = dataclasses.replace(observed_child(kind), content=content)
-    return child_type.explain(webapp(), child, health, world or Empty(), NOW).health
 
 
 class Naming(Empty):
@@ -304,24 +274,6 @@ def test_each_message_is_of_its_reason(reason: str) -> None:
     assert HEALTHS[reason].reason == reason
 
 
-def test_after_its_deadline_a_deployment_still_reports_the_quota() -> None:
-    late = {"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded", "message": "has timed out."}
-    found = told(kinds.DEPLOYMENT, deployment(status={"conditions": [late, REFUSED]}))
-    assert (found.reason, found.stalled) == ("ProgressDeadlineExceeded", True)
-    assert found.message.startswith("has timed out; pods cannot be created: ResourceQuota few is exceeded: pods 2 of 2")
-    assert found.message.endswith("kubectl describe resourcequota few -n shop")
-
-
-def test_the_newest_replica_set_has_the_message_about_the_newest_revision() -> None:
-    """The Deployment controller keeps the message of the first refusal."""
-    now = {**replica_set(), "status": {"conditions": [{**REFUSED, "message": "maximum cpu usage per Container is 1"}]}}
-    before = {**replica_set("old", 1), "status": {"conditions": [{**REFUSED, "message": "another"}]}}
-    live_deployment = deployment(status={"conditions": [REFUSED]})
-    found = told(kinds.DEPLOYMENT, live_deployment, Pods(replica_sets=(before, now)))
-    assert "maximum cpu usage per Container is 1. " in found.message
-    assert "ResourceQuota few" in told(kinds.DEPLOYMENT, live_deployment, Pods(replica_sets=(before,))).message
-
-
 def ends_with_a_command(message: str) -> None:
     """Check the end of a message, without the quotation after it."""
     text = message.partition(MARK)[0]
@@ -344,8 +296,3 @@ def test_a_condition_ends_with_the_next_command(name: str) -> None:
 def test_an_event_ends_with_the_next_command(reason: str) -> None:
     assert [each.reason for each in EVENTS[reason]] == [reason]
     ends_with_a_command(EVENTS[reason][0].note)
-
-
-def test_a_paused_deployment_with_new_pods_only_is_no_paused_rollout() -> None:
-    assert told(kinds.DEPLOYMENT, {**PAUSED, "status": {"replicas": 2, "updatedReplicas": 2}}).reason == "RollingOut"
-    assert told(kinds.DEPLOYMENT, {**PAUSED, "status": {"replicas": 2, "updatedReplicas": 1}}).reason == "RolloutPaused"

@@ -130,7 +130,7 @@ class Remover(Generic[P]):
         """Return the keys of the children that the status reports as terminating."""
         observed = self._store.parent(world.key)
         status: Status = observed.content.get("status", {}) if observed is not None else {}
-        found = [each for each in status.get("children", []) if each["health"] == Level.TERMINATING.text]
+        found = [each for each in status.get("children", []) if each.get("health") == Level.TERMINATING.text]
         return {child_key(each["kind"], each["name"]) for each in found}
 
     def _commands(self, parent: P) -> Commands:
