@@ -9,7 +9,8 @@ from coxswain.kernel.conflicts.diff import Difference
 from coxswain.kernel.conflicts.policy import Policy
 from coxswain.kernel.objects.event_record import EventRecord
 from coxswain.kernel.objects.field_paths import ORDER
-from coxswain.kernel.reconciling.child.result import Result, cause_of
+from coxswain.kernel.reconciling.child.corrections import cause_of
+from coxswain.kernel.reconciling.child.result import Result
 from coxswain.kernel.reconciling.memory.attempts import digest
 from coxswain.kernel.reconciling.memory.last_applied import LastApplied
 from coxswain.kernel.reconciling.memory.writes import Correction, Writes

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from coxswain.kernel.objects.manifests import kind_and_name
 from coxswain.kernel.reconciling.child.adoption import is_watched
+from coxswain.kernel.reconciling.child.corrections import contested_paths
 from coxswain.kernel.reconciling.child.decide import Target, plan_for
-from coxswain.kernel.reconciling.child.result import contested_paths
 from coxswain.kernel.reconciling.memory.replacement import Deletion
 from coxswain.kernel.reconciling.memory.writes import Correction
 from coxswain.kernel.workload import P

@@ -15,13 +15,13 @@ from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.reconciling.child.actions import Apply, Create, Keep, Read, Release, Replace, TakeOwnership
 from coxswain.kernel.reconciling.child.adoption import is_released, is_watched
 from coxswain.kernel.reconciling.child.answers import Answers
+from coxswain.kernel.reconciling.child.corrections import contested_paths, corrected, effective, with_authors
 from coxswain.kernel.reconciling.child.decide import Target
 from coxswain.kernel.reconciling.child.effects import record_corrections, record_creation, record_deletion
 from coxswain.kernel.reconciling.child.generation_guard import GenerationGuard
 from coxswain.kernel.reconciling.child.name_reader import NameReader
 from coxswain.kernel.reconciling.child.ownership import is_note
 from coxswain.kernel.reconciling.child.plan_health import field_paths
-from coxswain.kernel.reconciling.child.result import contested_paths, corrected, effective, with_authors
 from coxswain.kernel.reconciling.memory.attempts import Attempt
 from coxswain.kernel.reconciling.memory.memory import Memory
 from coxswain.kernel.reconciling.memory.replacement import Deletion
