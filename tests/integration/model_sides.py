@@ -178,7 +178,10 @@ class Side:
                 "remaining": metadata.get("remainingItemCount"),
                 "fresh": int(metadata["resourceVersion"]) >= max(self.versions, default=0) or bool(metadata),
             }
-            return answer.status, {**rest, **told, "items": [self.plain_object(item) for item in body["items"] or ()]}
+            # Items of a LIST have no kind of their own.
+            kind = {"kind": body["kind"].removesuffix("List")}
+            items = [self.plain_object({**kind, **item}) for item in body["items"] or ()]
+            return answer.status, {**rest, **told, "items": items}
         return answer.status, self.plain_object(body)
 
     def _plain_status(self, body: Mapping[str, Any]) -> Any:
