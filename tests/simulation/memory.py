@@ -22,3 +22,13 @@ def tasks_left() -> list[str]:
 def memory_of(world: World, where: Place, uid: str) -> dict[str, int]:
     """Return the number of entries of one parent in each table of its leader."""
     return world.holder(where[0]).subject.mentions({where}, {uid})
+
+
+def objects_of(world: World, where: Place) -> int:
+    """Return the number of objects with the label of a parent."""
+    namespace, name = where
+    return sum(
+        at == namespace and thing["metadata"].get("labels", {}).get(world.workload.label) == name
+        for things in world.cluster.objects.values()
+        for (at, _), thing in things.items()
+    )

@@ -71,7 +71,7 @@ def applied(_name: str, image: str) -> tuple[str, Manifest]:
 
 
 def foreign(plural: str, name: str, ours: bool) -> Manifest:
-    """Return the spec of a foreign object; `ours` puts our label on its pods. Of the Services, the others have a type to keep."""
+    """Return the spec of a foreign object; `ours` puts our label on its pods. Other Services have a type to keep."""
     if plural == "services":
         kind = {} if ours else {"type": "NodePort"}
         return {"spec": {"selector": {"app": name}, "ports": [{"name": "web", "port": 8888}], **kind}}
