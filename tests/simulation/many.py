@@ -85,7 +85,8 @@ def many(
                 chunk = next(chunks, None)
                 if chunk is None:
                     break
-                running[pool.submit(playing, chunk)] = chunk
+                with _interrupts_delayed():
+                    running[pool.submit(playing, chunk)] = chunk
             if not running:
                 break
             for done in wait(running, return_when=FIRST_COMPLETED).done:
@@ -94,6 +95,16 @@ def many(
     batch.real = time.monotonic() - began
     batch.failed.sort(key=lambda outcome: outcome.seed)
     return batch
+
+
+@contextmanager
+def _interrupts_delayed() -> Iterator[None]:
+    """Delay an interrupt until the end: while a process is forked, Python would lose it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager
