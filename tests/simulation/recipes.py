@@ -40,7 +40,8 @@ def refused_adoption(recipe: RecipeBuilder) -> None:
     # The main child may be replaced instead.
     others = [plural for plural in recipe.scripts.named if plural != recipe.workload.main]
     plural = recipe.chance.pick((*others, *others, recipe.workload.main), "recipe")
-    recipe.do("take name", at=recipe.at, name=recipe.name, plural=plural, label=None, ours=True, adopt=True)
+    ours = plural == recipe.workload.main
+    recipe.do("take name", at=recipe.at, name=recipe.name, plural=plural, label=None, ours=ours, adopt=True)
     kind = recipe.chance.pick(("invalid", "invalid", "policy"), "recipe")
     if kind == "policy":
         recipe.do("refusing policy", plural=plural, operations=["UPDATE"], seconds=90.0, webhook=False)

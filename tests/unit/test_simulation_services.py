@@ -95,7 +95,7 @@ def test_an_operator_that_replaces_a_service_without_leave_is_noticed(monkeypatc
 
 def test_an_operator_that_forgets_an_adopted_type_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service_kept, "_is_half_adopted", lambda *_: False)
-    taken = {**WEB, "plural": "services", "label": None, "ours": False, "adopt": True}
+    taken = {**WEB, "plural": "services", "label": None, "ours": True, "adopt": True}
     outcome = played(Step(1.0, "take name", taken))
     assert outcome.invariant == "a Service keeps its address", outcome.why
 

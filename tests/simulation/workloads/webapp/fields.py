@@ -71,9 +71,9 @@ def applied(_name: str, image: str) -> tuple[str, Manifest]:
 
 
 def foreign(plural: str, name: str, ours: bool) -> Manifest:
-    """Return the spec of a foreign object; `ours` puts our label on its pods. Other Services have a type to keep."""
+    """Return the spec of a foreign object; `ours` puts our label on its pods, and makes a Service a NodePort."""
     if plural == "services":
-        kind = {} if ours else {"type": "NodePort"}
+        kind = {"type": "NodePort"} if ours else {}
         return {"spec": {"selector": {"app": name}, "ports": [{"name": "web", "port": 8888}], **kind}}
     if plural == "ingresses":
         return {"spec": {"rules": [{"host": "old.example.com"}]}}
