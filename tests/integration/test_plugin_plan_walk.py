@@ -28,7 +28,8 @@ ROOT = Path(__file__).parents[2]
 DOCUMENT = ROOT / "docs" / "plugin.md"
 TRIES = 40
 """Values of one leaf that are tried until the API server accepts one."""
-PARTS = 8
+PARTS = 24
+"""So many that a part ends long before the limit of a test, 300 s, also beside the kind suite."""
 PER_LANE = 6
 """Most leaves changed in one WebApp, one after the other."""
 VALUES: dict[str, Any] = {
