@@ -134,6 +134,20 @@ def test_ports_are_different_and_out_of_the_way_of_outgoing_connections() -> Non
     assert all(port < lowest for port in ports) or lowest < 16000
 
 
+def test_a_port_is_reserved_before_its_server_listens() -> None:
+    mine = free_ports(3)
+    code = f"from cluster import ports; ports.ATTEMPTS, choices = 3, iter({mine}); "
+    code += "ports.random.randint = lambda *_: next(choices); ports.free_ports(1)"
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": SOURCE_ROOT},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "OSError: no 1 free ports" in run.stderr
+
+
 @pytest.mark.parametrize(("needed", "killed"), [(10, 0), (200, 1)], ids=["below the limit", "above the limit"])
 def test_a_process_is_killed_at_its_memory_limit(needed: int, killed: int) -> None:
     code = f"x = bytearray({needed << 20}); x[::4096] = bytes(len(x[::4096])); print('done')"
