@@ -25,12 +25,15 @@ LEAST_SECONDS = {
     "suspension_limit": 5.0,
     "recreation_delay": 1.0,
     "recreation_delay_limit": 3.0,
-    "lease_duration": 6.0,
-    "renew_deadline": 4.0,
+    "lease_duration": 9.0,
+    "renew_deadline": 6.0,
     "retry_period": 0.8,
     "settling_period": 2.0,
 }
-"""Settings that shrink with the scale, and their minimum at any scale. Other settings stay."""
+"""Settings that shrink with the scale, and their minimum at any scale. Other settings stay.
+
+The minimum of a Lease is longer than the stalls of an overloaded machine, 4 s here: otherwise a leader loses its Lease
+without a fault."""
 
 FIXED_SECONDS = {
     "progress_interval": 0.3,
