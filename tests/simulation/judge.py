@@ -131,12 +131,13 @@ def stray_gaps(plural: str, parent: Object) -> list[Gap]:
     return [Gap(plural, parent["metadata"]["name"], "stray", "none", str(STRAY), of_status=True)]
 
 
-def ready_gaps(plural: str, parent: Object, children: list[Gap], unready: str) -> list[Gap]:
+def ready_gaps(plural: str, parent: Object, objects: Objects, children: list[Gap], unready: str) -> list[Gap]:
     """Return the gap of a Ready condition that contradicts the children.
 
     Args:
         plural: the resource of the parent.
         parent: the parent.
+        objects: all objects.
         children: the gaps of its children.
         unready: the reason why it is not ready although its children are as desired; empty if it is.
     """
@@ -145,7 +146,18 @@ def ready_gaps(plural: str, parent: Object, children: list[Gap], unready: str) -
     if ready == "True" and (blocking or unready):
         why = str(blocking[0]) if blocking else unready
         return [Gap(plural, name, "Ready", "False", f"True, but {why}", of_status=True)]
-    if ready != "True" and not children and not unready:
+    if ready != "True" and not children and not unready and not _reports_removal(parent, objects):
         reason = condition(parent, "Ready", "reason")
         return [Gap(plural, name, "Ready", "True", f"{ready} {reason}", of_status=True)]
     return []
+
+
+def _reports_removal(parent: Object, objects: Objects) -> bool:
+    """Return whether the status names a child that is being deleted."""
+    children = parent.get("status", {}).get("children", ())
+    named = {child["name"] for child in children if child["health"] == "Terminating"}
+    return any(
+        name in named and is_child(thing, parent) and is_terminating(thing)
+        for things in objects.values()
+        for (_, name), thing in things.items()
+    )

@@ -35,6 +35,7 @@ FIGHT = Step(
     30.0, "fight", {**WEB, "field": "image", "value": "other:1", "manager": "helm", "seconds": 20.0, "pause": 0.1}
 )
 DRIFT = Step(30.0, "drift", {**WEB, "field": "image", "value": "other:1", "manager": "kubectl"})
+PORTS = [{"name": "http", "containerPort": 8080}]
 DELETIONS = Step(30.0, "delete child again and again", {**WEB, "plural": "services", "seconds": 60.0, "pause": 0.1})
 
 
@@ -135,6 +136,19 @@ def test_a_status_that_a_restore_took_back_is_excused_until_it_is_read(seed: int
     outcome = play(replace(script(*steps, scoped=True, slowest=0.005), seed=seed))
     assert outcome.why == ""
     assert outcome.occurred["restore"] == 1
+
+
+@pytest.mark.parametrize("seed", [3, 7])
+def test_a_revision_may_wait_for_the_garbage_collector_when_the_spec_changes(seed: int) -> None:
+    """Meanwhile the WebApp is not Ready, and its status names the revision (found by seed 21794)."""
+    steps = (
+        CREATE,
+        Step(60.0, "delete child", {**WEB, "plural": "controllerrevisions", "how": "Orphan"}),
+        Step(60.005, "change", {**WEB, "what": {"ingress": {"hosts": [{"host": "web.example.com"}]}, "ports": PORTS}}),
+    )
+    outcome = play(replace(script(*steps, slowest=0.005), seed=seed))
+    assert outcome.why == ""
+    assert outcome.occurred == {"create": 1, "delete child": 1, "change": 1}
 
 
 def test_a_correction_that_always_fails_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,7 +33,7 @@ def status_gaps(task: Object, objects: Objects, children: list[Gap]) -> list[Gap
     behind = generation_gaps(PARENT, task)
     if behind or task["spec"].get("paused"):
         return behind
-    return [*ready_gaps(PARENT, task, children, ""), *_last_run(task, objects, children)]
+    return [*ready_gaps(PARENT, task, objects, children, ""), *_last_run(task, objects, children)]
 
 
 def _last_run(task: Object, objects: Objects, children: list[Gap]) -> Iterator[Gap]:

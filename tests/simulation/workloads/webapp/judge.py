@@ -101,7 +101,7 @@ def status_gaps(webapp: Object, objects: Objects, children: list[Gap]) -> list[G
     behind = generation_gaps("webapps", webapp)
     if behind or webapp["spec"].get("paused"):
         return behind
-    found = ready_gaps("webapps", webapp, children, unready(webapp, objects))
+    found = ready_gaps("webapps", webapp, objects, children, unready(webapp, objects))
     name, status = webapp["metadata"]["name"], webapp.get("status", {})
     reported, rolled_back = condition(webapp, "RolledBack"), is_rolled_back(webapp, objects)
     if (reported == "True") != rolled_back:
