@@ -7,11 +7,13 @@ import pytest
 
 from fault_engine.lives import CREATE, life
 from fault_engine.run import Case
-from fault_engine.script import Edit, Script, Settle, Wait
+from fault_engine.script import Edit, Program, Script, Settle, Wait
 
 LABEL = Edit("serviceaccounts", "web", {"metadata": {"labels": {"app.kubernetes.io/name": "other"}}})
 ANOTHER_LABEL: Script = (*CREATE, Settle(), LABEL, Wait(table=200))
 """A wrong field other than image and replicas, for longer than the time limit of Ready."""
+SLOW_PODS: Script = (Program("kwok", "pause"), *CREATE, Wait(table=30), Program("kwok", "resume"), *life()[1:])
+"""No pod is ready when the operator writes the first status, however busy the machine is."""
 
 
 def judged(oracle: str, broken: str, what: str = "", script: Script | None = None, *, generic: bool = True) -> object:
@@ -29,7 +31,7 @@ def judged(oracle: str, broken: str, what: str = "", script: Script | None = Non
         judged("O2", "deletes-what-the-collector-deletes"),
         judged("O3", "writes-events-forever"),
         judged("O4", "deaf-after-a-deletion"),
-        judged("O5", "claims-to-be-ready"),
+        judged("O5", "claims-to-be-ready", script=SLOW_PODS),
         judged("O5", "sees-no-drift", "any field of any child", ANOTHER_LABEL, generic=False),
         judged("O6", "creates-with-zero-replicas", generic=False),
         judged("O6", "writes-elsewhere", "no write to another namespace"),
