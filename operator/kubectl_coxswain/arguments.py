@@ -22,7 +22,7 @@ KUBECTL_OPTIONS = {
     "--as-group": "group to impersonate; may be repeated",
     "--request-timeout": "time to wait for one request, such as 10s",
 }
-"""Options that each run of kubectl gets as they are."""
+"""Options for each run of kubectl, unchanged."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""A text that is drawn over the one before, in a terminal."""
+"""A text drawn over the previous one, in a terminal."""
 
 import re
 
@@ -11,7 +11,7 @@ class Canvas:
     """The last lines of a terminal. Each drawing replaces the one before."""
 
     def __init__(self, screen: Screen) -> None:
-        """Draw on a screen that has a width."""
+        """Draw on a screen with a width."""
         self._screen = screen
         self._lines: list[str] = []
 
@@ -25,7 +25,7 @@ class Canvas:
         self._lines = lines
 
     def _rows(self, lines: list[str]) -> list[int]:
-        """Return the rows of each line: the terminal breaks one that is too wide."""
+        """Return the rows of each line: the terminal breaks a wider one."""
         return [_rows_of(line, self._screen.width or 1) for line in lines]
 
     def _fitting(self, lines: list[str]) -> list[str]:

@@ -35,7 +35,7 @@ def replace_spec(kubectl: Kubectl, webapp: Json, spec: Json, cause: str, *, dry_
 
 
 def _without_status(webapp: Json) -> Json:
-    """Return the parts of a WebApp that no status write changes."""
+    """Return a WebApp without the fields of status writes."""
     metadata = {key: value for key, value in webapp["metadata"].items() if key not in _CHANGED_BY_STATUS}
     return {"metadata": metadata, "spec": webapp["spec"]}
 
@@ -69,7 +69,7 @@ def set_paused(kubectl: Kubectl, webapp: Json, *, paused: bool) -> Json:
 
 
 def warning_of(webapp: Json) -> list[str]:
-    """Return a note about a GitOps tool that sets changes back."""
+    """Return a note about a GitOps tool: it reverts changes."""
     owner = owner_of(webapp)
     return (
         [] if owner is None else [f"{owner} applies this WebApp and may set the change back: change it in git as well"]

@@ -44,7 +44,7 @@ class ChildPlan:
     live: Projection | None = None
     planned: Plan | None = None
     changes: tuple[Difference, ...] = ()
-    """The differences whose value changes, not only the owner, without values that stay."""
+    """The differences of values, without those of owners alone."""
     health: Health | None = None
     """Why it is blocked."""
     obstacle: Obstacle | None = None
@@ -229,7 +229,7 @@ def _of_keys(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, A
 
 
 def _removed(webapp: WebApp, world: Snapshot, wanted: set[str]) -> list[ChildPlan]:
-    """Return the children that are no longer desired: ours by label and reference, and written by the operator."""
+    """Return the unneeded children: ours by label and reference, and written by the operator."""
     plans = []
     for child_type in WORKLOAD.children:
         if child_type.removal is Removal.NEVER or child_type.history is not None:
@@ -246,7 +246,7 @@ def _removed(webapp: WebApp, world: Snapshot, wanted: set[str]) -> list[ChildPla
 
 
 def concerned(webapp: Json, plans: Sequence[ChildPlan]) -> set[str]:
-    """Return the kinds of children that are desired, or that the status reports."""
+    """Return the kinds of the desired and of the reported children."""
     reported = {each["kind"] for each in (webapp.get("status") or {}).get("children", [])}
     return reported | {each.child_type.kind.kind for each in plans}
 

@@ -127,7 +127,7 @@ def _positional(words: Iterable[str]) -> list[str]:
 
 
 def _options(words: Sequence[str]) -> list[str]:
-    """Return the options that kubectl understands, with their values."""
+    """Return the options for kubectl, with their values."""
     found = []
     for number, word in enumerate(words):
         if word.partition("=")[0] in _PASSED:

@@ -1,4 +1,4 @@
-"""Children that the operator does not write yet, because they need one that is not usable. Pure."""
+"""Children not written yet, because they need an unusable one. Pure."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -14,7 +14,7 @@ from kubectl_coxswain.snapshot import Snapshot
 def held_back_plans(
     plans: Sequence[ChildPlan], refused: Collection[str], webapp: WebApp, world: Snapshot
 ) -> list[ChildPlan]:
-    """Return the plans with those blocked that wait for another child, by the rule of the operator.
+    """Return the plans. Block each child with an unusable dependency, by the rule of the operator.
 
     Args:
         plans: the plans of the children in the order of their writes.

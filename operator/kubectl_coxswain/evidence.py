@@ -51,7 +51,7 @@ def _of_earlier(webapp: Json) -> list[str]:
 
 
 def _conditions(webapp: Json, judged: Verdict) -> Iterable[Evidence]:
-    """Return the conditions that report a problem, but not the message that is the cause already."""
+    """Return the conditions with a problem, except for the message of the cause."""
     for found in (webapp.get("status") or {}).get("conditions", []):
         usual = "True" if found.get("type") in ("Ready", "Available") else "False"
         if found.get("status") == usual or found.get("type") == "Progressing":
@@ -77,7 +77,7 @@ def _is_told(message: str, judged: Verdict) -> bool:
 
 
 def _containers(found: Mapping[Kind, Sequence[Json]]) -> Iterable[Evidence]:
-    """Return the containers that are not ready: the same state of several pods is one observation."""
+    """Return the unready containers: the same state of several pods is one observation."""
     grouped: dict[tuple[str, str], list[tuple[str, str, int]]] = {}
     pods = [pod for pod in found.get(RUNNING[1], ()) if "deletionTimestamp" not in pod["metadata"]]
     for pod in pods:
@@ -101,7 +101,7 @@ def _events(kubectl: Kubectl, namespace: str) -> tuple[list[Json], list[str]]:
 
 
 def _news(events: Iterable[Evidence], webapp: Json) -> list[Evidence]:
-    """Return Events without those of the operator that repeat a condition."""
+    """Return Events, except for the operator's repetitions of a condition."""
     conditions = (webapp.get("status") or {}).get("conditions", [])
     known = {str(each.get(name)) for each in conditions for name in ("reason", "type")}
     subject = f"WebApp/{webapp['metadata']['name']}"
@@ -137,7 +137,7 @@ def _time(event: Json) -> str:
 
 
 def next_commands(webapp: Json, judged: Verdict, warnings: Sequence[str]) -> list[str]:
-    """Return the commands that help next: those in the operator's messages, and those of the plugin.
+    """Return the commands for the next step: those in the operator's messages, and those of the plugin.
 
     Args:
         webapp: the WebApp.

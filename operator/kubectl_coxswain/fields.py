@@ -15,7 +15,7 @@ LIMIT = 60
 
 _WORD = re.compile(r"[A-Za-z_$][\w$-]*", re.ASCII)
 _KEYS = ("name", "containerPort", "port", "mountPath", "path", "host")
-"""Fields that may identify the items of a list, in the order of preference."""
+"""Possible keys of the items of a list, in the order of preference."""
 _MISSING: Any = None
 
 
@@ -79,7 +79,7 @@ def _is_container(value: Any) -> bool:
 
 
 def _key_of(before: Any, after: Any) -> str | None:
-    """Return the field by which the items of both lists can be matched."""
+    """Return the common key of the items of both lists."""
     lists = [each for each in (before, after) if each is not None]
     if not all(isinstance(each, list) and all(isinstance(item, Mapping) for item in each) for each in lists):
         return None
@@ -95,7 +95,7 @@ def _is_unique(items: Sequence[Mapping[str, Any]], key: str) -> bool:
 
 
 def _without(item: Mapping[str, Any] | None, key: str) -> Any:
-    """Return an item without its key, which the place names; an item of the key alone stays a value."""
+    """Return an item without its key, because the place has it; an item of the key alone stays a value."""
     if item is None:
         return _MISSING
     return {name: value for name, value in item.items() if name != key} or "(present)"

@@ -101,7 +101,7 @@ class View:
         return text.getvalue()
 
     def _draft(self) -> tuple[io.StringIO, Screen]:
-        """Return a text of the present width, and the screen that writes it."""
+        """Return a text of the present width, and its screen."""
         self._session.screen.measure()
         text = io.StringIO()
         return text, self._session.screen.onto(text)

@@ -1,4 +1,4 @@
-"""Tools that own the spec of a WebApp: they would set a change by a user back. Pure."""
+"""GitOps tools that own the spec of a WebApp: they would revert a user's change. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ _ARGO_CD, _FLUX = "Argo CD", "Flux"
 
 @dataclass(frozen=True)
 class Owner:
-    """A tool that applies the WebApp."""
+    """A tool applying the WebApp."""
 
     tool: str
     source: str
@@ -31,7 +31,7 @@ _MANAGERS = {
 
 
 def owner_of(webapp: Mapping[str, Any]) -> Owner | None:
-    """Return the GitOps tool that owns the spec; None if there is none.
+    """Return the GitOps tool owning the spec; None if there is none.
 
     The label app.kubernetes.io/instance does not count, although Argo CD can track objects by it: Helm charts have it.
     """

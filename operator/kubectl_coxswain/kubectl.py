@@ -13,7 +13,7 @@ from kubectl_coxswain.problems import Problem, Unavailable, problem_of
 Json = dict[str, Any]
 
 MANAGER = "kubectl-coxswain"
-"""The field manager of the changes that a user makes with the plugin."""
+"""The field manager of a user's changes with the plugin."""
 
 AS_GIVEN = "surrogateescape"
 """How a standard input is decoded and encoded, so that kubectl gets the same bytes: a manifest may also be UTF-16."""
@@ -179,7 +179,7 @@ class Kubectl:
         return _all_parsed(out)
 
     def apply(self, manifest: Mapping[str, Any], *options: str) -> Json:
-        """Return the object that an apply would store; nothing is stored. Raises as `get` does."""
+        """Return the result of an apply by dry-run; nothing is stored. Raises as `get` does."""
         out = self.text(
             *("apply", "--dry-run=server", "--output=json", *options, "--filename=-"),
             stdin=json.dumps(manifest),

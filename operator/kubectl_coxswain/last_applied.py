@@ -1,4 +1,4 @@
-"""The fields that an undo brings back: those that a later apply removes, and those that it leaves. Pure."""
+"""The fields restored by an undo: those that a later apply removes, and those that it leaves. Pure."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -82,7 +82,7 @@ def note_before_undo(webapp: Json, spec: Json) -> list[str]:
 
 
 def _added(last: Mapping[str, Any], merged: Mapping[str, Any], path: Path) -> Iterator[Path]:
-    """Yield the highest paths that the last apply lacks. A list is one value: kubectl replaces or removes all of it."""
+    """Yield the highest paths outside of the last apply. A list is one value: kubectl replaces or removes all of it."""
     for name, value in sorted(merged.items()):
         place = (*path, f"f:{name}")
         if name not in last:
@@ -92,7 +92,7 @@ def _added(last: Mapping[str, Any], merged: Mapping[str, Any], path: Path) -> It
 
 
 def note_before_apply(live: Json, proposed: Json, manifest: Json) -> list[str]:
-    """Return a note about fields of an earlier undo that an apply leaves, because its manifest lacks them.
+    """Return a note about fields of an earlier undo: an apply leaves them, because its manifest lacks them.
 
     Args:
         live: the present WebApp.
@@ -114,7 +114,7 @@ def note_before_apply(live: Json, proposed: Json, manifest: Json) -> list[str]:
 
 
 def _lacking(fields: Fields, proposed: Any, manifest: Any, path: Path) -> Iterator[Path]:
-    """Yield the highest paths of a field set that are in the proposed value, but not in the manifest."""
+    """Yield the highest paths of a field set in the proposed value, but not in the manifest."""
     for element, below in fields.items():
         stored, given = _at(proposed, element), _at(manifest, element)
         if element in (".", "f:paused") or stored is _MISSING:
@@ -126,7 +126,7 @@ def _lacking(fields: Fields, proposed: Any, manifest: Any, path: Path) -> Iterat
 
 
 def _at(value: Any, element: str) -> Any:
-    """Return the field or the item of an element. A manifest may leave out a merge key that has a default."""
+    """Return the field or the item of an element. A manifest may leave out a merge key with a default."""
     kind, _, literal = element.partition(":")
     if kind == "f":
         return value.get(literal, _MISSING) if isinstance(value, Mapping) else _MISSING

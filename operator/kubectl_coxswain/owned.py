@@ -1,4 +1,4 @@
-"""The objects that belong to a WebApp, as a tree. Pure, except `read`."""
+"""The objects of a WebApp, as a tree. Pure, except `read`."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -217,7 +217,7 @@ def _revision(item: Json) -> Node:
 
 
 def _needed(name: str, revisions: Iterable[Json]) -> dict[tuple[str, str], int]:
-    """Return the ConfigMaps and ServiceAccounts that revisions need, each with the number of its newest revision."""
+    """Return the ConfigMaps and ServiceAccounts of revisions, each with the number of its newest revision."""
     from coxswain.webapp.content import content_hash, data  # noqa: PLC0415 - `status` and `why` do without
 
     ordered = sorted(revisions, key=_number)

@@ -10,7 +10,7 @@ _STARTING = ("ContainerCreating", "PodInitializing")
 
 
 class ContainerState(NamedTuple):
-    """A container that is not ready."""
+    """An unready container."""
 
     name: str
     reason: str

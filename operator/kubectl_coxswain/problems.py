@@ -25,7 +25,7 @@ _DENIED = re.compile(
 )
 _NO_MATCH = re.compile(r'no matches for kind "([^"]+)" in version "([^"]+)"')
 _TRANSIENT = ("", "ServiceUnavailable", "Timeout", "ServerTimeout", "TooManyRequests", "InternalError", "Expired")
-"""Reasons of errors that concern any request at present, so that the next WebApp would meet the same."""
+"""Reasons of errors of any request at present: the next WebApp would meet the same."""
 _BY_WEBHOOK = ("denied the request", "failed calling webhook")
 _UNREACHABLE = (
     *("was refused", "unable to connect", "i/o timeout", "no such host", "deadline exceeded", "no route to"),
@@ -79,7 +79,7 @@ class Invalid(Problem):
 
 
 def problem_of(stderr: str) -> Problem:
-    """Return the problem that kubectl reports on its standard error."""
+    """Return the problem in the standard error of kubectl."""
     text = stderr.strip()
     found = _SERVER.search(text)
     if found is None:
@@ -127,7 +127,7 @@ def _of_client(text: str) -> Problem:
 
 
 def _unserved(text: str) -> NotServed:
-    """Return the problem of kinds that the cluster does not serve: each has a line of its own."""
+    """Return the problem of unserved kinds: each has a line of its own."""
     found = list(dict.fromkeys(_NO_MATCH.findall(text)))
     kinds = ", ".join(f'kind "{kind}" in version "{version}"' for kind, version in found)
     advice = f"give a file with only the WebApps, or install the CRD of {', '.join(f'{k} ({v})' for k, v in found)}"

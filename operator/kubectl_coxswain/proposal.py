@@ -12,7 +12,7 @@ from kubectl_coxswain.problems import Forbidden, NotFound, Problem
 _METADATA = ("annotations", "labels")
 """The merged fields of the metadata."""
 _NOBODY = "00000000-0000-0000-0000-000000000000"
-"""The uid of a WebApp that does not exist."""
+"""The uid of a missing WebApp."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def proposal(kubectl: Kubectl, manifest: Json, options: tuple[str, ...] = ()) ->
 
 
 def _noted(found: Proposal, manifest: Json) -> Proposal:
-    """Return a proposal with a note about the fields of an earlier undo that stay."""
+    """Return a proposal with a note about the remaining fields of an earlier undo."""
     if found.live is None:
         return found
     return replace(found, notes=(*found.notes, *note_before_apply(found.live, found.proposed, manifest)))

@@ -1,4 +1,4 @@
-"""The numbers of pods of WebApps, and the autoscalers that set them. Pure."""
+"""The numbers of pods of WebApps, and their autoscalers. Pure."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +13,7 @@ _TARGETS = ((WEBAPP.group, WEBAPP.kind), (DEPLOYMENT.group, DEPLOYMENT.kind))
 
 
 class Scales:
-    """The Deployments of some WebApps, and the autoscalers that target them."""
+    """The Deployments of some WebApps, and their autoscalers."""
 
     def __init__(self, found: Found) -> None:
         """Index the read objects: a list may have thousands."""
@@ -26,7 +26,7 @@ class Scales:
                 self._autoscalers.setdefault((metadata["namespace"], target), []).append(metadata["name"])
 
     def counts(self, webapp: Json) -> Counts:
-        """Return the numbers of pods of a WebApp; None for a number that is not known."""
+        """Return the numbers of pods of a WebApp; None for an unknown number."""
         metadata, spec, status = webapp["metadata"], webapp.get("spec") or {}, webapp.get("status") or {}
         deployment: Mapping[str, Any] = self._deployments.get(metadata["uid"]) or {}
         autoscalers = sorted(self._autoscalers.get((metadata["namespace"], metadata["name"]), ()))
@@ -48,7 +48,7 @@ class Scales:
 
 
 def _target(autoscaler: Json) -> str:
-    """Return the name of the WebApp that an autoscaler targets, or whose Deployment it targets; empty for others."""
+    """Return the name of the target WebApp of an autoscaler, or of its target Deployment; empty for others."""
     reference = (autoscaler.get("spec") or {}).get("scaleTargetRef") or {}
     kind = (str(reference.get("apiVersion", "")).partition("/")[0], reference.get("kind"))
     return str(reference.get("name", "")) if kind in _TARGETS else ""

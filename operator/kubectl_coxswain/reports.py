@@ -115,7 +115,7 @@ class FieldChange(NamedTuple):
     live: str
     wanted: str
     managers: Sequence[str] = ()
-    """The other field managers that own the field."""
+    """The other field managers of the field."""
 
 
 class ChildDrift(NamedTuple):
@@ -131,7 +131,7 @@ class ChildDrift(NamedTuple):
 
 
 class Correction(NamedTuple):
-    """A field that the operator has set back: an entry of status.drift."""
+    """A field reverted by the operator: an entry of status.drift."""
 
     object: str
     field: str

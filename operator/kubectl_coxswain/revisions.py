@@ -79,7 +79,7 @@ def earlier(revisions: Sequence[Revision], webapp: Json) -> int | None:
 
 
 def notes_of(webapp: Json) -> list[str]:
-    """Return notes about revisions that are not known."""
+    """Return notes about unknown revisions."""
     if (webapp.get("status") or {}).get("revision") is None:
         return [*unreported(webapp), "the status names no revision, so it is not known which one runs"]
     return unreported(webapp)

@@ -69,7 +69,7 @@ def cut(text: str, width: int, ellipsis: str = "…") -> str:
 
 
 def wrapped(text: str, width: int, first: int | None = None) -> list[str]:
-    """Return a text in lines that are broken at spaces. A longer word has a line of its own.
+    """Return a text in lines, broken at spaces. A longer word has a line of its own.
 
     Args:
         text: the text.
@@ -132,7 +132,7 @@ class Screen:
         self.redraws = redraws and width is not None
 
     def onto(self, stream: TextIO) -> "Screen":
-        """Return a screen of the same width and style that writes to another stream."""
+        """Return a screen of the same width and style on another stream."""
         return Screen(stream, width=self.width, height=self.height, colour=self._colour, glyphs=self.glyphs)
 
     def measure(self) -> None:

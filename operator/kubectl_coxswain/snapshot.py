@@ -28,13 +28,13 @@ class Snapshot:
     name: str
     now: datetime
     objects: dict[Place, Projection | None] = field(default_factory=dict)
-    """The objects read so far; None for one that does not exist."""
+    """The objects read so far; None for a missing one."""
     manifests: dict[Place, Json] = field(default_factory=dict)
     """The same objects as the API server has sent them."""
     unserved: set[Kind] = field(default_factory=set)
-    """Kinds that the API server does not serve."""
+    """Kinds not served by the API server."""
     unreadable: dict[Kind, Forbidden] = field(default_factory=dict)
-    """Kinds that the user may not read, and why."""
+    """Kinds the user may not read, and why."""
     skipped: list[str] = field(default_factory=list)
     """A note for each object that the operator skips, too."""
 

@@ -30,7 +30,7 @@ def conflicts_of(webapp: Json) -> ConflictsReport:
 
 
 def _unknown(webapp: Json) -> list[str]:
-    """Return notes about conflicts that the status does not report."""
+    """Return notes about conflicts missing in the status."""
     place = f"{webapp['metadata']['name']} -n {webapp['metadata']['namespace']}"
     late = unreported(webapp)
     if late:

@@ -72,7 +72,7 @@ def _documents(session: Session, arguments: Arguments) -> tuple[list[Json], int]
 
 
 def _check(file: str, objects: list[Json]) -> None:
-    """Refuse WebApps that have no name or no spec, because no plan can be made of them."""
+    """Refuse WebApps without a name or a spec, because no plan can be made of them."""
     for manifest in filter(_is_webapp, objects):
         name = (manifest.get("metadata") or {}).get("name")
         if not name:

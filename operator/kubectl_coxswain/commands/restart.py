@@ -29,7 +29,7 @@ def run(session: Session, arguments: Arguments) -> int:
 
 
 def _follow(name: str, namespace: str, *, paused: bool) -> str:
-    """Return the command that follows the rollout: `status --watch` of a paused WebApp ends at once."""
+    """Return the command to follow the rollout: `status --watch` of a paused WebApp ends at once."""
     if paused:
         return f"kubectl rollout status deployment/{name} -n {namespace}"
     return f"{PROGRAM} status {name} -n {namespace} --watch"

@@ -84,7 +84,7 @@ def _warnings(target: Revision) -> list[str]:
 
 
 def _lost(spec: Json, stored: Json) -> list[str]:
-    """Return a note about each field that the API server drops, because its schema is newer than the revision."""
+    """Return a note about each field dropped by the API server, because its schema is newer than the revision."""
     lost = [place for place, _, after in leaves("spec", spec, stored) if after is None]
     return [f"the present API has no {place}, so the WebApp does not get it back" for place in lost]
 

@@ -9,7 +9,7 @@ from kubectl_coxswain.verdict import verdict
 
 
 def run(session: Session, arguments: Arguments) -> int:
-    """Explain one WebApp, or all that are not healthy."""
+    """Explain one WebApp, or all unhealthy ones."""
     webapps = each_webapp(session, arguments)
     if not webapps:
         none_found(session, arguments)
