@@ -7,8 +7,6 @@ import pytest
 from simulation.prove import Mutant, Outdated, mutants, proof
 from simulation.workloads import ROOT
 
-pytestmark = pytest.mark.thorough
-
 KNOWN = {f"K{number}" for number in (1, 2, 3, 4, 7, 8, 9, 10, 11, 12, 13, 14, 17, 18, 21, 23, 25, 26, 33)}
 NAMES = [mutant.name for mutant in mutants([])]
 INVARIANTS = {
@@ -54,6 +52,7 @@ def test_a_mutant_that_does_not_fit_is_an_error(tmp_path: Path) -> None:
         Mutant("K0", "", (("a.py", "two", "three"),)).apply(tmp_path)
 
 
+@pytest.mark.thorough
 def test_a_crash_is_no_proof() -> None:
     crash = (
         "kernel/reconciling/parent/reconciler.py",
@@ -65,6 +64,7 @@ def test_a_crash_is_no_proof() -> None:
     assert "| - | NOT FOUND in 1 seeds, but seed 0 failed: no internal error" in row
 
 
+@pytest.mark.thorough
 def test_a_known_defect_is_found_on_the_example() -> None:
     (mutant,) = mutants(["K8"])
     row = proof(mutant, "scheduled-task", seeds=16, seconds=60)
