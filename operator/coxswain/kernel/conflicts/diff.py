@@ -84,9 +84,7 @@ def all_fields(
 
 
 def managers(difference: Difference, others: Sequence[ManagedFieldsEntry]) -> list[str]:
-    """Return the other managers that own the path of a difference, or one of its rivals."""
-    if difference.order:
-        return []
+    """Return the other managers that own the path of a difference, or one of its rivals. An order has no owner."""
     paths = (difference.path, *difference.rivals)
     return list(dict.fromkeys(entry.manager for entry in others if any(owns(entry.fields, path) for path in paths)))
 
