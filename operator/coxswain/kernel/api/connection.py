@@ -13,6 +13,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import aiohttp
+import yarl
 from aiohttp.connector import Connection as Wire
 from aiohttp.tracing import Trace
 from kubernetes.aio.config import ConfigException
@@ -150,10 +151,14 @@ class Connection:
         self, user_agent: str, middlewares: Sequence[aiohttp.ClientMiddlewareType] = ()
     ) -> aiohttp.ClientSession:
         """Return an aiohttp session for the running event loop, with TLS, proxy and credentials configured."""
+        origin = yarl.URL(self.host).origin()
 
         async def credentials(
             request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType
         ) -> aiohttp.ClientResponse:
+            if request.url.origin() != origin:
+                # aiohttp follows redirects, and another server must not get the token.
+                raise aiohttp.ClientConnectionError(f"{origin} redirects to {request.url.origin()}: not followed")
             authorization = await self.authorization()
             if authorization is not None:
                 request.headers["Authorization"] = authorization
