@@ -5,12 +5,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from coxswain.kernel.api.client import Client
+from coxswain.kernel.api.errors import Undecodable
 from coxswain.kernel.conflicts.managed_fields import patch, reassigned, released
 from coxswain.kernel.objects.edit import with_value
 from coxswain.kernel.objects.field_paths import Path
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.manifests import Manifest
-from coxswain.kernel.objects.projection import Named, Projection, Projector
+from coxswain.kernel.objects.projection import UNREADABLE, Named, Projection, Projector
 from coxswain.kernel.objects.status_fields import Status
 
 NEVER_STORED = "1"
@@ -18,7 +19,10 @@ NEVER_STORED = "1"
 
 
 class Writer:
-    """Writes children and status, reads single objects, and returns the projection of each response."""
+    """Writes children and status, reads single objects, and returns the projection of each response.
+
+    A response that is no readable object raises `Undecodable`. The write may have been carried out.
+    """
 
     def __init__(self, client: Client, projector: Projector) -> None:
         """Write with `client` as the field manager of `projector`, which also projects the responses."""
@@ -62,7 +66,7 @@ class Writer:
         manifest = with_value(_exactly(observed), path, value)
         keeper = self._projector.keeper
         response = await self._client.apply(observed.kind, manifest, field_manager=keeper, force=False)
-        return self._projector.observe(observed.kind, response)
+        return self._observed(observed.kind, response)
 
     async def take_ownership(self, observed: Projection, paths: Sequence[Path]) -> Projection:
         """Make our manager the only owner of these paths, so that the next apply removes the omitted ones.
@@ -70,7 +74,7 @@ class Writer:
         Raises:
             Refused: with status 409 if the object has changed since.
         """
-        raw = await self._client.get(observed.kind, observed.namespace, observed.name)
+        raw = await self.read_whole(observed)
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         entries = raw["metadata"].get("managedFields", [])
         return await self._patch_managed_fields(
@@ -84,14 +88,14 @@ class Writer:
         Raises:
             Refused: with status 409 if the object has changed since.
         """
-        raw = await self._client.get(observed.kind, observed.namespace, observed.name)
+        raw = await self.read_whole(observed)
         return await self._patch_managed_fields(
             observed, released(raw["metadata"].get("managedFields", []), is_released, self._projector.manager)
         )
 
     async def _patch_managed_fields(self, observed: Projection, entries: Sequence[Mapping[str, Any]]) -> Projection:
         operations = patch(entries, str(observed.version))
-        return self._projector.observe(
+        return self._observed(
             observed.kind,
             await self._client.json_patch(observed.kind, observed.namespace, observed.name, operations),
         )
@@ -120,7 +124,7 @@ class Writer:
         response = await self._client.apply(
             parent.kind, manifest, field_manager=self._projector.manager, force=True, subresource="status"
         )
-        return self._projector.observe(parent.kind, response)
+        return self._observed(parent.kind, response)
 
     async def remove_from_status(self, parent: Projection, pointers: Sequence[str]) -> Projection:
         """Remove fields from the status of a parent, whoever owns them.
@@ -139,32 +143,41 @@ class Writer:
         response = await self._client.json_patch(
             parent.kind, parent.namespace, parent.name, operations, subresource="status"
         )
-        return self._projector.observe(parent.kind, response)
+        return self._observed(parent.kind, response)
 
     async def read(self, manifest: Manifest) -> Projection:
         """Return the live object with the kind and name of a child."""
         kind, metadata = self._projector.kinds.of(manifest), manifest["metadata"]
-        return self._projector.observe(kind, await self._client.get(kind, metadata["namespace"], metadata["name"]))
+        return self._observed(kind, await self._client.get(kind, metadata["namespace"], metadata["name"]))
 
     async def read_whole(self, observed: Projection) -> Manifest:
         """Return a live child with all of its fields."""
-        return await self._client.get(observed.kind, observed.namespace, observed.name)
+        raw = await self._client.get(observed.kind, observed.namespace, observed.name)
+        self._observed(observed.kind, raw)
+        return raw
 
     async def read_parent(self, parent: Named) -> Projection:
         """Return the live parent."""
         kind = self._projector.kinds.parent
-        return self._projector.observe(kind, await self._client.get(kind, parent.namespace, parent.name))
+        return self._observed(kind, await self._client.get(kind, parent.namespace, parent.name))
 
     async def read_record(self, kind: Kind, namespace: str, name: str) -> Projection:
         """Return the live record of a parent's state."""
-        return self._projector.observe(kind, await self._client.get(kind, namespace, name))
+        return self._observed(kind, await self._client.get(kind, namespace, name))
 
     async def _apply(self, manifest: Manifest, identity: dict[str, Any], *, force: bool) -> Projection:
         kind = self._projector.kinds.of(manifest)
         sent = {**manifest, "metadata": {**manifest["metadata"], **identity}}
-        return self._projector.observe(
+        return self._observed(
             kind, await self._client.apply(kind, sent, field_manager=self._projector.manager, force=force)
         )
+
+    def _observed(self, kind: Kind, raw: Mapping[str, Any]) -> Projection:
+        """Return the projection of a response. A proxy may answer, and anyone may write deeply nested managedFields."""
+        try:
+            return self._projector.observe(kind, raw)
+        except UNREADABLE as error:
+            raise Undecodable(f"the response is no readable {kind}: {error!r}") from error
 
 
 def _exactly(observed: Projection) -> Manifest:

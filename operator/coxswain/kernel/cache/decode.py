@@ -5,20 +5,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from coxswain.kernel.objects.kinds import Kind
-from coxswain.kernel.objects.projection import Projection, Projector
+from coxswain.kernel.objects.projection import UNREADABLE, Projection, Projector
 from coxswain.metrics import unreadable
 
 log = logging.getLogger(__name__)
-
-_ODD = (AttributeError, KeyError, TypeError, ValueError)
-"""Exceptions of the projector for an object with unexpected structure."""
 
 
 def read(projector: Projector, kind: Kind, raw: Mapping[str, Any]) -> Projection | None:
     """Return the projection of an object, or None if it cannot be decoded."""
     try:
         return projector.observe(kind, raw)
-    except _ODD as error:
+    except UNREADABLE as error:
         unreadable(kind.collection)
         log.warning("%s %s cannot be read and is skipped: %r", kind, place(raw) or "without a name", error)
         return None
@@ -30,7 +27,7 @@ def read_identity(kind: Kind, raw: Mapping[str, Any]) -> Projection | None:
         metadata = raw["metadata"]
         name, namespace = metadata["name"], metadata.get("namespace", "")
         return Projection(kind, namespace, name, metadata["uid"], int(metadata["resourceVersion"]), True, {})
-    except _ODD as error:
+    except UNREADABLE as error:
         unreadable(kind.collection)
         log.warning("the deletion of %s %s cannot be read and is skipped: %r", kind, place(raw), error)
         return None

@@ -35,6 +35,8 @@ LEVELS_LIMIT = 100
 """Levels of nesting. Deeper objects are refused: pickle, comparisons and copies recurse, and Python limits that. An
 object of Kubernetes has about 20 levels, but the API server accepts 10000 in raw JSON.
 """
+UNREADABLE = (AttributeError, KeyError, TypeError, ValueError)
+"""Exceptions of the projector for an object with unexpected structure."""
 FINALIZERS_KEPT = 16
 """Anyone who may change an object can add finalizers, so that they must not fill the memory."""
 
@@ -156,7 +158,7 @@ class Projector:
         """Return the projection of an object.
 
         Raises:
-            KeyError, ValueError: `raw` is not a valid API object, or has more than `LEVELS_LIMIT` levels.
+            UNREADABLE: `raw` is not a valid API object, or has more than `LEVELS_LIMIT` levels.
         """
         _require_few_levels(raw)
         rules, is_child = self._rules[kind], kind in self.kinds.children
