@@ -216,6 +216,26 @@ def test_after_a_gap_in_a_watch_the_first_write_reads_the_webapp(restarted: Benc
     assert [sent for sent in restarted.writer.sent if sent != "status"] == ["look WebApp", "update Service"]
 
 
+@pytest.mark.parametrize("first", [True, False])
+def test_after_a_gap_during_the_read_the_webapp_is_read_again(restarted: Bench, first: bool) -> None:
+    """The read may be of before the gap. It ended the doubt, and later writes undid a change that no watch reported."""
+    if not first:
+        restarted.run()
+        restarted.reconciler.doubt()
+        drift(restarted)
+    gaps = ["look WebApp"]
+
+    def deliver(request: str, answer: Projection) -> Projection:
+        if request in gaps:
+            gaps.remove(request)
+            restarted.reconciler.doubt()
+        return answer
+
+    restarted.writer.deliver = deliver
+    restarted.run()
+    assert restarted.writer.sent[:3] == ["look WebApp", "look WebApp", "update Service"]
+
+
 def test_a_webapp_that_changes_after_the_gap_needs_no_read(restarted: Bench) -> None:
     """Its watch is running, and a server that refuses reads must not delay the writes."""
     restarted.run()

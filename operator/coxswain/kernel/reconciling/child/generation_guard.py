@@ -45,17 +45,24 @@ class GenerationGuard:
         # Before the reads: the event of a record may arrive during them, and the reconcile began without it.
         known = [] if memory.records_verified else self._deciding_records(parent)
         if not memory.verified or self._is_doubted(key, memory):
-            if memory.verified or self._was_worked_on(key):
-                await self.check(parent, memory)
-            else:
-                memory.records_verified = True
-            memory.verified, memory.doubted_since = True, None
+            await self._verify(key, parent, memory)
         if not memory.records_verified:
             # After the parent: an old one names the record of another state.
             for kind, place, record in known:
                 await self._check_record(kind, place, record)
             memory.records_verified = True
         return self._writer.checking(lambda: self._require_unchanged(parent, self._store.parent(key)))
+
+    async def _verify(self, key: Key, parent: Parent, memory: Memory) -> None:
+        """Read the parent if anybody has worked on it, and again after a gap of a watch during the read."""
+        gaps = None
+        while gaps != memory.gaps:
+            gaps = memory.gaps
+            if memory.verified or self._was_worked_on(key):
+                await self.check(parent, memory)
+            else:
+                memory.records_verified = True
+        memory.verified, memory.doubted_since = True, None
 
     def _deciding_records(self, parent: Parent) -> list[tuple[Kind, Key, Projection | None]]:
         """Return the kind, the key and the cached state of each record that decides which state runs."""
@@ -84,7 +91,7 @@ class GenerationGuard:
             OutOfDate: it has changed or is gone; a changed one is in the store now.
             RequestFailed: it could not be read.
         """
-        key = Key(parent.namespace, parent.name)
+        key, gaps = Key(parent.namespace, parent.name), memory.gaps
         try:
             found = await self._writer.read_parent(parent)
         except Refused as error:
@@ -92,7 +99,7 @@ class GenerationGuard:
                 raise
             raise OutOfDate(f"{self._kinds.parent} {key} is gone; its DELETED event will follow") from error
         self._store.observe(found)
-        if found.uid == parent.uid:
+        if found.uid == parent.uid and memory.gaps == gaps:
             memory.verified, memory.doubted_since = True, None
         self._require_unchanged(parent, found)
 

@@ -120,6 +120,8 @@ class Memory:
         """Whether a GET confirmed the records that decide which state runs. This process writes all later ones."""
         self.doubted_since: int | None = None
         """The newest resourceVersion of the parents at the last gap of a watch: an older parent may be stale."""
+        self.gaps = 0
+        """Number of gaps of watches: a read that began before the last one may not end the doubt."""
         self.namespace_terminating_until = 0.0
         """Monotonic time until which nothing is written after the refusal of a create in a terminating namespace."""
 
@@ -214,5 +216,6 @@ class Memories:
     def doubt(self, newest: int) -> None:
         """Doubt each parent with a version not newer than `newest`, because of a gap in a watch."""
         for memory in self._of_key.values():
+            memory.gaps += 1
             if memory.verified:
                 memory.doubted_since = newest
