@@ -66,10 +66,14 @@ def session(
 
         try:
             response = await pace.answer(path, _authorized(connection, request, send, failed, metrics))
-        except aiohttp.ClientError:
+            await _require_readable(response, watching=watching)
+        except aiohttp.ClientError as error:
             # TimeoutError is not caught: an unanswered request counts as silence.
             failed()
-            raise
+            if isinstance(error, aiohttp.ClientConnectionError):
+                raise
+            # Kopf repeats a request after this error, and ends after others.
+            raise aiohttp.ClientConnectionError(str(error)) from error
         if response.status != 200:
             failed()
         elif not watching:
@@ -86,6 +90,25 @@ def session(
     # In the same form as the path of a request: decoded.
     base = yarl.URL(connection.host).path.rstrip("/")
     return connection.session(f"{USER_AGENT}-watch", (middleware,))
+
+
+async def _require_readable(response: aiohttp.ClientResponse, *, watching: bool) -> None:
+    """Read the response to a request, but not the stream of a watch.
+
+    Kopf repeats a request after 403, 429 and 5xx. But it ends, and with it all watches, if it cannot read the body or
+    the Retry-After of such a response. A proxy may send a page in any encoding, and a date.
+
+    Raises:
+        ClientError: it has such a status, or is not a list, or ends too early.
+    """
+    if response.status in (403, 429) or response.status >= 500:
+        text = (await response.read())[:500].decode(errors="replace")
+        raise aiohttp.ClientConnectionError(f"{response.status} {response.reason}: {text}")
+    if response.status == 200 and not watching:
+        try:
+            _ = (await response.json())["metadata"]["resourceVersion"]
+        except (KeyError, TypeError, ValueError) as error:
+            raise aiohttp.ClientPayloadError(f"the response is not a list: {error!r}") from error
 
 
 def _narrow(request: aiohttp.ClientRequest, kind: Kind, *, watching: bool) -> None:
@@ -198,8 +221,7 @@ class _ObservedStream:
             *lines, rest = (rest + chunk).split(b"\n")
             for line in lines:
                 yield parsable(line) + b"\n"
-        if rest:
-            yield parsable(rest)
+        # Each event ends with a newline. A rest is half an event: the next watch begins before it.
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._content, name)
