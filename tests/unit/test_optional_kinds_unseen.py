@@ -66,6 +66,35 @@ def test_no_object_of_a_kind_that_has_gone_stays_in_the_cache() -> None:
     resync_bench.during(body)
 
 
+def test_no_answer_that_comes_late_brings_an_object_of_a_kind_that_has_gone() -> None:
+    """A LIST or a write may be in flight when the kind goes. Nothing deleted its objects from the cache then."""
+    metadata = {"namespace": "shop", "name": "web", "uid": "u", "labels": {"coxswain.dev/webapp": "web"}}
+    route = {"metadata": {**metadata, "resourceVersion": "3"}}
+    observed = read(WORKLOAD.projector, HTTP_ROUTE, route)
+    assert observed is not None
+
+    async def body(bench: resync_bench.Bench) -> None:
+        store, client = bench.store, bench.client
+        bench.resync.begin_watches(KINDS.watched)
+        client.gate.clear()
+        client.first = [{"metadata": {"resourceVersion": "9"}, "items": [route]}]
+        bench.resync.coverage.watch_started((HTTP_ROUTE, None))
+        bench.resync.relist_soon(HTTP_ROUTE, None)
+        await bench.listed(1)
+        bench.resync.begin_watches(OTHERS)
+        client.gate.set()
+        await asyncio.sleep(1)
+        store.answer(observed, None)
+        assert store.get(HTTP_ROUTE, WEB) is None
+        assert store.forget(HTTP_ROUTE, WEB, 4) == set()
+        assert store.removed_at(HTTP_ROUTE, WEB) == 0
+        bench.resync.begin_watches(KINDS.watched)
+        store.answer(observed, None)
+        assert store.get(HTTP_ROUTE, WEB) == observed, "the kind is served again"
+
+    resync_bench.during(body)
+
+
 def test_a_watch_that_opens_in_time_costs_one_list() -> None:
     async def body(bench: resync_bench.Bench) -> None:
         bench.resync.begin_watches(KINDS.watched)

@@ -12,6 +12,7 @@ from coxswain.kernel.api.errors import OutOfDate, Refused
 from coxswain.kernel.api.throttle import Throttle
 from coxswain.kernel.api.transport import HttpResponse
 from coxswain.kernel.cache.store import Key
+from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Projection
 from coxswain.webapp.kinds import CONTROLLER_REVISION, SERVICE, WEBAPP
 from unit.model_bench import KEY
@@ -72,6 +73,12 @@ def taken_over(bench: ReleaseBench) -> list[Projection]:
     return before
 
 
+def empty(bench: ReleaseBench, kind: Kind) -> None:
+    """Let the store know no object of a kind."""
+    bench.store.drop(kind)
+    bench.store.serve(kind)
+
+
 @pytest.mark.parametrize("parent_lags", [False, True], ids=["present parent", "old parent"])
 @pytest.mark.parametrize("lag", ["older", "missing"])
 def test_a_failed_spec_does_not_run_again_after_a_takeover(lag: str, *, parent_lags: bool) -> None:
@@ -79,10 +86,10 @@ def test_a_failed_spec_does_not_run_again_after_a_takeover(lag: str, *, parent_l
     bench = released()
     parent = bench.store.parent(KEY)
     before = taken_over(bench)
-    bench.store.drop(CONTROLLER_REVISION)
+    empty(bench, CONTROLLER_REVISION)
     observe(bench, [record for record in before if lag == "older" or record.content["revision"] == 1])
     if parent_lags:
-        bench.store.drop(WEBAPP)
+        empty(bench, WEBAPP)
         assert parent is not None
         bench.store.observe(parent)
     written(bench)
@@ -100,7 +107,7 @@ def test_the_event_of_a_record_may_arrive_while_the_guard_reads(monkeypatch: pyt
     bench = released()
     before = taken_over(bench)
     present = records_of(bench)
-    bench.store.drop(CONTROLLER_REVISION)
+    empty(bench, CONTROLLER_REVISION)
     observe(bench, before)
     send, met = CrashingTransport.send, []
 

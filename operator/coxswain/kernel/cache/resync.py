@@ -113,7 +113,9 @@ class Resync:
         """Record a restart of all watches, for the served `kinds`, and forget the objects of the others."""
         self.coverage.begin_watches(kinds)
         for kind in self._projector.kinds.optional:
-            if kind not in kinds:
+            if kind in kinds:
+                self._store.serve(kind)
+            else:
                 self._store.drop(kind)
         for request in self._requests.values():
             request.add()

@@ -67,6 +67,8 @@ class Store:
         self._entries: dict[Kind, PackedTable[Key] | DenseTable[Key]] = {}
         self._tombstones: dict[Kind, dict[Key, _Tombstone]] = {}
         self._newest: dict[Kind, int] = {}
+        self._unserved: set[Kind] = set()
+        """Kinds that the API server does not serve. An answer in flight may still bring an object of them."""
         self._of_parent: Index[tuple[Kind, Key], Key] = Index()
         self._references: References[Key, tuple[str, Key]] = References()
 
@@ -78,8 +80,13 @@ class Store:
         self._references.clear()
         self._conditions.clear()
 
+    def serve(self, kind: Kind) -> None:
+        """Store objects of a kind of children, because the API server serves it."""
+        self._unserved.discard(kind)
+
     def drop(self, kind: Kind) -> None:
-        """Remove all objects and tombstones of a kind of children that the API server does not serve."""
+        """Remove all objects and tombstones of a kind of children until the API server serves it."""
+        self._unserved.add(kind)
         for place in list(self._entries.get(kind, ())):
             self._replace(kind, place, self.get(kind, place), None)
         self._tombstones.pop(kind, None)
@@ -134,9 +141,12 @@ class Store:
         """Store an object from a watch, a LIST, a GET or the response to a write, if it is newer.
 
         Returns:
-            The parents to enqueue; empty if the store already held this version or a newer one.
+            The parents to enqueue; empty if the store already held this version or a newer one, or if the API server
+            does not serve the kind.
         """
         self._seen(observed.kind, observed.version)
+        if observed.kind in self._unserved:
+            return set()
         place = Key(observed.namespace, observed.name)
         known = self.get(observed.kind, place)
         if known is not None and observed.version <= known.version:
@@ -155,6 +165,8 @@ class Store:
             The parents to enqueue.
         """
         self._seen(kind, version)
+        if kind in self._unserved:
+            return set()
         known = self.get(kind, place)
         if known is not None and version <= known.version:
             return set()
