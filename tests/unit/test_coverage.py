@@ -64,14 +64,14 @@ def test_before_the_first_list_every_kind_is_required(bench: Bench, kind: Kind) 
 def test_a_kind_for_explanations_is_not_required_after_its_list_failed(bench: Bench) -> None:
     bench.cover("a", POD)
     bench.fail(POD, "a", Unreachable("timed out"))
-    assert bench.coverage.view("a") == (True, (), (), (), ())
+    assert bench.coverage.view("a") == (True, (), (), (), (), ())
 
 
 def test_an_unlisted_kind_of_children_is_required(bench: Bench) -> None:
     """The operator would create an existing autoscaler again if it could not list it."""
     bench.cover("a", HORIZONTAL_POD_AUTOSCALER)
     bench.fail(HORIZONTAL_POD_AUTOSCALER, "a", Unreachable("timed out"))
-    assert bench.coverage.view("a") == (False, (), (HORIZONTAL_POD_AUTOSCALER,), (), ())
+    assert bench.coverage.view("a") == (False, (), (HORIZONTAL_POD_AUTOSCALER,), (), (), ())
 
 
 @pytest.mark.parametrize("kind", [kind for kind in CHILDREN if kind not in KINDS.optional])

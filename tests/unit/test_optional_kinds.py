@@ -177,6 +177,22 @@ def test_every_webapp_is_enqueued_when_a_kind_appears_or_disappears(covered: Cov
     assert waiting.release(lambda: webapps) == set(webapps)
 
 
+def test_every_webapp_is_enqueued_when_a_kind_disappears_that_could_not_be_listed(covered: Covered) -> None:
+    """Each status named the missing right until the next resync, although there was nothing to list any more."""
+    webapps = [Key("a", "one"), Key("a", "two")]
+    waiting = Waiting(covered.coverage, ["a"])
+    covered.coverage.begin_watches(KINDS.watched)
+    waiting.release(lambda: webapps)
+    covered.cover(OTHERS)
+    covered.refuse()
+    assert waiting.release(lambda: webapps) == set(webapps)
+    assert waiting.release(lambda: webapps) == set()
+    covered.coverage.begin_watches(OTHERS)
+    covered.cover(OTHERS)
+    assert covered.coverage.unavailable("a") == {HTTP_ROUTE: None}
+    assert waiting.release(lambda: webapps) == set(webapps)
+
+
 def test_a_watch_that_does_not_run_is_not_silent() -> None:
     now = 0.0
     scopes = [(HTTP_ROUTE, None), (SERVICE, None)]

@@ -35,6 +35,8 @@ class View(NamedTuple):
     """Decisive kinds for which the store may be incomplete."""
     unavailable: tuple[Kind, ...]
     """Optional kinds that are not served or cannot be listed. Parents are reconciled without them."""
+    unserved: tuple[Kind, ...]
+    """The unavailable kinds that are not served. The status gives them another cause."""
     unwatched: tuple[Kind, ...]
     """Kinds of referenced objects, which can be listed but lastingly not watched."""
 
@@ -192,6 +194,7 @@ class Coverage:
             unlisted=tuple(kind.plural for kind in self._needed if unavailable(kind)),
             doubtful=tuple(kind for kind in self._kinds.decisive if self._of(kind, namespace).is_doubtful),
             unavailable=tuple(kind for kind in self._kinds.optional if unavailable(kind)),
+            unserved=tuple(kind for kind in self._kinds.optional if not self._of(kind, namespace).served),
             unwatched=tuple(
                 kind
                 for kind in self._kinds.watched

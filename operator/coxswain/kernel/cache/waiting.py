@@ -42,7 +42,7 @@ class Waiting:
                 continue
             found |= {key for key in self._keys if namespace in (None, key.namespace)}
             reported = now.unavailable != before.unavailable or now.unwatched != before.unwatched
-            if reported or set(now.unlisted) - set(before.unlisted):
+            if reported or now.unserved != before.unserved or set(now.unlisted) - set(before.unlisted):
                 found |= {key for key in parents() if namespace in (None, key.namespace)}
         self._keys -= found
         return found
