@@ -13,7 +13,7 @@ from coxswain.kernel.objects.manifests import Manifest
 from coxswain.kernel.objects.projection import Controller, Projection
 from coxswain.webapp.children import deployment, disruption_budget, service, service_manifest
 from coxswain.webapp.children.deployment_adoption import replaced_container
-from coxswain.webapp.kinds import DEPLOYMENT, SERVICE
+from coxswain.webapp.kinds import DEPLOYMENT, POD_DISRUPTION_BUDGET, SERVICE
 from coxswain.webapp.spec import WebApp
 from rendered import Empty, observe
 from unit.objects import stored, webapp
@@ -28,10 +28,12 @@ SELECTOR = ("f:spec", "f:selector")
 
 
 class Cluster(Empty):
-    """A world with a Deployment and a Service."""
+    """A world with a Deployment, a Service and a PodDisruptionBudget."""
 
-    def __init__(self, live: Projection | None = None, fronted_by: Projection | None = None) -> None:
-        self._live = {DEPLOYMENT: live, SERVICE: fronted_by}
+    def __init__(
+        self, live: Projection | None = None, fronted_by: Projection | None = None, budget: Projection | None = None
+    ) -> None:
+        self._live = {DEPLOYMENT: live, SERVICE: fronted_by, POD_DISRUPTION_BUDGET: budget}
 
     def live(self, kind: Kind, name: str) -> Projection | None:  # noqa: ARG002
         return self._live.get(kind)
@@ -134,6 +136,21 @@ def test_a_kept_selector_has_no_budget_by_default() -> None:
     assert has_budget(kept, disruption={"enabled": True})
     assert has_budget(theirs(OURS, MAIN))
     assert has_budget(theirs(CHART, MAIN, adopt="another"))
+
+
+@pytest.mark.parametrize("adopt", ["web", "another", ""])
+@pytest.mark.parametrize("ours", [False, True])
+def test_the_budget_of_the_chart_is_adopted_with_it_and_stays(adopt: str, ours: bool) -> None:
+    """Otherwise its adoption ended in its deletion: the pods lost the budget that the chart gave them."""
+    raw = stored(disruption_budget.pod_disruption_budget(webapp()))
+    raw["metadata"]["annotations"] = {"coxswain.dev/adopt": adopt}
+    if not ours:
+        raw["metadata"] |= {"labels": {}, "managedFields": [], "ownerReferences": []}
+        raw["spec"]["selector"] = {"matchLabels": CHART}
+    budget = observe(POD_DISRUPTION_BUDGET, raw)
+    for live in (theirs(CHART, MAIN), adopted(desired(theirs(CHART, MAIN)))):
+        wanted = disruption_budget.TYPE.all_desired(webapp(replicas=3), Cluster(live, budget=budget))
+        assert bool(wanted) is (adopt == "web")
 
 
 @pytest.mark.parametrize("adopt", ["", "another"])

@@ -60,12 +60,15 @@ def _may_have_another(webapp: WebApp, world: World) -> bool:
     """Tell whether another budget may select the pods: a second one would block their evictions.
 
     The cache has only the identity of foreign budgets that do not name the WebApp. A chart has often made one, and the
-    labels of a kept selector belong to the chart.
+    labels of a kept selector belong to the chart. If the budget with our name may be adopted, it is the chart's.
     """
-    if _others(webapp, world) or selector_of(webapp, world) != selector(webapp.name):
+    if _others(webapp, world):
         return True
     named = world.live(POD_DISRUPTION_BUDGET, webapp.name)
-    return named is not None and not named.is_child_of(webapp) and not named.is_adoptable_by(webapp)
+    if named is not None and not _is_ours(webapp, named):
+        return True
+    is_handed_over = named is not None and named.adopter == webapp.name
+    return not is_handed_over and selector_of(webapp, world) != selector(webapp.name)
 
 
 def _others(webapp: WebApp, world: World) -> Sequence[Projection]:
