@@ -11,8 +11,9 @@ def test_a_foreign_field_that_violates_restricted_is_reported_with_its_manager(s
     scene.kubectl("patch", "deployment", "web", "--field-manager=evil", "--patch", json.dumps(patch))
     found = eventually(lambda: scene.condition("PodSecurityViolated"), "it is reported")
     assert (found["status"], found["reason"]) == ("True", "NotRestricted")
-    for field in ("hostNetwork", "initContainers[name=i].securityContext.allowPrivilegeEscalation"):
-        assert f"spec.template.spec.{field} is set by evil" in found["message"]
+    escalation = "initContainers[name=i].securityContext.allowPrivilegeEscalation must be false (manager evil)"
+    for problem in ("hostNetwork is set by evil", escalation):
+        assert f"spec.template.spec.{problem}" in found["message"]
     assert [event["type"] for event in scene.awaited_events("PodSecurityViolated")] == ["Warning"]
     scene.json_patch(
         "deployment",

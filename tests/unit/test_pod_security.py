@@ -180,6 +180,23 @@ def test_the_managers_are_named() -> None:
     assert [found.manager for found in violations_of(dataclasses.replace(live, others=()))] == ["unknown"] * 3
 
 
+def test_a_missing_field_is_not_called_set() -> None:
+    """A container of a chart often lacks a security context. There is nothing to remove."""
+    bench = Bench()
+    bench.converge()
+    live = bench.store.get(DEPLOYMENT, WEB)
+    assert live is not None
+    side = [*live.content["spec"]["template"]["spec"]["containers"], {"name": "side"}]
+    others(bench, put("spec", "containers", side), ManagedFieldsEntry("helm", SIDECAR))
+    bench.run()
+    context = f"{POD}.containers[name=side].securityContext"
+    assert bench.events.told[-1].note == (
+        f"the pods of Deployment web violate Pod Security 'restricted': {context}.allowPrivilegeEscalation must be "
+        f"false (manager helm); {context}.capabilities.drop must contain ALL (manager helm). The operator does not "
+        "change these fields. Correct them: kubectl edit deployment web -n shop"
+    )
+
+
 def test_it_is_told_once_and_goes_with_its_cause() -> None:
     bench = Bench()
     bench.converge()
@@ -192,6 +209,7 @@ def test_it_is_told_once_and_goes_with_its_cause() -> None:
     (told,) = bench.events.told
     assert (told.reason, told.type) == ("PodSecurityViolated", "Warning")
     assert f"{POD}.hostNetwork is set by evil" in told.note
+    assert told.note.endswith("Remove them: kubectl edit deployment web -n shop")
     bench.run()
     assert (bench.writer.sent, len(bench.events.told)) == ([], 1)
     others(bench, put("spec", "hostNetwork", ...))

@@ -41,6 +41,13 @@ _SYSCTLS = {
 }
 _SELINUX_TYPES = ("", "container_t", "container_init_t", "container_kvm_t", "container_engine_t")
 _PROFILES = ("RuntimeDefault", "Localhost")
+_REQUIRED = {
+    "f:allowPrivilegeEscalation": "must be false",
+    "f:drop": "must contain ALL",
+    "f:runAsNonRoot": "must be true",
+    "f:seccompProfile": "must have the type RuntimeDefault",
+}
+"""Fields that every container needs, by the last element of their path: a missing one is a violation, too."""
 _APPARMOR_ANNOTATION = "container.apparmor.security.beta.kubernetes.io/"
 
 
@@ -51,11 +58,20 @@ class Violation:
     field: str
     """Field path such as spec.template.spec.hostNetwork."""
     manager: str
+    required: str | None = None
+    """The condition on a field that may also be missing; None for a field that must not be set."""
 
     def __post_init__(self) -> None:
         """Make external texts valid."""
         object.__setattr__(self, "field", clean(self.field, FIELD_LIMIT))
         object.__setattr__(self, "manager", shown_manager(self.manager))
+
+    @property
+    def text(self) -> str:
+        """The violation as a clause."""
+        if self.required is None:
+            return f"{self.field} is set by {self.manager}"
+        return f"{self.field} {self.required} (manager {self.manager})"
 
 
 def violations(template: _Object) -> list[Path]:
@@ -69,6 +85,11 @@ def violations(template: _Object) -> list[Path]:
     # A pod with its own user namespace may run as root in it.
     relaxed = ("f:runAsNonRoot", "f:runAsUser") if pod.get("hostUsers") is False else ()
     return [place for place in paths if place[-1] not in relaxed]
+
+
+def required(place: Path) -> str | None:
+    """Return the condition on a field in violation that every container needs; None for any other field."""
+    return _REQUIRED.get(place[-1])
 
 
 def _of_pod(pod: _Object) -> Iterator[Path]:

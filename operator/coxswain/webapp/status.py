@@ -31,7 +31,7 @@ from coxswain.kernel.workload import Observations
 from coxswain.webapp.children.deployment_health import is_complete
 from coxswain.webapp.identity import MANAGED_BY, WEBAPP_LABEL
 from coxswain.webapp.kinds import DEPLOYMENT, WEBAPP
-from coxswain.webapp.pod_security import Violation, violations
+from coxswain.webapp.pod_security import Violation, required, violations
 from coxswain.webapp.releases.revisions import revision_name, revisions_of
 from coxswain.webapp.releases.rollback import ROLLED_BACK, rolled_back_conditions, without_target
 from coxswain.webapp.restarts import RESTART_SCHEDULED
@@ -144,7 +144,7 @@ def _numbers(webapp: WebApp, observations: Observations) -> WebAppStatus:
 def violations_of(deployment: Projection) -> list[Violation]:
     """Return the violations of `restricted` in a Deployment's pod template, with the managers of the fields."""
     template = deployment.content.get("spec", {}).get("template", {})
-    return [Violation(text(place), _manager(place, deployment)) for place in violations(template)]
+    return [Violation(text(place), _manager(place, deployment), required(place)) for place in violations(template)]
 
 
 def security_events(previous: Status, present: Status) -> list[EventRecord]:
@@ -190,9 +190,10 @@ def _available(deployment: Mapping[str, Any]) -> ConditionState:
 
 
 def _insecure(webapp: WebApp, insecure: list[Violation]) -> ConditionState:
-    name, fields = webapp.name, listed([f"{each.field} is set by {each.manager}" for each in insecure])
+    name, fields = webapp.name, listed([each.text for each in insecure])
+    step = "Remove them" if all(each.required is None for each in insecure) else "Correct them"
     message = (
         f"the pods of Deployment {name} violate Pod Security 'restricted': {fields}. The operator does not change these"
-        f" fields. Remove them: kubectl edit deployment {name} -n {webapp.namespace}"
+        f" fields. {step}: kubectl edit deployment {name} -n {webapp.namespace}"
     )
     return ConditionState("True", "NotRestricted", message)
