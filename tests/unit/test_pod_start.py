@@ -72,6 +72,18 @@ def test_it_is_told_of_the_deployment() -> None:
             {"volumes": [CLAIM]},
             "spec.resources.requests, spec.nodeSelector, the claims in spec.volumes and spec.tolerations",
         ),
+        (
+            {"volumes": [{"name": "index", "ephemeral": {}}]},
+            "spec.resources.requests, spec.nodeSelector, the claims in spec.volumes and spec.tolerations",
+        ),
+        (
+            {"topologySpreadConstraints": [{"whenUnsatisfiable": "DoNotSchedule"}]},
+            "spec.resources.requests, spec.nodeSelector, spec.topologySpreadConstraints and spec.tolerations",
+        ),
+        (
+            {"topologySpreadConstraints": [{"whenUnsatisfiable": "ScheduleAnyway"}]},
+            "spec.resources.requests, spec.nodeSelector and spec.tolerations",
+        ),
     ],
 )
 def test_a_pod_without_a_node_names_the_fields_that_may_be_the_cause(template: Any, fields: str) -> None:

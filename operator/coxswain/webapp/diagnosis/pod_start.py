@@ -80,7 +80,11 @@ def _overdue(cause: Cause, since: str | None, now: datetime) -> Finding:
 def _unscheduled(template: Mapping[str, Any], webapp: WebApp) -> str:
     fields = ["spec.resources.requests", "spec.nodeSelector"]
     fields += ["spec.affinity"] if "affinity" in template else []
-    fields += ["the claims in spec.volumes"] if claims(template) else []
+    spread = template.get("topologySpreadConstraints", [])
+    if any(each.get("whenUnsatisfiable") == "DoNotSchedule" for each in spread):
+        fields.append("spec.topologySpreadConstraints")
+    if any({"persistentVolumeClaim", "ephemeral"} & volume.keys() for volume in template.get("volumes", [])):
+        fields.append("the claims in spec.volumes")
     advice = f"Add nodes, or check {', '.join(fields)} and spec.tolerations: {edit(webapp)}"
     return f"cannot be scheduled. The scheduler retries. {advice}"
 
