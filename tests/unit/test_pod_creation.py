@@ -42,6 +42,11 @@ def forbidden(why: str) -> str:
             "Correct spec.resources: kubectl describe limitrange -n shop",
         ),
         (
+            forbidden("memory max limit to request ratio per Container is 2, but provided ratio is 10.000000."),
+            "memory max limit to request ratio per Container is 2, but provided ratio is 10.000000",
+            "Correct spec.resources: kubectl describe limitrange -n shop",
+        ),
+        (
             forbidden('violates PodSecurity "restricted:latest": hostPath volumes'),
             'violates PodSecurity "restricted:latest": hostPath volumes',
             "See the level of the namespace: kubectl get namespace shop --show-labels",
@@ -87,6 +92,33 @@ def forbidden(why: str) -> str:
 def test_a_refused_creation(message: str, problem: str, step: str) -> None:
     expected = f"pods cannot be created: {problem}. Kubernetes retries with backoff. {step}"
     assert not_created(webapp(), message) == expected
+
+
+def test_a_quota_beside_autoscaling() -> None:
+    """The schema refuses another spec.replicas then."""
+    exceeded = forbidden("exceeded quota: few, requested: pods=1, used: pods=2, limited: pods=2")
+    found = not_created(webapp(autoscaling={"maxReplicas": 3}), exceeded)
+    assert "or lower spec.autoscaling, spec.resources or spec.rollout.maxSurge: kubectl" in found
+
+
+@pytest.mark.parametrize(
+    ("missing", "fields"),
+    [
+        ("limits.cpu", "spec.resources"),
+        ("limits.cpu for: proxy", "spec.sidecars[name=proxy].resources"),
+        (
+            "limits.cpu for: app; limits.memory for: app,migrate",
+            "spec.initContainers[name=migrate].resources and spec.resources",
+        ),
+        ("limits.cpu for: istio-proxy", "the source of container istio-proxy"),
+    ],
+)
+def test_a_quota_names_the_containers_without_a_resource(missing: str, fields: str) -> None:
+    app = webapp(
+        sidecars=[{"name": "proxy", "image": "proxy"}], initContainers=[{"name": "migrate", "image": "migrate"}]
+    )
+    found = not_created(app, forbidden(f"failed quota: few: must specify {missing}"))
+    assert found.endswith(f". Set it in {fields}: kubectl describe resourcequota few -n shop")
 
 
 def test_an_unusual_amount_does_not_fail() -> None:

@@ -1,21 +1,25 @@
 """Why the API server refuses to create pods: quotas, limits and policies, from the condition ReplicaFailure."""
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from coxswain.webapp.diagnosis.commands import pods_of
+from coxswain.webapp.identity import CONTAINER
 from coxswain.webapp.spec import WebApp
 
 _FORBIDDEN = re.compile(r'pods "[^"]*" is forbidden: (.*)', re.DOTALL)
 _EXCEEDED = re.compile(r"exceeded quota: (\S+), requested: (\S+), used: (\S+), limited: (\S+)")
+_UNSPECIFIED = re.compile(r" for: ([^;]+)")
+"""The containers without a resource that a quota asks for, such as "proxy,app"."""
 
-_CHANGES = "spec.replicas, spec.resources or spec.rollout.maxSurge"
 _STEPS = (
     (
         r"exceeded quota: (\S+),",
-        f"Raise the quota, or lower {_CHANGES}: kubectl describe resourcequota {{0}} {{where}}",
+        "Raise the quota, or lower {changes}: kubectl describe resourcequota {0} {where}",
     ),
-    (r"failed quota: (\S+): must specify ", "Set it in spec.resources: kubectl describe resourcequota {0} {where}"),
-    (r" usage per (?:Container|Pod) is ", "Correct spec.resources: kubectl describe limitrange {where}"),
+    (r"failed quota: (\S+): must specify ", "Set it in {resources}: kubectl describe resourcequota {0} {where}"),
+    (r" (?:usage|ratio) per (?:Container|Pod) is ", "Correct spec.resources: kubectl describe limitrange {where}"),
     (r"PodSecurity", "See the level of the namespace: kubectl get namespace {namespace} --show-labels"),
     (r"ValidatingAdmissionPolicy '([^']+)'", "See the policy: kubectl describe validatingadmissionpolicy {0}"),
     (
@@ -67,5 +71,23 @@ def _advice(webapp: WebApp, message: str) -> str:
     """Return the next step for the user."""
     found = ((re.search(pattern, message), step) for pattern, step in _STEPS)
     groups, step = next((match.groups(), step) for match, step in found if match)
-    where = f"-n {webapp.namespace}"
-    return step.format(*groups, where=where, namespace=webapp.namespace, pods=pods_of(webapp))
+    # The schema refuses another spec.replicas beside spec.autoscaling.
+    replicas = "spec.autoscaling" if "autoscaling" in webapp.spec else "spec.replicas"
+    return step.format(
+        *groups,
+        where=f"-n {webapp.namespace}",
+        namespace=webapp.namespace,
+        pods=pods_of(webapp),
+        changes=f"{replicas}, spec.resources or spec.rollout.maxSurge",
+        resources=_resources(webapp, message),
+    )
+
+
+def _resources(webapp: WebApp, message: str) -> str:
+    """Return the fields with the resources of the containers in a message; those of the main one if it names none."""
+    spec: Mapping[str, Any] = webapp.spec
+    fields = {CONTAINER: "spec.resources"}
+    for kind in ("initContainers", "sidecars"):
+        fields |= {each["name"]: f"spec.{kind}[name={each['name']}].resources" for each in spec.get(kind, [])}
+    names = {name for found in _UNSPECIFIED.findall(message) for name in found.split(",")} or {CONTAINER}
+    return " and ".join(sorted(fields.get(name, f"the source of container {name}") for name in names))
