@@ -277,6 +277,7 @@ def test_the_url_of_a_route_has_the_port_of_the_best_listener(listeners: list[di
         ([{"path": "/shop"}], "http://a.b/shop"),
         ([{"path": "/v[0-9]", "pathType": "ImplementationSpecific"}, {"path": "/b"}], "http://a.b/b"),
         ([{"path": "/v[0-9]", "pathType": "ImplementationSpecific"}], INSIDE),
+        ([{"path": "/", "pathType": "ImplementationSpecific"}], "http://a.b"),
     ],
 )
 def test_the_path_of_a_url_of_an_ingress(paths: list[dict[str, str]], url: str) -> None:

@@ -9,7 +9,7 @@ from coxswain.webapp.children.httproute import route_name
 from coxswain.webapp.children.service_urls import service_urls
 from coxswain.webapp.kinds import HTTP_ROUTE, INGRESS, SERVICE
 from coxswain.webapp.spec import WebApp
-from coxswain.webapp.spec.routing import Ingress, ParentReference, Route
+from coxswain.webapp.spec.routing import Ingress, IngressPath, ParentReference, Route
 
 LIMIT = 64
 """Number of URLs in the status at most."""
@@ -43,7 +43,7 @@ def _of_ingress(webapp: WebApp, observations: Observations) -> Iterator[str]:
         return
     for each in wanted["hosts"]:
         host, paths = each["host"], each.get("paths", [])
-        path = _path([None if each.get("pathType") == "ImplementationSpecific" else each["path"] for each in paths])
+        path = _path([None if _is_pattern(each) else each["path"] for each in paths])
         if _is_one(host) and path is not None:
             scheme = "https" if _has_certificate(wanted, host) else "http"
             yield f"{scheme}://{host}{path}"
@@ -84,6 +84,11 @@ def _origin(parent: ParentReference) -> tuple[str, str]:
 def _has_certificate(ingress: Ingress, host: str) -> bool:
     names = (host, f"*.{host.partition('.')[2]}")
     return any(name in entry.get("hosts", []) for entry in ingress.get("tls", []) for name in names)
+
+
+def _is_pattern(path: IngressPath) -> bool:
+    """Tell whether a path may be a pattern. `/` matches itself with every controller, and `helm create` sets it so."""
+    return path.get("pathType") == "ImplementationSpecific" and path["path"] != "/"
 
 
 def _is_one(host: str) -> bool:
