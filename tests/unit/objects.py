@@ -72,6 +72,7 @@ _ATOMIC = {"selector", "labelSelector", "nodeSelector", "configMapKeyRef", "fiel
 _KEYS = {
     "ownerReferences": ("uid",),
     "containers": ("name",),
+    "initContainers": ("name",),
     "volumes": ("name",),
     "env": ("name",),
     "volumeMounts": ("mountPath",),
@@ -82,7 +83,7 @@ _KEYS = {
 
 def _merge_keys(path: tuple[str, ...]) -> tuple[str, ...]:
     if path[-1:] == ("ports",):
-        return ("containerPort" if "containers" in path else "port", "protocol")
+        return ("containerPort" if {"containers", "initContainers"} & {*path} else "port", "protocol")
     return _KEYS.get(path[-1], ()) if path else ()
 
 

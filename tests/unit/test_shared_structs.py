@@ -54,6 +54,70 @@ def test_a_removed_probe_that_is_ours_alone_needs_no_takeover() -> None:
     assert [difference.rivals for difference in made.differences] == [()]
 
 
+PROXY = {"name": "proxy", "image": "registry.example/proxy:1"}
+NAMED: Fields = {".": {}, "f:name": {}}
+FIELD_OF_OTHERS: Fields = {"f:env": {'k:{"name":"DEBUG"}': NAMED}}
+
+
+def item(path: str, key: str, fields: Fields) -> Fields:
+    """Return the fields of an item of a list."""
+    found: Fields = {f"k:{key}": fields}
+    for name in reversed(path.split(".")):
+        found = {NAME if name == "app" else f"f:{name}": found}
+    return found
+
+
+SIDECAR = ("spec.template.spec.initContainers", '{"name":"proxy"}')
+VARIABLE = ("spec.template.spec.containers.app.env", '{"name":"LEVEL"}')
+MOUNT = ("spec.template.spec.containers.app.volumeMounts", '{"mountPath":"/data"}')
+SECRET = ("spec.template.spec.imagePullSecrets", '{"name":"registry"}')
+
+
+@pytest.mark.parametrize("policy", [Policy.ENFORCE, Policy.YIELD])
+@pytest.mark.parametrize(
+    ("before", "after", "theirs", "taken"),
+    [
+        ({"sidecars": [PROXY]}, {}, item(*SIDECAR, NAMED), ["initContainers[name=proxy]"]),
+        (
+            {"sidecars": [PROXY, {**PROXY, "name": "stays"}]},
+            {"sidecars": [{**PROXY, "name": "stays"}]},
+            item(*SIDECAR, NAMED),
+            ["initContainers[name=proxy]"],
+        ),
+        ({"sidecars": [PROXY]}, {}, item(*SIDECAR, {**NAMED, "f:image": {}}), []),
+        ({"sidecars": [PROXY]}, {}, item(*SIDECAR, FIELD_OF_OTHERS), []),
+        ({"env": [{"name": "LEVEL", "value": "info"}]}, {}, item(*VARIABLE, NAMED), ["env[name=LEVEL]"]),
+        ({"env": [{"name": "LEVEL", "value": "info"}]}, {}, item(*VARIABLE, {**NAMED, "f:value": {}}), []),
+        ({"env": [{"name": "LEVEL"}]}, {}, item(*VARIABLE, NAMED), []),
+        (
+            {"writablePaths": ["/data"]},
+            {},
+            item(*MOUNT, {".": {}, "f:mountPath": {}}),
+            ["volumeMounts[mountPath=/data]"],
+        ),
+        ({"imagePullSecrets": [{"name": "registry"}]}, {}, item(*SECRET, NAMED), []),
+    ],
+)
+def test_a_removed_item_takes_the_rest_of_others_along_if_it_is_none(
+    before: Any, after: Any, theirs: Fields, taken: list[str], policy: Policy
+) -> None:
+    """The API server refused a container without an image: the WebApp was stuck. A variable stayed, with no value."""
+    made = planned(deployment(**before), deployment(**after), theirs, policy)
+    assert [
+        text(path).removeprefix("spec.template.spec.").removeprefix("containers[name=app].") for path in made.rivals
+    ] == taken
+
+
+@pytest.mark.parametrize(("named", "taken"), [({}, ["spec.ports[port=99,protocol=TCP]"]), ({"f:name": {}}, [])])
+def test_a_removed_port_of_a_service_takes_the_rest_along_if_it_has_no_name(named: Fields, taken: list[str]) -> None:
+    """Several ports need names: 422 'spec.ports[1].name: Required value'."""
+    port = {".": {}, "f:port": {}, "f:protocol": {}, **named}
+    before = desired(webapp(ports=[*PORTS, {"name": "metrics", "containerPort": 99}]))[-2]
+    theirs = item("spec.ports", '{"port":99,"protocol":"TCP"}', port)
+    made = planned(before, desired(webapp(ports=PORTS))[-2], theirs, Policy.ENFORCE)
+    assert [text(path) for path in made.rivals] == taken
+
+
 def test_a_handler_left_to_another_manager_keeps_our_part() -> None:
     before = deployment(readinessProbe={"httpGet": {"port": "http", "path": "/b"}})
     theirs = below_container({"f:readinessProbe": {"f:httpGet": {"f:path": {}}}})

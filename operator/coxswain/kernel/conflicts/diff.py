@@ -154,8 +154,8 @@ def _compare_map(
     for element in owned:
         if element != "." and element.removeprefix("f:") not in wanted:
             removed, found = (*path, element), live.get(element.removeprefix("f:"))
-            is_shared = found is not None and sum(element in fields for fields in field_sets) > 1
-            yield Difference(removed, None, found, rivals=rivals_of_removal(removed) if is_shared else ())
+            shared = () if found is None else subfields(field_sets, element)
+            yield Difference(removed, None, found, rivals=rivals_of_removal(removed, owned[element], shared))
     for key in rivals.keys() - wanted.keys():
         yield Difference((*path, f"f:{key}"), None, live.get(key), rivals=rivals[key])
 
@@ -180,7 +180,9 @@ def _compare_list(
     for element in owned:
         if element == "." or element in seen:
             continue
-        yield Difference((*path, element), None, live[positions[element]] if element in positions else None)
+        removed, found = (*path, element), live[positions[element]] if element in positions else None
+        shared = () if found is None else subfields(field_sets, element)
+        yield Difference(removed, None, found, rivals=rivals_of_removal(removed, owned[element], shared))
     live_positions = [position for position in seen.values() if position is not None]
     if live_positions != sorted(live_positions):
         yield Difference((*path, ORDER), wanted, live)

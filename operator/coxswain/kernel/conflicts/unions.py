@@ -7,7 +7,7 @@ owns it, and the API server rejects both together (422 'may not specify more tha
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from coxswain.kernel.objects.field_paths import Path, element_of, matches
+from coxswain.kernel.objects.field_paths import Fields, Path, element_of, matches, subfields
 
 _HANDLERS = frozenset({"exec", "httpGet", "tcpSocket", "grpc", "sleep"})
 _PROBES = frozenset({"f:startupProbe", "f:livenessProbe", "f:readinessProbe"})
@@ -22,6 +22,15 @@ _POD = ("f:template", "f:spec")
 _CONTAINERS = ("containers", "initContainers")
 """Lists of a pod. The names are unique over both."""
 _BY_NAME = ('k:{"name":""}',)
+
+_PORTS_OF_A_SERVICE = ("f:spec", "f:ports")
+_NEEDED = {
+    "f:containers": frozenset({"f:image"}),
+    "f:initContainers": frozenset({"f:image"}),
+    "f:env": frozenset({"f:value", "f:valueFrom"}),
+    "f:volumeMounts": frozenset({"f:name"}),
+}
+"""The fields of which an item needs one, by the name of its list."""
 
 _BUDGETS = frozenset({"minAvailable", "maxUnavailable"})
 
@@ -63,12 +72,36 @@ def rivals_in_map(path: Path, wanted: Mapping[str, Any], live: Mapping[str, Any]
     return dict.fromkeys(ours, rivals) if ours else {key: ((*path, f"f:{key}"),) for key in others}
 
 
-def rivals_of_removal(path: Path) -> tuple[Path, ...]:
-    """Return the rivals of a removed field of which other managers own a part: their part, if it cannot stay alone.
+def rivals_of_removal(path: Path, ours: Fields, all_fields: Sequence[Fields]) -> tuple[Path, ...]:
+    """Return the rivals of a removed field or item of which others own a part: their part, if it cannot stay alone.
 
-    A probe needs a handler, so `periodSeconds` of another manager goes with it.
+    A probe needs a handler, so `periodSeconds` of another manager goes with it. Others may own an item in which our
+    values have replaced theirs. Without ours the API server rejects a container (422 'image: Required value'), and a
+    variable would stay without a value. An item of ours in which others own a field goes by itself.
+
+    Args:
+        path: the path.
+        ours: our fields below it.
+        all_fields: the fields below it of each manager, ours included.
     """
-    return (path,) if path[-1] in _PROBES else ()
+    if len(all_fields) < 2:
+        return ()
+    if path[-1] in _PROBES:
+        return (path,)
+    if _needed_in(path):
+        items = [element for element in ours if element != "."]
+        below = [((*path, each), ours[each], subfields(all_fields, each)) for each in items]
+        return tuple(rival for item in below for rival in rivals_of_removal(*item))
+    needed, owners = _needed_in(path[:-1]), [fields for fields in all_fields if "." in fields]
+    is_hollow = bool(needed & ours.keys()) and sum(bool(needed & fields.keys()) for fields in owners) == 1
+    return (path,) if is_hollow and len(owners) > 1 else ()
+
+
+def _needed_in(path: Path) -> frozenset[str]:
+    """Return the fields of which an item of a list needs one; empty if that is unknown."""
+    if path == _PORTS_OF_A_SERVICE:
+        return frozenset({"f:name"})
+    return _NEEDED.get(path[-1], frozenset()) if path else frozenset()
 
 
 def rivals_in_list(path: Path, item: Any, live: Sequence[Any], known: Sequence[str]) -> tuple[Path, ...]:
