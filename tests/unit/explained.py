@@ -32,7 +32,10 @@ class Pods(Empty):
 def live(kind: Kind, name: str, content: Mapping[str, Any]) -> Projection:
     """Return an object with this content that the Deployment controls."""
     controller = Controller("Deployment", "web", "child-1")
-    return dataclasses.replace(observed_child(kind, name), content=content, controller=controller)
+    terminating = "deletionTimestamp" in content.get("metadata", {})
+    return dataclasses.replace(
+        observed_child(kind, name), content=content, controller=controller, terminating=terminating
+    )
 
 
 def told(kind: Kind, content: Mapping[str, Any], world: Empty | None = None) -> Health:

@@ -60,6 +60,12 @@ def pod(*containers: dict[str, Any], name: str = "web-new-1", revision: str = "n
     return {"metadata": metadata, "status": {"phase": "Pending", "containerStatuses": list(containers), **status}}
 
 
+def ending(seconds: float, **status: Any) -> dict[str, Any]:
+    """Return an old pod whose grace period ended some seconds ago."""
+    found = pod(name="web-old-1", revision="old", **{"phase": "Running", **status})
+    return {**found, "metadata": {**found["metadata"], "deletionTimestamp": ago(seconds)}}
+
+
 def unscheduled(message: str, reason: str = "Unschedulable") -> dict[str, Any]:
     """Return a pod that fits on no node."""
     return pod(conditions=[{"type": "PodScheduled", "status": "False", "reason": reason, "message": message}])

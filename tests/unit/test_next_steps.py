@@ -58,12 +58,14 @@ from unit.pod_states import (
     container,
     deployment,
     ended,
+    ending,
     pod,
     running,
     unscheduled,
     waiting,
 )
 from unit.server import refusal
+from unit.test_deployment_explanation import recreated
 from unit.test_reference import listed
 
 COMMAND = re.compile(r"\b(kubectl [a-z-]+(?: (?:[^\s.:,;()]|[.:,](?=\S))+)+)\Z")
@@ -185,6 +187,7 @@ HEALTHS = {
     "StartupProbeFailing": of_pods(pod(PROBED, phase="Running"), startupProbe={"tcpSocket": {"port": "http"}}),
     "ReadinessProbeFailing": of_pods(pod(container(running(9999)), phase="Running")),
     "PodFailed": of_pods(pod(phase="Failed")),
+    "OldPodsTerminating": told(kinds.DEPLOYMENT, recreated(), Pods(ending(60))),
 }
 """A message of each reason in the table of docs/reference.md."""
 

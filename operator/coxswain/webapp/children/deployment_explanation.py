@@ -15,7 +15,8 @@ from coxswain.webapp.diagnosis.cause import Rank
 from coxswain.webapp.diagnosis.commands import describe_pods, pods_of
 from coxswain.webapp.diagnosis.pod_creation import not_created
 from coxswain.webapp.diagnosis.pod_events import refined
-from coxswain.webapp.diagnosis.pods import Diagnosis, diagnosis, explained, newest_of
+from coxswain.webapp.diagnosis.pods import Diagnosis, awaited_end, diagnosis, explained, newest_of
+from coxswain.webapp.kinds import POD
 from coxswain.webapp.related import pods_by_name, replica_sets_of
 from coxswain.webapp.spec import WebApp
 
@@ -48,6 +49,10 @@ def _pods(webapp: WebApp, live: Projection, health: Health, world: World, now: d
     replica_sets, pods = replica_sets_of(live, world), pods_by_name(world)
     found = diagnosis(webapp, live.content, replica_sets, [pod.content for pod in pods.values()], now)
     refused = _refused(webapp, live, health, replica_sets)
+    if found.cause is None and refused is None:
+        terminating = [pod.content for pod in world.related(POD) if pod.terminating]
+        old = awaited_end(webapp, live.content, terminating, now)
+        found = replace(old, until=min((each for each in (old.until, found.until) if each), default=None))
     if refused is not None:
         health = refused
     elif found.cause is None and health.stalled:

@@ -72,6 +72,7 @@ class Rank(IntEnum):
     NOT_PREPARED = 3
     UNREADY = 4
     FAILED = 5
+    NOT_ENDED = 6
 
 
 MAIN = "spec"

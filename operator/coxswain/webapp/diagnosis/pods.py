@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from coxswain.kernel.objects.manifests import Manifest, condition
@@ -36,6 +36,10 @@ TEMPLATE_HASH = "pod-template-hash"
 ROLLING_OUT = "rolling out: "
 """Prefix of the message of a Deployment during a rollout."""
 
+END = timedelta(seconds=30)
+"""Time after the grace period of a pod for the kubelet to report its end."""
+
+_ENDED = ("Succeeded", "Failed")
 _CONTAINERS = ("initContainers", "containers")
 _CONDITION = ("type", "status", "reason", "message")
 _UNREADY = ("image", "started", "restartCount", "state", "lastState")
@@ -99,6 +103,37 @@ def _latest(times: Sequence[datetime | None]) -> datetime | None:
     """Return the latest time; None if one is None."""
     known = [time for time in times if time is not None]
     return max(known) if len(known) == len(times) else None
+
+
+def awaited_end(
+    webapp: WebApp, deployment: Mapping[str, Any], terminating: Sequence[Mapping[str, Any]], now: datetime
+) -> Diagnosis:
+    """Diagnose the old pods of a Deployment with the strategy Recreate: its new pods start only after their end.
+
+    The kubelet of a lost node never reports an end. The Deployment controller counts no progress deadline meanwhile.
+
+    Args:
+        webapp: the WebApp.
+        deployment: the Deployment.
+        terminating: the pods of the WebApp with a deletionTimestamp.
+        now: the present time.
+    """
+    strategy, created = (
+        deployment.get("spec", {}).get("strategy", {}),
+        deployment.get("status", {}).get("updatedReplicas"),
+    )
+    if strategy.get("type") != "Recreate" or created:
+        return Diagnosis()
+    awaited = [pod for pod in terminating if pod.get("status", {}).get("phase") not in _ENDED]
+    ends = {pod["metadata"]["name"]: after(moment(pod["metadata"].get("deletionTimestamp")), END) for pod in awaited}
+    late = sorted(name for name, end in ends.items() if end is not None and end <= now)
+    until = min((end for end in ends.values() if end is not None and end > now), default=None)
+    if not late:
+        return Diagnosis(until=until)
+    problem = f"have not ended {END.seconds} s after their grace period"
+    effect = "With spec.rollout.strategy Recreate, new pods start after the end of the old ones"
+    text = f"{problem}. {effect}. Check the nodes of these: {describe_pods(pods_of(webapp))}"
+    return Diagnosis(Cause(Rank.NOT_ENDED, "OldPodsTerminating", text), tuple(late), len(awaited), until)
 
 
 def explained(state: Health, deployment: Mapping[str, Any], result: Diagnosis) -> Health:
@@ -205,7 +240,7 @@ def projected_pod(pod: Mapping[str, Any]) -> Manifest:
     conditions = status.get("conditions", [])
     return {
         "metadata": {
-            **only(metadata, ("name", "creationTimestamp")),
+            **only(metadata, ("name", "creationTimestamp", "deletionTimestamp")),
             "labels": only(metadata.get("labels", {}), (TEMPLATE_HASH,)),
         },
         "status": {
