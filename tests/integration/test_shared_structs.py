@@ -1,5 +1,6 @@
 """A struct of which another manager owns a part is removed or left as a whole, never in invalid halves."""
 
+import json
 from typing import Any
 
 import pytest
@@ -37,6 +38,27 @@ def test_a_probe_goes_with_the_fields_that_others_set_in_it(scene: Scene, kind: 
     eventually(lambda: container(scene)["image"] == "registry.example/web:2", "the new image is applied")
     assert kind not in container(scene)
     scene.ready()
+
+
+def test_items_that_the_spec_took_over_can_be_removed(scene: Scene) -> None:
+    """The API server refused the rest: a port without a name, and a container without an image."""
+    scene.apply_ready()
+    sidecar = {"initContainers": [{"name": "proxy", "image": "registry.example/proxy:1", "restartPolicy": "Always"}]}
+    variable = {"containers": [{"name": "app", "env": [{"name": "LEVEL", "value": "debug"}]}]}
+    template = {"spec": {"template": {"spec": {**sidecar, **variable}}}}
+    scene.kubectl("patch", "deployment", "web", "--patch", json.dumps(template))
+    port = {"name": "metrics", "port": 99, "targetPort": 99}
+    scene.kubectl("patch", "service", "web", "--patch", json.dumps({"spec": {"ports": [port]}}))
+    taken = {
+        "ports": [*PORTS, {"name": "admin", "containerPort": 99}],
+        "sidecars": [{"name": "proxy", "image": "registry.example/proxy:2"}],
+        "env": [{"name": "LEVEL", "value": "info"}],
+    }
+    scene.apply_ready(spec={**SPEC, **taken})
+    scene.apply_ready(spec={**SPEC, "ports": PORTS})
+    assert [each["name"] for each in container(scene)["env"]] == ["GREETING"]
+    assert "initContainers" not in scene.get("deployment")["spec"]["template"]["spec"]
+    assert [each["name"] for each in scene.get("service")["spec"]["ports"]] == ["http"]
 
 
 WITHOUT_HTTP: list[dict[str, Any]] = [
