@@ -9,7 +9,6 @@ from coxswain.kernel.api.errors import RequestFailed
 from coxswain.kernel.api.events import RecentEvents
 from coxswain.kernel.cache.store import Key, Store
 from coxswain.kernel.objects.event_record import EventRecord, ReportedEvent
-from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.reconciling.memory.memory import Memory
 from coxswain.kernel.reconciling.parent.reconciler import Outcome, Reconciler
@@ -20,6 +19,7 @@ from coxswain.webapp.workload import WORKLOAD
 from rendered import CHILDREN, observe
 from unit.objects import raw_webapp
 from unit.server import RecordingWriter
+from unit.set_coverage import SetCoverage
 
 WEB = Key("shop", "web")
 SPEC: dict[str, Any] = {
@@ -67,9 +67,7 @@ class Bench:
         self.now = 0.0
         self.time = datetime(2026, 1, 1, tzinfo=UTC)
         self.relisted: list[str] = []
-        self.replicas_unknown = False
-        self.unlisted: dict[str, str] = {}
-        self.unavailable: dict[Kind, str | None] = {}
+        self.coverage = SetCoverage()
         self.restart()
 
     def restart(self) -> None:
@@ -85,6 +83,7 @@ class Bench:
         self.reconciler = Reconciler(
             WORKLOAD,
             self.store,
+            self.coverage,
             self.writer,
             recorder=self.events,  # type: ignore[arg-type]
             event_reader=self.reported,  # type: ignore[arg-type]
@@ -92,9 +91,6 @@ class Bench:
             settings=Settings(),
             clock=lambda: self.now,
             now=lambda: self.time,
-            doubtful=lambda *_: self.replicas_unknown,
-            unlisted=lambda _: self.unlisted,
-            unavailable=lambda _: self.unavailable,
         )
 
     def webapp(self, *, version: int = 10, generation: int = 1, uid: str = "uid-1", **spec: Any) -> Projection:

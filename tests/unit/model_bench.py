@@ -5,7 +5,6 @@ import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ from coxswain.kernel.api.client import Client
 from coxswain.kernel.api.throttle import Throttle
 from coxswain.kernel.api.transport import HttpResponse
 from coxswain.kernel.api.writer import Writer
-from coxswain.kernel.cache.coverage import Visibility
 from coxswain.kernel.cache.store import Key, Store
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Projection
@@ -33,6 +31,7 @@ from coxswain.webapp.spec import WebApp
 from coxswain.webapp.workload import WORKLOAD
 from model_cluster.api_server import APPLY, MERGE_PATCH, ApiServer, Response
 from rendered import MODELLED, observe
+from unit.set_coverage import SetCoverage
 
 CRD = Path(__file__).parents[2] / "crds" / "webapps.yaml"
 KEY = Key("shop", "web")
@@ -43,8 +42,6 @@ SPEC: dict[str, Any] = {
     "config": {"B": "2"},
     "labels": {"team": "red"},
 }
-
-SEEN = Visibility(None, inf)
 
 
 class ModelTransport:
@@ -114,9 +111,8 @@ class ModelBench:
     def world(self) -> CacheView:
         """The cache, seen from the WebApp."""
         webapp = self.webapp
-        return CacheView(
-            self.store, webapp, self._memories.of(KEY, webapp.uid), lambda *_: False, lambda *_: SEEN, datetime.now(UTC)
-        )
+        memory = self._memories.of(KEY, webapp.uid)
+        return CacheView(self.store, SetCoverage(), webapp, memory, datetime.now(UTC))
 
     def request(self, method: str, path: str, body: Any, content_type: str, **query: str) -> Response:
         """Send a request of another client."""

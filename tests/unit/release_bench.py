@@ -16,6 +16,7 @@ from coxswain.webapp.kinds import DEPLOYMENT, WEBAPP
 from coxswain.webapp.workload import WORKLOAD
 from unit.bench import Recorded, Reported
 from unit.model_bench import KEY, ModelBench, ModelTransport
+from unit.set_coverage import SetCoverage
 
 COUNTS = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas")
 IN_FLIGHT = 8
@@ -70,6 +71,7 @@ class ReleaseBench(ModelBench):
         self.reconciler = Reconciler(
             WORKLOAD,
             self.store,
+            SetCoverage(),
             writer,
             recorder=self.events,  # type: ignore[arg-type]
             event_reader=Reported(),  # type: ignore[arg-type]

@@ -193,7 +193,7 @@ def test_a_cluster_wide_list_covers_every_namespace() -> None:
 def test_an_unlisted_kind_is_reported_and_nothing_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
     """K5: the operator could list the WebApp but not its Deployment, and reported nothing."""
     bench, why = Reconciling(), dict[str, str]()
-    monkeypatch.setattr(bench.reconciler, "_unlisted", lambda namespace: why if namespace == "shop" else {})
+    monkeypatch.setattr(bench.coverage, "unlisted", lambda namespace: why if namespace == "shop" else {})
     bench.converge()
     why["Deployment"] = "deployments.apps cannot be listed in namespace shop: 403 Forbidden: no right"
     bench.webapp(version=500, generation=2, image="registry.example/web:2")

@@ -93,7 +93,7 @@ def test_a_paused_webapp_says_that_a_child_is_being_deleted(bench: Bench) -> Non
 
 def test_the_finalizers_of_a_child_are_named_while_another_kind_cannot_be_listed(bench: Bench) -> None:
     delete(bench, SERVICE, "example.com/a")
-    bench.unlisted = {"ConfigMap": "no answer"}
+    bench.coverage.not_listed = {"ConfigMap": "no answer"}
     bench.run()
     (found,) = [each for each in bench.webapp_now().content["status"]["children"] if each["kind"] == "Service"]
     assert found["health"] == "Terminating"

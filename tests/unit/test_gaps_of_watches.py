@@ -228,17 +228,17 @@ def test_a_silent_watch_is_doubtful_until_the_relist_after_the_restart(monkeypat
     async def body(loop: Manager[WebApp]) -> None:
         restart = loop._supervisor.restart
         monkeypatch.setattr(loop._supervisor, "restart", lambda: restarts.append(True))
-        assert not loop.is_doubtful(HORIZONTAL_POD_AUTOSCALER, "shop")
+        assert not loop._coverage.is_doubtful(HORIZONTAL_POD_AUTOSCALER, "shop")
         while not restarts:
             await asyncio.sleep(0.01)
-        assert loop.is_doubtful(HORIZONTAL_POD_AUTOSCALER, "shop")
+        assert loop._coverage.is_doubtful(HORIZONTAL_POD_AUTOSCALER, "shop")
         loop._resync.relist_soon(*AUTOSCALERS)
         await asyncio.sleep(1)
-        assert loop.is_doubtful(HORIZONTAL_POD_AUTOSCALER, "shop"), "the watch is still silent after a relist"
+        assert loop._coverage.is_doubtful(HORIZONTAL_POD_AUTOSCALER, "shop"), "the watch is still silent after a relist"
         assert "horizontalpodautoscalers not watched yet" in loop.missing
         restart()
         await asyncio.sleep(2)
-        assert not loop.is_doubtful(HORIZONTAL_POD_AUTOSCALER, "shop")
+        assert not loop._coverage.is_doubtful(HORIZONTAL_POD_AUTOSCALER, "shop")
 
     watch = WatchSettings(silence_timeout=5, restart_backoff=0.01)
     during_manager(monkeypatch, Scripted({}), body, settings=Settings(watch=watch))
@@ -253,11 +253,11 @@ def test_doubt_about_autoscalers_begins_with_the_end_of_kopf(monkeypatch: pytest
         loop._supervisor.restart()
         await asyncio.sleep(5)
         assert loop.missing[0].startswith("discovery failed")
-        assert loop.is_doubtful(HORIZONTAL_POD_AUTOSCALER, "shop")
+        assert loop._coverage.is_doubtful(HORIZONTAL_POD_AUTOSCALER, "shop")
         discovery.fails = False
         while loop.missing:
             await asyncio.sleep(0.01)
-        assert not loop.is_doubtful(HORIZONTAL_POD_AUTOSCALER, "shop")
+        assert not loop._coverage.is_doubtful(HORIZONTAL_POD_AUTOSCALER, "shop")
 
     during_manager(monkeypatch, Scripted({}), body, client=discovery)
 
@@ -285,7 +285,7 @@ def test_a_webapp_reconciled_before_the_look_at_a_silent_watch_is_not_held_back(
 
     async def body(loop: Manager[WebApp]) -> None:
         async def note() -> Outcome:
-            doubts.append(loop.is_doubtful(HORIZONTAL_POD_AUTOSCALER, "shop"))
+            doubts.append(loop._coverage.is_doubtful(HORIZONTAL_POD_AUTOSCALER, "shop"))
             return Outcome()
 
         reconciler.acts[WEB] = note

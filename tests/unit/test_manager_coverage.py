@@ -107,7 +107,7 @@ async def reconciled_without_autoscalers(loop: Manager[WebApp], reconciler: Scri
     """Refuse the watch of autoscalers, and wait until the WebApp is reconciled."""
     assert loop._bridge is not None
     loop._handle_activity(loop._bridge, *AUTOSCALERS, Activity.FAILED)
-    assert loop.is_doubtful(HORIZONTAL_POD_AUTOSCALER, "shop")
+    assert loop._coverage.is_doubtful(HORIZONTAL_POD_AUTOSCALER, "shop")
     loop._store.observe(observed_webapp())
     loop._queue.add(WEB)
     while reconciler.asked != [WEB]:
@@ -121,13 +121,13 @@ def test_a_webapp_reconciled_without_its_autoscalers_is_requeued(
     reconciler = Scripted({})
 
     async def body(loop: Manager[WebApp]) -> None:
-        assert not loop.is_doubtful(HORIZONTAL_POD_AUTOSCALER, "shop")
+        assert not loop._coverage.is_doubtful(HORIZONTAL_POD_AUTOSCALER, "shop")
         await reconciled_without_autoscalers(loop, reconciler)
         assert loop._bridge is not None
         loop._handle_activity(loop._bridge, *AUTOSCALERS, Activity.OPENED)
         while reconciler.asked != [WEB, WEB]:
             await asyncio.sleep(0.01)
-        assert not loop.is_doubtful(HORIZONTAL_POD_AUTOSCALER, "shop")
+        assert not loop._coverage.is_doubtful(HORIZONTAL_POD_AUTOSCALER, "shop")
 
     during(monkeypatch, reconciler, body)
 
@@ -148,7 +148,7 @@ def test_a_webapp_whose_autoscalers_are_listed_during_its_reconcile_is_requeued(
         await reconciled_without_autoscalers(loop, reconciler)
         assert loop._bridge is not None
         loop._handle_activity(loop._bridge, *AUTOSCALERS, Activity.OPENED)
-        while loop.is_doubtful(HORIZONTAL_POD_AUTOSCALER, "shop"):
+        while loop._coverage.is_doubtful(HORIZONTAL_POD_AUTOSCALER, "shop"):
             await asyncio.sleep(0.01)
         known.set()
         async with asyncio.timeout(5):

@@ -60,7 +60,7 @@ def test_a_replaced_deployment_starts_with_one_pod_and_its_owner() -> None:
     """The count was set for the pods without the claim, perhaps by an autoscaler that the cache lacks."""
     bench = Autoscaled()
     bench.scale(5)
-    bench.replicas_unknown = True
+    bench.coverage.doubtful = True
     bench.webapp(version=bench.writer.version + 1, generation=2, replicas=1, volumes=CLAIM, rollout=RECREATE)
     content = replaced(bench).content
     assert (content["spec"]["replicas"], content["metadata"]["annotations"][NOTE]) == (1, "autoscaled")

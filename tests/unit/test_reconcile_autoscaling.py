@@ -103,11 +103,11 @@ def test_a_recreated_deployment_keeps_its_count_while_autoscalers_are_unknown(be
     bench.run()
     bench.restart()
     bench.lose_deployment()
-    bench.replicas_unknown = True
+    bench.coverage.doubtful = True
     assert [sent for sent in bench.applied() if "look" not in sent] == ["create Deployment"]
     assert created(bench) == (5, "autoscaled")
     assert bench.applied() == []
-    bench.replicas_unknown = False
+    bench.coverage.doubtful = False
     assert bench.applied() == ["keep 5", "update Deployment"]
     assert bench.says() == (None, "autoscaled")
 
@@ -199,7 +199,7 @@ def test_switched_off_with_a_count_that_count_is_applied(bench: Autoscaled) -> N
 
 
 def test_while_autoscalers_are_unknown_spec_autoscaling_decides(bench: Autoscaled) -> None:
-    bench.replicas_unknown = True
+    bench.coverage.doubtful = True
     autoscaling(bench)
     assert bench.applied() == ["keep 2", "update Deployment", "create HorizontalPodAutoscaler"]
     bench.webapp(version=bench.writer.version + 1, generation=3, replicas=1)

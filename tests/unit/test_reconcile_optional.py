@@ -19,7 +19,7 @@ ROUTES: list[dict[str, Any]] = [
 def bench() -> Bench:
     """Return a bench with a WebApp of two HTTPRoutes, while the cluster does not serve HTTPRoutes."""
     bench = Bench()
-    bench.unavailable = {HTTP_ROUTE: None}
+    bench.coverage.not_available = {HTTP_ROUTE: None}
     bench.webapp(routes=ROUTES)
     bench.run()
     bench.roll_out()
@@ -56,12 +56,12 @@ def test_other_kinds_are_still_enforced(bench: Bench) -> None:
 
 def test_the_kind_appears_and_goes(bench: Bench) -> None:
     bench.run()
-    bench.unavailable = {}
+    bench.coverage.not_available = {}
     bench.run()
     assert bench.writer.sent == ["create HTTPRoute", "create HTTPRoute", "status"]
     assert bench.conditions()["Stalled"] == ("False", "NotStalled")
     assert bench.conditions()["Ready"] == ("False", "NotAccepted")
-    bench.unavailable = {HTTP_ROUTE: None}
+    bench.coverage.not_available = {HTTP_ROUTE: None}
     bench.run()
     assert bench.writer.sent == ["status"]
     assert bench.conditions()["Ready"] == ("False", "APIMissing")
@@ -69,19 +69,19 @@ def test_the_kind_appears_and_goes(bench: Bench) -> None:
 
 def test_a_kind_that_comes_and_goes_is_no_write_war(bench: Bench) -> None:
     for _ in range(12):
-        bench.unavailable = {}
+        bench.coverage.not_available = {}
         bench.run()
         assert bench.writer.sent.count("create HTTPRoute") == 2
         for route in bench.store.objects_of(WEB, HTTP_ROUTE):
             bench.writer.version += 1
             bench.store.forget(HTTP_ROUTE, Key("shop", route.name), bench.writer.version)
-        bench.unavailable = {HTTP_ROUTE: None}
+        bench.coverage.not_available = {HTTP_ROUTE: None}
         bench.run()
     assert bench.conditions()["Contested"][0] == "False"
 
 
 def test_a_missing_right_is_reported(bench: Bench) -> None:
-    bench.unavailable = {HTTP_ROUTE: "httproutes cannot be listed in the cluster: 403."}
+    bench.coverage.not_available = {HTTP_ROUTE: "httproutes cannot be listed in the cluster: 403."}
     bench.run()
     assert bench.conditions()["Ready"] == ("False", "NotListed")
     assert "httproutes cannot be listed" in bench.message_of("Ready")
@@ -90,7 +90,7 @@ def test_a_missing_right_is_reported(bench: Bench) -> None:
 
 def test_a_webapp_without_routes_is_unaffected() -> None:
     bench = Bench()
-    bench.unavailable = {HTTP_ROUTE: None}
+    bench.coverage.not_available = {HTTP_ROUTE: None}
     bench.converge()
     bench.run()
     assert bench.writer.sent == []

@@ -186,21 +186,21 @@ def test_an_uncached_deployment_is_handed_over_unchanged(bench: Autoscaled) -> N
 
 def test_while_autoscalers_are_unknown_a_count_of_others_is_left_alone(bench: Autoscaled) -> None:
     """The watch of autoscalers is silent, so a new one may be missing from the store (K28)."""
-    bench.replicas_unknown = True
+    bench.coverage.doubtful = True
     bench.scale(5)
     assert bench.applied() == []
     assert "drift" not in bench.status()
-    bench.replicas_unknown = False
+    bench.coverage.doubtful = False
     bench.come()
     assert bench.applied() == ["update Deployment"]
     assert bench.says() == (None, "autoscaled")
 
 
 def test_once_autoscalers_are_listed_and_absent_the_count_is_drift(bench: Autoscaled) -> None:
-    bench.replicas_unknown = True
+    bench.coverage.doubtful = True
     bench.scale(5)
     bench.applied()
-    bench.replicas_unknown = False
+    bench.coverage.doubtful = False
     assert bench.applied() == ["update Deployment"]
     assert bench.says() == (2, None)
     assert bench.reasons() == ["DriftCorrected"]
@@ -214,33 +214,33 @@ def test_while_autoscalers_are_unknown_the_note_stays(bench: Autoscaled, scaled:
     if scaled:
         bench.scale(5)
         bench.applied()
-    bench.replicas_unknown = True
+    bench.coverage.doubtful = True
     bench.go()
     assert bench.applied() == []
     bench.webapp(version=bench.writer.version + 1, generation=2, replicas=3, image="registry.example/web:2")
     assert bench.applied() == ["update Deployment"]
     assert bench.says() == (None, "autoscaled")
-    bench.replicas_unknown = False
+    bench.coverage.doubtful = False
     bench.webapp(version=bench.writer.version + 1, generation=3, replicas=2)
     bench.applied()
     assert bench.says() == ((5, "kept=5,spec=2") if scaled else (2, None))
 
 
 def test_while_autoscalers_are_unknown_nothing_is_handed_over(bench: Autoscaled) -> None:
-    bench.replicas_unknown = True
+    bench.coverage.doubtful = True
     bench.come()
     assert bench.applied() == []
 
 
 def test_while_autoscalers_are_unknown_a_count_that_is_ours_follows_the_spec(bench: Autoscaled) -> None:
-    bench.replicas_unknown = True
+    bench.coverage.doubtful = True
     bench.webapp(version=bench.writer.version + 1, generation=2, replicas=3)
     assert bench.applied() == ["update Deployment"]
     assert bench.says() == (3, None)
 
 
 def test_a_replacement_while_autoscalers_are_unknown_keeps_the_count(bench: Autoscaled) -> None:
-    bench.replicas_unknown = True
+    bench.coverage.doubtful = True
     bench.scale(5)
     live = bench.deployment
     bench.writer.version += 1

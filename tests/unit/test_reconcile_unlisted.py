@@ -16,7 +16,7 @@ def bench() -> Bench:
     bench.roll_out()
     bench.run()
     assert bench.conditions()["Ready"] == ("True", "Ready")
-    bench.unlisted = {"ConfigMap": "configmaps cannot be listed in the cluster: 403"}
+    bench.coverage.not_listed = {"ConfigMap": "configmaps cannot be listed in the cluster: 403"}
     return bench
 
 

@@ -4,7 +4,6 @@ import json
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from math import inf
 from typing import Any
 
 import pytest
@@ -25,6 +24,7 @@ from coxswain.webapp.spec import WebApp
 from coxswain.webapp.workload import WORKLOAD
 from rendered import Empty, observe
 from unit.objects import observed_webapp, stored, webapp
+from unit.set_coverage import SetCoverage
 
 THEN = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 SHOP: dict[str, Any] = {
@@ -293,16 +293,15 @@ def test_kinds_are_watched_on_demand_and_by_metadata_only() -> None:
 
 
 def test_a_reference_tells_whether_its_kind_is_watched() -> None:
-    memory, unwatched = Memory("uid", Settings().write_war), Visibility("not set", 0.0, watched=False)
-    view = CacheView(Store(WEBAPP), app(), memory, lambda *_: False, lambda *_: unwatched, THEN)
+    memory, unwatched = Memory("uid", Settings().write_war), SetCoverage(Visibility("not set", 0.0, watched=False))
+    view = CacheView(Store(WEBAPP), unwatched, app(), memory, THEN)
     assert view.reference(SECRET, "db").watched is False
 
 
-@pytest.mark.parametrize(("seconds", "since"), [(90.0, THEN - timedelta(seconds=90)), (inf, None)])
-def test_a_reference_tells_since_when_the_cache_is_complete(seconds: float, since: datetime | None) -> None:
+def test_a_reference_tells_since_when_the_cache_is_complete() -> None:
     store = Store(WEBAPP)
     store.observe(observed_webapp("web", **SHOP))
     store.observe(DB)
     memory = Memory("uid", Settings().write_war)
-    view = CacheView(store, app(), memory, lambda *_: False, lambda *_: Visibility(None, seconds), THEN)
-    assert view.reference(SECRET, "db") == Reference(DB, 1, None, since)
+    view = CacheView(store, SetCoverage(Visibility(None, 90.0)), app(), memory, THEN)
+    assert view.reference(SECRET, "db") == Reference(DB, 1, None, THEN - timedelta(seconds=90))

@@ -139,6 +139,7 @@ class Manager(Generic[P]):
         return Reconciler(
             workload,
             self._store,
+            self._coverage,
             writer,
             recorder=Recorder(self._client, workload.name, clock),
             event_reader=EventReader(self._client),
@@ -146,10 +147,6 @@ class Manager(Generic[P]):
             settings=self._settings,
             clock=clock,
             now=now,
-            doubtful=self.is_doubtful,
-            unlisted=self._coverage.unlisted,
-            unavailable=self._coverage.unavailable,
-            visibility=self._coverage.visibility,
         )
 
     @property
@@ -169,10 +166,6 @@ class Manager(Generic[P]):
 
     def _not_synced(self) -> dict[Scope, str]:
         return {**self._coverage.missing(), **self._watchdog.silent()}
-
-    def is_doubtful(self, kind: Kind, namespace: str) -> bool:
-        """Return whether the store may be incomplete for a decisive kind in a namespace."""
-        return kind in self._coverage.view(namespace).doubtful
 
     @property
     def dead(self) -> list[str]:

@@ -202,6 +202,10 @@ class Coverage:
             ),
         )
 
+    def is_doubtful(self, kind: Kind, namespace: str) -> bool:
+        """Return whether the store may be incomplete for a kind in a namespace."""
+        return self._of(kind, namespace).is_doubtful
+
     def unlisted(self, namespace: str) -> Mapping[str, str]:
         """Return the kinds of children that cannot be listed in a namespace, each with a message for the status."""
         scopes = [self.scope(kind, namespace) for kind in self._needed]

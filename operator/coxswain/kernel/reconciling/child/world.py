@@ -1,11 +1,10 @@
 """The cache as seen from one parent."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from math import inf
 
-from coxswain.kernel.cache.coverage import Visibility
+from coxswain.kernel.cache.coverage import Coverage
 from coxswain.kernel.cache.store import Key, Store
 from coxswain.kernel.objects.event_record import ReportedEvent
 from coxswain.kernel.objects.kinds import Kind
@@ -22,12 +21,9 @@ class CacheView:
     """A view of the cache and of the memory of one parent."""
 
     store: Store
+    coverage: Coverage
     parent: Named
     memory: Memory
-    doubtful: Callable[[Kind, str], bool]
-    """Whether the cache may lack objects of a decisive kind in a namespace."""
-    visibility: Callable[[Kind, str], Visibility]
-    """Whether the cache has all objects of others of a kind in a namespace."""
     now: datetime
     """The time at which the reconcile began."""
     children: Sequence[Child] = ()
@@ -54,13 +50,18 @@ class CacheView:
     def reference(self, kind: Kind, name: str) -> Reference:
         """Return an object of others to which the parent refers."""
         place = Key(self.parent.namespace, name)
-        problem, seconds, watched = self.visibility(kind, self.parent.namespace)
-        since = None if seconds == inf else self.now - timedelta(seconds=seconds)
-        return Reference(self.store.get(kind, place), len(self.store.users(kind, place)), problem, since, watched)
+        problem, seconds, watched = self.coverage.visibility(kind, self.parent.namespace)
+        return Reference(
+            self.store.get(kind, place),
+            len(self.store.users(kind, place)),
+            problem,
+            self.now - timedelta(seconds=seconds),
+            watched,
+        )
 
     def is_doubtful(self, kind: Kind) -> bool:
         """Tell whether the cache may lack objects of a decisive kind."""
-        return self.doubtful(kind, self.parent.namespace)
+        return self.coverage.is_doubtful(kind, self.parent.namespace)
 
     def predecessor(self, kind: Kind, name: str) -> Predecessor | None:
         """Return the deleted predecessor of a child, until the child is created."""

@@ -1,11 +1,12 @@
 """Reconcile all children of a parent, in write order, and the records of the parent after them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Generic
 
 from coxswain.kernel.api.errors import RequestFailed
+from coxswain.kernel.cache.coverage import Coverage
 from coxswain.kernel.objects.commands import Commands
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.manifests import kind_and_name
@@ -41,14 +42,14 @@ class ChildSet(Generic[P]):
         reconciler: ChildReconciler[P],
         explainer: Explainer[P],
         remover: Remover[P],
-        unavailable: Callable[[str], Mapping[Kind, str | None]],
+        coverage: Coverage,
     ) -> None:
-        """Reconcile each child with `reconciler`; `unavailable` returns the optional kinds that cannot be listed."""
+        """Reconcile each child with `reconciler`; `coverage` tells which optional kinds cannot be listed."""
         self._workload = workload
         self._reconciler = reconciler
         self._explainer = explainer
         self._remover = remover
-        self._unavailable = unavailable
+        self._coverage = coverage
 
     async def compare(self, parent: P, world: CacheView, unlisted: Mapping[str, str]) -> list[Result]:
         """Compare all children without a write, since some kinds cannot be listed: an invisible child may exist."""
@@ -108,7 +109,7 @@ class ChildSet(Generic[P]):
     async def _reconcile_types(
         self, child_types: Sequence[ChildType[P]], parent: P, world: CacheView, *, patient: bool
     ) -> _Reconciled:
-        found, unavailable = _Reconciled(), self._unavailable(parent.namespace)
+        found, unavailable = _Reconciled(), self._coverage.unavailable(parent.namespace)
         projector = self._workload.projector
         commands = Commands.of(parent, projector.kinds.parent, projector.manager)
         for child_type in child_types:

@@ -4,20 +4,18 @@ It reads the present state, never the event. A reconcile without differences cos
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from math import inf
 from typing import Generic
 
 from coxswain.kernel.api.errors import Refused, RequestFailed
 from coxswain.kernel.api.event_reader import EventReader
 from coxswain.kernel.api.events import Recorder
 from coxswain.kernel.api.writer import Writer
-from coxswain.kernel.cache.coverage import Visibility
+from coxswain.kernel.cache.coverage import Coverage
 from coxswain.kernel.cache.store import HistoryReset, Key, Store
 from coxswain.kernel.objects.event_record import EventRecord
-from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.reconciling.child.answers import Answers
 from coxswain.kernel.reconciling.child.child import ChildReconciler
@@ -74,6 +72,7 @@ class Reconciler(Generic[P]):
         self,
         workload: Workload[P],
         store: Store,
+        coverage: Coverage,
         writer: Writer,
         *,
         recorder: Recorder,
@@ -82,16 +81,13 @@ class Reconciler(Generic[P]):
         settings: Settings,
         clock: Callable[[], float],
         now: Callable[[], datetime],
-        doubtful: Callable[[Kind, str], bool] = lambda *_: False,
-        unlisted: Callable[[str], Mapping[str, str]] = lambda _: {},
-        unavailable: Callable[[str], Mapping[Kind, str | None]] = lambda _: {},
-        visibility: Callable[[Kind, str], Visibility] = lambda *_: Visibility(None, inf),
     ) -> None:
         """Reconcile the parents of the store.
 
         Args:
             workload: the parents and their children.
             store: the cache.
+            coverage: tells which objects the cache may lack.
             writer: sends the writes.
             recorder: posts Events.
             event_reader: reads the Events about related objects.
@@ -99,18 +95,12 @@ class Reconciler(Generic[P]):
             settings: the settings of the operator.
             clock: monotonic seconds.
             now: the time of day, in UTC.
-            doubtful: whether the store may lack objects of a decisive kind in a namespace.
-            unlisted: the kinds of children that cannot be listed in a namespace, and why.
-            unavailable: the optional kinds that cannot be listed in a namespace, and why; None if they are not served.
-            visibility: whether the store has all objects of others of a kind in a namespace.
         """
         self._workload = workload
         self._clock = clock
         self._now = now
-        self._doubtful = doubtful
-        self._unlisted = unlisted
+        self._coverage = coverage
         self._records = workload.projector.kinds.records
-        self._visibility = visibility
         self._store = store
         self._recorder = recorder
         self._status_writer = status_writer
@@ -126,7 +116,7 @@ class Reconciler(Generic[P]):
             ChildReconciler(workload, executor, reader, settings.status, clock=clock),
             Explainer(workload, event_reader, interval=interval, clock=clock, now=now),
             Remover(workload, store, guard, settings.status, clock=clock),
-            unavailable,
+            coverage,
         )
 
     def resynced(self) -> None:
@@ -175,7 +165,7 @@ class Reconciler(Generic[P]):
         if confirmed is not None:
             status_confirmed(memory, self._workload.status_rules, observed, confirmed)
         parent = self._workload.parse(observed)
-        world = CacheView(self._store, parent, memory, self._doubtful, self._visibility, self._now())
+        world = CacheView(self._store, self._coverage, parent, memory, self._now())
         recalled = self._recaller.chosen(parent, world)
         try:
             parent = await self._recaller.running(parent, world, recalled)
@@ -185,7 +175,7 @@ class Reconciler(Generic[P]):
                 raise
             results = await self._child_set.compare_unread(parent, world, record, error)
             return await self._report(observed, parent, results, world, begun=begun)
-        unlisted = self._unlisted(key.namespace)
+        unlisted = self._coverage.unlisted(key.namespace)
         if unlisted:
             # An invisible child would be created again.
             results = await self._child_set.compare(parent, world, unlisted)
