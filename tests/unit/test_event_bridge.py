@@ -40,10 +40,10 @@ class Taken:
             loop, WORKLOAD.projector, event=self._event, watch_started=lambda *_: None, watch_activity=self._alive
         )
 
-    def _event(self, _: EventBridge, observed: Projection, __: bool) -> None:
+    def _event(self, observed: Projection, _: bool) -> None:
         self.versions.append(observed.version)
 
-    def _alive(self, _: EventBridge, __: Kind, ___: str | None, activity: Activity) -> None:
+    def _alive(self, _: Kind, __: str | None, activity: Activity) -> None:
         self.activities.append(activity)
 
 
@@ -135,6 +135,19 @@ def test_an_event_after_the_queue_was_drained_wakes_the_loop_again() -> None:
         loop.close()
 
 
+def test_a_closed_bridge_delivers_nothing_that_is_on_its_way_or_comes_later() -> None:
+    loop = Wakes()
+    try:
+        taken = Taken(loop)
+        bring(taken.bridge, range(1, 3))
+        taken.bridge.close()
+        bring(taken.bridge, range(3, 5))
+        run_once(loop)
+        assert taken.versions == []
+    finally:
+        loop.close()
+
+
 def test_a_closed_loop_is_not_woken() -> None:
     loop = Wakes()
     taken = Taken(loop)
@@ -181,7 +194,7 @@ def test_the_deletion_of_an_unreadable_object_is_handled() -> None:
         bridge = EventBridge(
             loop,
             WORKLOAD.projector,
-            event=lambda _, observed, is_gone: gone.append((observed.name, is_gone)),
+            event=lambda observed, is_gone: gone.append((observed.name, is_gone)),
             watch_started=lambda *_: None,
             watch_activity=lambda *_: None,
         )

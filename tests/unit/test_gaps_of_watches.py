@@ -101,11 +101,10 @@ def test_a_new_start_of_the_watch_is_a_gap(bench: Bench) -> None:
 
 def test_named_kinds_are_relisted_when_their_watch_reopens(monkeypatch: pytest.MonkeyPatch) -> None:
     async def body(loop: Manager[WebApp]) -> None:
-        assert loop._bridge is not None
         await asyncio.sleep(5)
-        loop._handle_activity(loop._bridge, *SECRETS, Activity.FAILED)
+        loop._handle_activity(*SECRETS, Activity.FAILED)
         await asyncio.sleep(5)
-        loop._handle_activity(loop._bridge, *SECRETS, Activity.OPENED)
+        loop._handle_activity(*SECRETS, Activity.OPENED)
         assert loop._coverage.visibility(SECRET, "shop") == CAUGHT_UP
         await asyncio.sleep(5)
         problem, seconds, _ = loop._coverage.visibility(SECRET, "shop")

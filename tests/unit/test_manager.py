@@ -218,11 +218,9 @@ def test_an_event_of_a_child_overtakes_the_initial_backlog(monkeypatch: pytest.M
         loop._queue.add(POISON)
         while not reconciler.asked:
             await asyncio.sleep(0.01)
-        bridge = loop._bridge
-        assert bridge is not None
         for name in names:
-            loop._handle_event(bridge, observed_webapp(name), False)
-        loop._handle_event(bridge, observed_child(SERVICE), False)
+            loop._handle_event(observed_webapp(name), False)
+        loop._handle_event(observed_child(SERVICE), False)
         go.set()
         while len(reconciler.asked) < 5:
             await asyncio.sleep(0.01)

@@ -105,8 +105,7 @@ AUTOSCALERS = (HORIZONTAL_POD_AUTOSCALER, None)
 
 async def reconciled_without_autoscalers(loop: Manager[WebApp], reconciler: Scripted) -> None:
     """Refuse the watch of autoscalers, and wait until the WebApp is reconciled."""
-    assert loop._bridge is not None
-    loop._handle_activity(loop._bridge, *AUTOSCALERS, Activity.FAILED)
+    loop._handle_activity(*AUTOSCALERS, Activity.FAILED)
     assert loop._coverage.is_doubtful(HORIZONTAL_POD_AUTOSCALER, "shop")
     loop._store.observe(observed_webapp())
     loop._queue.add(WEB)
@@ -123,8 +122,7 @@ def test_a_webapp_reconciled_without_its_autoscalers_is_requeued(
     async def body(loop: Manager[WebApp]) -> None:
         assert not loop._coverage.is_doubtful(HORIZONTAL_POD_AUTOSCALER, "shop")
         await reconciled_without_autoscalers(loop, reconciler)
-        assert loop._bridge is not None
-        loop._handle_activity(loop._bridge, *AUTOSCALERS, Activity.OPENED)
+        loop._handle_activity(*AUTOSCALERS, Activity.OPENED)
         while reconciler.asked != [WEB, WEB]:
             await asyncio.sleep(0.01)
         assert not loop._coverage.is_doubtful(HORIZONTAL_POD_AUTOSCALER, "shop")
@@ -146,8 +144,7 @@ def test_a_webapp_whose_autoscalers_are_listed_during_its_reconcile_is_requeued(
 
     async def body(loop: Manager[WebApp]) -> None:
         await reconciled_without_autoscalers(loop, reconciler)
-        assert loop._bridge is not None
-        loop._handle_activity(loop._bridge, *AUTOSCALERS, Activity.OPENED)
+        loop._handle_activity(*AUTOSCALERS, Activity.OPENED)
         while loop._coverage.is_doubtful(HORIZONTAL_POD_AUTOSCALER, "shop"):
             await asyncio.sleep(0.01)
         known.set()
@@ -163,11 +160,11 @@ def test_late_events_after_a_history_reset_do_not_reach_the_store(monkeypatch: p
         late = loop._bridge
         assert late is not None
         listed = loop._client.listed  # type: ignore[attr-defined]
+        late.event(WEBAPP, "ADDED", raw_webapp(version=500))
+        late.watch_started(WEBAPP, None)
+        late.watch_activity(WEBAPP, None, Activity.FAILED)
+        late.watch_activity(WEBAPP, None, Activity.OPENED)
         loop._start_over(HistoryReset("restored"))
-        loop._handle_event(late, observed_webapp(version=500), False)
-        loop._handle_watch_started(late, WEBAPP, None)
-        loop._handle_activity(late, WEBAPP, None, Activity.FAILED)
-        loop._handle_activity(late, WEBAPP, None, Activity.OPENED)
         await asyncio.sleep(0.1)
         assert loop._store.parents() == []
         assert loop._client.listed == listed  # type: ignore[attr-defined]
@@ -183,21 +180,19 @@ def test_when_a_watch_reopens_waiting_keys_are_retried_and_webapps_relisted(
     reconciler = Scripted({WEB: lambda: raising(Unreachable("reset"))})
 
     async def body(loop: Manager[WebApp]) -> None:
-        bridge = loop._bridge
-        assert bridge is not None
         loop._queue.add(WEB)
         while loop._queue.failures(WEB) != 1:
             await asyncio.sleep(0.01)
         listed = loop._client.listed  # type: ignore[attr-defined]
-        loop._handle_activity(bridge, WEBAPP, None, Activity.OPENED)
+        loop._handle_activity(WEBAPP, None, Activity.OPENED)
         await asyncio.sleep(0.1)
         assert (len(reconciler.asked), loop._client.listed) == (1, listed)  # type: ignore[attr-defined]
-        loop._handle_activity(bridge, WEBAPP, None, Activity.FAILED)
-        loop._handle_activity(bridge, WEBAPP, None, Activity.OPENED)
+        loop._handle_activity(WEBAPP, None, Activity.FAILED)
+        loop._handle_activity(WEBAPP, None, Activity.OPENED)
         while len(reconciler.asked) < 2 or loop._client.listed < listed + 1:  # type: ignore[attr-defined]
             await asyncio.sleep(0.01)
-        loop._handle_activity(bridge, SERVICE, None, Activity.FAILED)
-        loop._handle_activity(bridge, SERVICE, None, Activity.OPENED)
+        loop._handle_activity(SERVICE, None, Activity.FAILED)
+        loop._handle_activity(SERVICE, None, Activity.OPENED)
         while len(reconciler.asked) < 3:
             await asyncio.sleep(0.01)
         assert loop._client.listed == listed + 1  # type: ignore[attr-defined]
@@ -229,8 +224,7 @@ def test_all_webapps_are_requeued_when_a_referenced_kind_is_watched_no_longer_an
         loop._store.observe(observed_webapp())
 
         async def report(activity: Activity) -> None:
-            assert loop._bridge is not None
-            loop._handle_activity(loop._bridge, SECRET, None, activity)
+            loop._handle_activity(SECRET, None, activity)
             await asyncio.sleep(1)
 
         for _ in range(6):
@@ -250,7 +244,7 @@ def test_a_deleted_webapp_does_not_wait_for_coverage(monkeypatch: pytest.MonkeyP
     async def body(loop: Manager[WebApp]) -> None:
         bridge = loop._bridge
         assert bridge is not None
-        loop._handle_activity(bridge, HORIZONTAL_POD_AUTOSCALER, None, Activity.FAILED)
+        loop._handle_activity(HORIZONTAL_POD_AUTOSCALER, None, Activity.FAILED)
         raw = raw_webapp(metadata={"namespace": WEB.namespace, "name": WEB.name, "uid": "u", "resourceVersion": "11"})
         bridge.event(WEBAPP, "ADDED", raw)
         await asyncio.sleep(0.1)

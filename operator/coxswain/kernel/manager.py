@@ -241,8 +241,7 @@ class Manager(Generic[P]):
     def _start_over(self, reset: HistoryReset) -> None:
         history_reset()
         log.warning("the resourceVersion ran backwards (%s): relisting and watching all kinds again", reset)
-        # Late events of the previous watches must not reach the store.
-        self._bridge = None
+        self._close_bridge()
         self._store.clear()
         self._reconciler.start_over()
         self._workers.start_over()
@@ -253,6 +252,7 @@ class Manager(Generic[P]):
     def _new_bridge(self, kinds: Sequence[Kind]) -> EventBridge:
         self._resync.begin_watches(kinds)
         self._enqueue_released()
+        self._close_bridge()
         self._bridge = EventBridge(
             asyncio.get_running_loop(),
             self._projector,
@@ -263,9 +263,12 @@ class Manager(Generic[P]):
         self._liveness.begin(kinds)
         return self._bridge
 
-    def _handle_event(self, bridge: EventBridge, observed: Projection, gone: bool) -> None:
-        if bridge is not self._bridge:
-            return
+    def _close_bridge(self) -> None:
+        """Let no late event of the previous watches reach the store."""
+        if self._bridge is not None:
+            self._bridge.close()
+
+    def _handle_event(self, observed: Projection, gone: bool) -> None:
         lane = Lane.CHANGED if observed.kind is self._parent_kind else Lane.IN_PROGRESS
         if gone:
             place = Key(observed.namespace, observed.name)
@@ -273,12 +276,11 @@ class Manager(Generic[P]):
         else:
             self._enqueue(self._store.observe(observed), lane)
 
-    def _handle_watch_started(self, bridge: EventBridge, kind: Kind, namespace: str | None) -> None:
-        if bridge is self._bridge:
-            self._coverage.watch_started((kind, namespace))
-            self._reconciler.doubt()
-            self._resync.relist_soon(kind, namespace)
-            self._enqueue_released()
+    def _handle_watch_started(self, kind: Kind, namespace: str | None) -> None:
+        self._coverage.watch_started((kind, namespace))
+        self._reconciler.doubt()
+        self._resync.relist_soon(kind, namespace)
+        self._enqueue_released()
 
     def _handle_lost_watches(self, scopes: Iterable[Scope]) -> None:
         for scope in scopes:
@@ -286,11 +288,9 @@ class Manager(Generic[P]):
         self._reconciler.doubt()
         self._enqueue_released()
 
-    def _handle_activity(self, bridge: EventBridge, kind: Kind, namespace: str | None, activity: Activity) -> None:
-        if bridge is not self._bridge:
-            return
-        self._liveness.record((kind, namespace), activity)
+    def _handle_activity(self, kind: Kind, namespace: str | None, activity: Activity) -> None:
         scope = (kind, namespace)
+        self._liveness.record(scope, activity)
         if activity is Activity.FAILED:
             self._coverage.watch_refused(scope)
             self._resync.diagnose(scope)

@@ -51,12 +51,12 @@ def deaf_after_a_deletion() -> None:
     take = Manager._handle_event
     deaf = False
 
-    def listen(self: Manager[WebApp], bridge: Any, observed: Projection, gone: bool) -> None:
+    def listen(self: Manager[WebApp], observed: Projection, gone: bool) -> None:
         nonlocal deaf
         if observed.kind is WEBAPP and deaf:
             return
         deaf |= observed.kind is WEBAPP and gone
-        take(self, bridge, observed, gone)
+        take(self, observed, gone)
 
     put(Manager, _handle_event=listen)
 

@@ -157,11 +157,11 @@ def duplicates_count_as_deletions() -> None:
     take = Manager._handle_event
     seen: set[tuple[Kind, str, str, int, bool]] = set()
 
-    def count(self: Manager[WebApp], bridge: EventBridge, observed: Projection, gone: bool) -> None:
+    def count(self: Manager[WebApp], observed: Projection, gone: bool) -> None:
         event = (observed.kind, observed.namespace, observed.name, observed.version, gone)
         if event not in seen:
             seen.add(event)
-            take(self, bridge, observed, gone)
+            take(self, observed, gone)
             return
         place = Key(observed.namespace, observed.name)
         self._store._replace(observed.kind, place, self._store.get(observed.kind, place), None)

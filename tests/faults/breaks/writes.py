@@ -24,10 +24,10 @@ def forgets_at_restart() -> None:
 
     take = Manager._handle_event
 
-    def take_events(self: Manager[WebApp], bridge: Any, observed: Any, gone: bool) -> None:
+    def take_events(self: Manager[WebApp], observed: Any, gone: bool) -> None:
         known = self._store.get(observed.kind, Key(observed.namespace, observed.name)) is not None
         if self._resync.complete.is_set() or known or gone:
-            take(self, bridge, observed, gone)
+            take(self, observed, gone)
         else:
             self._store.observe(observed)
 

@@ -51,14 +51,11 @@ class EventBridge:
         main: asyncio.AbstractEventLoop,
         projector: Projector,
         *,
-        event: Callable[["EventBridge", Projection, bool], None],
-        watch_started: Callable[["EventBridge", Kind, str | None], None],
-        watch_activity: Callable[["EventBridge", Kind, str | None, Activity], None],
+        event: Callable[[Projection, bool], None],
+        watch_started: Callable[[Kind, str | None], None],
+        watch_activity: Callable[[Kind, str | None, Activity], None],
     ) -> None:
-        """Deliver to callbacks in the loop `main`.
-
-        The first argument of each callback is this bridge, so that the caller can drop late calls of an older bridge.
-        """
+        """Deliver to callbacks in the loop `main`, until `close` is called there."""
         self._main = main
         self._projector = projector
         self._event = event
@@ -66,6 +63,11 @@ class EventBridge:
         self._watch_activity = watch_activity
         self._waiting: deque[tuple[Callable[..., None], tuple[object, ...]]] = deque()
         self._called = False
+        self._closed = False
+
+    def close(self) -> None:
+        """Drop everything that is not delivered yet, and what Kopf still reports."""
+        self._closed = True
 
     def event(self, kind: Kind, change: str | None, raw: Mapping[str, Any]) -> None:
         """Project an object and deliver it. Skip it if it cannot be decoded."""
@@ -97,4 +99,8 @@ class EventBridge:
         while self._waiting:
             take, arguments = self._waiting.popleft()
             # One callback per call_soon: an exception in one does not prevent the others.
-            self._main.call_soon(take, self, *arguments)
+            self._main.call_soon(self._deliver, take, *arguments)
+
+    def _deliver(self, take: Callable[..., None], *arguments: object) -> None:
+        if not self._closed:
+            take(*arguments)
