@@ -27,7 +27,7 @@ class StatusMemory:
 
     drift_written: float = -inf
     """Time of the last write of `drift`. All times here are monotonic seconds."""
-    waiting: dict[tuple[str, int], float] = field(default_factory=dict)
+    deadlines: dict[str, float] = field(default_factory=dict)
     """Deadlines of delayed changes, by kind of change."""
     stale: StaleParent | None = None
     """Set after a status conflict, until the watch delivers a newer parent or the write is retried."""

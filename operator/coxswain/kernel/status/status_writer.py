@@ -101,7 +101,7 @@ class StatusWriter:
         attempt = None if need is Urgency.NONE else self._attempt(parent, status)
         if attempt is None or attempt == memory.without_effect:
             # Nothing is left to write: reset the backoff, but keep the server's Retry-After.
-            memory.waiting, memory.failed = {}, replace(memory.failed, count=0)
+            memory.deadlines, memory.failed = {}, replace(memory.failed, count=0)
             return Report()
         backoff = memory.failed.delay(attempt, self._settings, self._clock())
         wait = max(
@@ -116,47 +116,12 @@ class StatusWriter:
     def _wait(self, memory: StatusMemory, need: Urgency, previous: Status, status: Status, pace: Pace) -> float:
         """Return the seconds until the earliest deadline of a status with this urgency."""
         now = self._clock()
-        intervals = self._intervals(need, previous, status, pace)
-        memory.waiting = {name: memory.waiting.get(name, now + interval) for name, interval in intervals.items()}
-        deadlines = list(memory.waiting.values())
+        delays = self._rules.delays(need, previous, status, pace, self._settings)
+        memory.deadlines = {change: memory.deadlines.get(change, now + delay) for change, delay in delays.items()}
+        deadlines = list(memory.deadlines.values())
         if previous.get("drift") != status.get("drift"):
             deadlines.append(memory.drift_written + self._settings.drift_interval)
         return min(deadlines) - now
-
-    def _intervals(self, need: Urgency, previous: Status, status: Status, pace: Pace) -> dict[tuple[str, int], float]:
-        """Return the wait for further changes, in seconds by kind of change."""
-        settings, intervals = self._settings, {}
-        if pace.retried:
-            return {("retried", 0): settings.progress_interval}
-        if need is Urgency.NOW and previous.get("observedGeneration") != status["observedGeneration"]:
-            if not pace.uncounted:
-                return {("now", 0): 0.0}
-            # Wait until a pod of this generation is counted. Terminated pods of older generations are reported in time.
-            return {
-                ("settle", 0): settings.settle_interval,
-                **self._count_intervals(self._rules.early, previous, status, pace),
-            }
-        if need is Urgency.NOW:
-            if pace.unobserved is None:
-                return {("now", 0): 0.0}
-            # The controller makes progress if it has observed another generation since: restart the interval.
-            intervals["unobserved", pace.unobserved] = settings.progress_interval
-        if need is Urgency.PROGRESS:
-            intervals["progress", 0] = settings.progress_interval
-        intervals |= self._count_intervals(self._rules.counts, previous, status, pace)
-        if need is Urgency.COUNTS and not intervals:
-            # Another writer removed a count of 0.
-            intervals["counts", 0] = settings.counts_interval
-        return intervals
-
-    def _count_intervals(
-        self, names: Sequence[str], previous: Status, status: Status, pace: Pace
-    ) -> dict[tuple[str, int], float]:
-        """Return the wait of a change of these counts, in seconds."""
-        changed = [name for name in self._rules.changed_counts(previous, status) if name in names]
-        if self._rules.is_surge(previous, status, pace.replicas) and changed == [self._rules.progress]:
-            return {("surge", 0): self._settings.surge_interval}
-        return {("counts", 0): self._settings.counts_interval} if changed else {}
 
     def _await_newer_parent(self, memory: StatusMemory, parent: Projection) -> float:
         """Return the seconds to wait for the watch event of the change that caused a conflict."""
@@ -193,7 +158,7 @@ class StatusWriter:
         self._store.answer(answer, parent)
         if status.get("drift") != parent.content.get("status", {}).get("drift"):
             memory.drift_written = self._clock()
-        memory.waiting = {}
+        memory.deadlines = {}
         pointers = left_over(answer.content["status"], status, self._rules.types)
         if pointers:
             try:

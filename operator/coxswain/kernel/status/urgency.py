@@ -1,4 +1,4 @@
-"""Urgency of a status update: how long it may wait for further changes."""
+"""Urgency of a status write: how long it may wait for further changes. Pure."""
 
 import hashlib
 import json
@@ -9,6 +9,7 @@ from typing import Any
 
 from coxswain.kernel.objects.quote import without_numbers
 from coxswain.kernel.objects.status_fields import Status
+from coxswain.settings import StatusSettings
 
 
 class Urgency(IntEnum):
@@ -51,9 +52,8 @@ class StatusRules:
     """Fields with pod counts. Their changes wait for the next change."""
     progress: str | None = None
     """The count of the rollout's progress. Up to the number of desired pods it is more urgent than other counts."""
-
     early: tuple[str, ...] = ()
-    """Counts to write even before a pod of the current generation is counted."""
+    """Those of the counts to write even before a pod of the current generation is counted."""
 
     def urgency(self, previous: Status, wanted: Status, replicas: int) -> Urgency:
         """Return how soon `wanted` must be written over `previous`.
@@ -86,13 +86,43 @@ class StatusRules:
             comparable["conditions"] = [{**each, "lastTransitionTime": ""} for each in comparable["conditions"]]
         return hashlib.sha256(json.dumps(comparable, sort_keys=True).encode()).hexdigest()
 
-    def changed_counts(self, previous: Status, wanted: Status) -> list[str]:
-        """Return the names of the changed counts."""
-        return [name for name in self.counts if _count(previous, name) != _count(wanted, name)]
+    def delays(
+        self, need: Urgency, previous: Status, wanted: Status, pace: Pace, settings: StatusSettings
+    ) -> dict[str, float]:
+        """Return the seconds that the changes in a status may wait for further ones, by kind of change.
 
-    def is_surge(self, previous: Status, wanted: Status, replicas: int) -> bool:
-        """Tell whether the progress exceeds both its last value and the `replicas` that should exist."""
-        return max(_count(previous, self.progress), replicas) < _count(wanted, self.progress)
+        A kind keeps its deadline while it stays in the result. That of the drift ledger depends on its last write.
+        """
+        if pace.retried:
+            return {"retried": settings.progress_interval}
+        is_new_generation = previous.get("observedGeneration") != wanted.get("observedGeneration")
+        if need is Urgency.NOW and is_new_generation and pace.uncounted:
+            # Wait until a pod of this generation is counted. Terminated pods of older generations are reported in time.
+            return {
+                "settle": settings.settle_interval,
+                **self._count_delays(self.early, previous, wanted, pace, settings),
+            }
+        if need is Urgency.NOW and (is_new_generation or pace.unobserved is None):
+            return {"now": 0.0}
+        delays = self._count_delays(self.counts, previous, wanted, pace, settings)
+        if need is Urgency.NOW:
+            # The controller makes progress if it has observed another generation since: that is another kind of change.
+            delays[f"unobserved {pace.unobserved}"] = settings.progress_interval
+        elif need is Urgency.PROGRESS:
+            delays["progress"] = settings.progress_interval
+        elif need is Urgency.COUNTS and not delays:
+            # Another writer removed a count of 0.
+            delays["counts"] = settings.counts_interval
+        return delays
+
+    def _count_delays(
+        self, names: Sequence[str], previous: Status, wanted: Status, pace: Pace, settings: StatusSettings
+    ) -> dict[str, float]:
+        changed = [name for name in names if _count(previous, name) != _count(wanted, name)]
+        surplus_before = max(_count(previous, self.progress), pace.replicas)
+        if changed == [self.progress] and _count(wanted, self.progress) > surplus_before:
+            return {"surge": settings.surge_interval}
+        return {"counts": settings.counts_interval} if changed else {}
 
     def _comparable(self, status: Status, without: Sequence[str] = (), *, messages: bool = True) -> dict[str, Any]:
         """Return our part of a status in a comparable form: sorted, without the numbers in quotations."""
