@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coxswain.kernel.reconciling.child.actions import Ends, Nothing, Wait
-from coxswain.kernel.reconciling.child.adoption import is_watched
 from coxswain.webapp.kinds import (
     CONFIG_MAP,
     CONTROLLER_REVISION,
@@ -197,7 +196,7 @@ def each_wait_ends(bench: ModelBench) -> None:
             assert action.until >= bench.now
         elif action.until is Ends.CHILD_EVENT:
             assert target.live is not None
-            assert is_watched(target.live)
+            assert target.live.is_watched
         elif action.until is Ends.NEXT_READ:
             assert target.memory.unwatched.observed is not None
             assert target.memory.unwatched.until > bench.now

@@ -89,6 +89,11 @@ class Projection:
         """metadata.generation, increased with each change of the spec; 0 for kinds without one."""
         return int(self.content.get("metadata", {}).get("generation", 0))
 
+    @property
+    def is_watched(self) -> bool:
+        """Whether a watch reports it: all of its kind, or it has our label. Other objects are read by name."""
+        return not self.kind.label_selector or self.label is not None
+
     def is_child_of(self, parent: Named) -> bool:
         """Report whether it is a child of this parent.
 

@@ -43,12 +43,3 @@ def to_release(parent: Named, live: Projection) -> bool:
     return any(
         released(entry.manager, entry.operation) and minus(entry.fields, owned) != entry.fields for entry in live.others
     )
-
-
-def is_watched(live: Projection) -> bool:
-    """Tell whether a watch reports an object: all of its kind, or it has our label.
-
-    A child without our label is not watched: nothing would report its end while a policy, a write war or its own
-    deletion keeps the label from being restored.
-    """
-    return not live.kind.label_selector or live.label is not None

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from coxswain.kernel.cache.store import HistoryReset, Key, Store
 from coxswain.kernel.conflicts.write_plan import Plan
 from coxswain.kernel.objects.projection import Projection
-from coxswain.kernel.reconciling.child.adoption import is_watched
 from coxswain.kernel.reconciling.child.decide import Target, plan_for
 from coxswain.kernel.reconciling.memory.attempts import Attempt
 from coxswain.kernel.reconciling.memory.last_applied import LastApplied
@@ -54,7 +53,7 @@ class Answers:
             HistoryReset: a watched object is older than this removal, so a restore of etcd has reverted it. An object
                 without our label left the watch at its removal, or was absent from a later LIST.
         """
-        if not is_watched(found):
+        if not found.is_watched:
             self.take_unwatched(target, found)
             return
         if found.version < removed_at:
@@ -70,7 +69,7 @@ class Answers:
         Raises:
             HistoryReset: the answer is older than the object that the write was sent for.
         """
-        if not is_watched(answer):
+        if not answer.is_watched:
             self.take_unwatched(target, answer)
             return
         target.memory.unwatched = NOTHING_UNWATCHED

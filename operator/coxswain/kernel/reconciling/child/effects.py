@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from coxswain.kernel.objects.manifests import kind_and_name
-from coxswain.kernel.reconciling.child.adoption import is_watched
 from coxswain.kernel.reconciling.child.corrections import contested_paths
 from coxswain.kernel.reconciling.child.decide import Target, plan_for
 from coxswain.kernel.reconciling.memory.replacement import Deletion
@@ -23,7 +22,7 @@ def confirm(target: Target[P], now: float) -> None:
     if memory.create_unanswered and live is not None:
         memory.create_unanswered = False
         # A created object has our label.
-        if target.is_ours and live.owned is not None and is_watched(live):
+        if target.is_ours and live.owned is not None and live.is_watched:
             record_creation(target, now)
     planned = memory.planned
     if planned is None or live is None or not planned.is_decided(live):

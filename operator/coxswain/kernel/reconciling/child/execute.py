@@ -13,7 +13,7 @@ from coxswain.kernel.conflicts.policy import within
 from coxswain.kernel.objects.manifests import kind_and_name
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.reconciling.child.actions import Apply, Create, Keep, Read, Release, Replace, TakeOwnership
-from coxswain.kernel.reconciling.child.adoption import is_released, is_watched
+from coxswain.kernel.reconciling.child.adoption import is_released
 from coxswain.kernel.reconciling.child.answers import Answers
 from coxswain.kernel.reconciling.child.corrections import contested_paths, corrected, effective, with_authors
 from coxswain.kernel.reconciling.child.decide import Target
@@ -162,7 +162,7 @@ class Executor:
                 memory.deletion = earlier if earlier is not None and earlier.observed.uid == live.uid else None
             if not gone:
                 raise
-        if not is_watched(live):
+        if not live.is_watched:
             self._answers.take_unwatched(target, replace(live, terminating=True))
         record_deletion(target, deletion, self._clock())
 

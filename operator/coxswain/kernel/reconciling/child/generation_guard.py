@@ -18,7 +18,6 @@ from coxswain.kernel.api.writer import Writer
 from coxswain.kernel.cache.store import Key, Store
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Projection
-from coxswain.kernel.reconciling.child.adoption import is_watched
 from coxswain.kernel.reconciling.memory.memory import Memory
 from coxswain.kernel.workload import Parent, Workload
 
@@ -79,7 +78,7 @@ class GenerationGuard:
                 raise
             return
         # A record that no watch reports does not belong in the cache.
-        if is_watched(found):
+        if found.is_watched:
             self._store.observe(found)
         if self._store.get(kind, key) != known:
             raise OutOfDate(f"{kind.kind} {key} was recorded or has changed")

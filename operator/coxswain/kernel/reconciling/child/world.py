@@ -10,7 +10,6 @@ from coxswain.kernel.objects.event_record import ReportedEvent
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.manifests import child_key
 from coxswain.kernel.objects.projection import Named, Projection
-from coxswain.kernel.reconciling.child.adoption import is_watched
 from coxswain.kernel.reconciling.memory.memory import Memory
 from coxswain.kernel.status.health import Child
 from coxswain.kernel.workload import Predecessor, Reference
@@ -41,7 +40,7 @@ class CacheView:
     def watched(self, kind: Kind, name: str) -> Projection | None:
         """Return the object with the name of a child if a watch reports it."""
         found = self.store.get(kind, Key(self.parent.namespace, name))
-        return found if found is not None and is_watched(found) else None
+        return found if found is not None and found.is_watched else None
 
     def related(self, kind: Kind) -> Sequence[Projection]:
         """Return the related objects of a kind."""
