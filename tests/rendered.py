@@ -94,7 +94,13 @@ def comparable(manifest: Manifest) -> Manifest:
 
 def health(live: Mapping[str, Any]) -> Health:
     """Return the health of a child without differences."""
-    return type_of(dict(live)).health(live)
+    child_type = type_of(dict(live))
+    return child_type.health(observed_as(child_type.kind, live))
+
+
+def observed_as(kind: Kind, content: Mapping[str, Any]) -> Projection:
+    """Return a child with this content."""
+    return Projection(kind, "shop", "web", "uid", 1, False, content)
 
 
 def obstacle(wanted: Manifest, live: Mapping[str, Any], *, adopting: bool = False) -> Obstacle | None:

@@ -89,9 +89,9 @@ CRON_JOB_RULES = Rules(whole(CRON_JOB, "lastScheduleTime"), namesake=str)
 """The cache keeps the last run besides the spec."""
 
 
-def cron_job_health(live: Mapping[str, Any]) -> Health:
+def cron_job_health(live: Projection) -> Health:
     """Return the health of a CronJob: it is healthy once it exists, and reports its last run."""
-    last = live.get("status", {}).get("lastScheduleTime")
+    last = live.content.get("status", {}).get("lastScheduleTime")
     return Health(HEALTHY.level, message=f"last run at {last}") if last else HEALTHY
 
 

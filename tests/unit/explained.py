@@ -41,8 +41,8 @@ def live(kind: Kind, name: str, content: Mapping[str, Any]) -> Projection:
 def told(kind: Kind, content: Mapping[str, Any], world: Empty | None = None) -> Health:
     """Return the health of a child with this content."""
     child_type = next(each for each in TYPES if each.kind == kind)
-    health = child_type.health(content)
+    child = dataclasses.replace(observed_child(kind), content=content)
+    health = child_type.health(child)
     if child_type.explain is None or not health.explainable:
         return health
-    child = dataclasses.replace(observed_child(kind), content=content)
     return child_type.explain(webapp(), child, health, world or Empty(), NOW).health

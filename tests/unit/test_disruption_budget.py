@@ -222,7 +222,7 @@ BLOCKED = {"observedGeneration": 1, "expectedPods": 2, "currentHealthy": 2, "dis
 def test_one_that_blocks_drains_is_told(changes: dict[str, int], blocks: bool) -> None:
     manifest = disruption_budget.pod_disruption_budget(webapp(disruption={"minAvailable": 2}))
     live = observe(POD_DISRUPTION_BUDGET, stored(manifest, status={**BLOCKED, **changes}))
-    health = disruption_budget.TYPE.health(live.content)
+    health = disruption_budget.TYPE.health(live)
     assert disruption_budget.TYPE.explain is not None
     found = disruption_budget.TYPE.explain(webapp(), live, health, Empty(), datetime.now(UTC)).health
     assert ("node drains and cluster upgrades wait" in found.message) is blocks
@@ -242,7 +242,7 @@ def test_more_replicas_are_advised_only_if_they_help(limit: dict[str, Any], step
     manifest = disruption_budget.pod_disruption_budget(webapp(disruption=limit))
     live = observe(POD_DISRUPTION_BUDGET, stored(manifest, status=BLOCKED))
     assert disruption_budget.TYPE.explain is not None
-    health = disruption_budget.TYPE.health(live.content)
+    health = disruption_budget.TYPE.health(live)
     found = disruption_budget.TYPE.explain(webapp(), live, health, Empty(), datetime.now(UTC)).health
     assert step in found.message
 

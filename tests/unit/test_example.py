@@ -18,7 +18,7 @@ from coxswain.kernel.status.health import Child, Health, Level
 from coxswain.kernel.workload import ChildReport, Observations, Removal
 from coxswain.webapp.pod_security import violations
 from example.scheduled_task import CONFIG_MAP, CRON_JOB, WORKLOAD, Task, cron_job_health
-from rendered import Empty
+from rendered import Empty, observed_as
 from yaml_files import document, documents
 
 ROOT = Path(__file__).parents[2]
@@ -164,5 +164,6 @@ def test_its_messages_name_its_own_operator() -> None:
 
 
 def test_the_last_run_is_reported() -> None:
-    assert cron_job_health({}).message == ""
-    assert "2026-01-01" in cron_job_health({"status": {"lastScheduleTime": "2026-01-01T00:00:00Z"}}).message
+    assert cron_job_health(observed_as(CRON_JOB, {})).message == ""
+    ran = {"status": {"lastScheduleTime": "2026-01-01T00:00:00Z"}}
+    assert "2026-01-01" in cron_job_health(observed_as(CRON_JOB, ran)).message

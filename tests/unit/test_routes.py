@@ -7,11 +7,12 @@ import pytest
 from coxswain.kernel.objects.manifests import Manifest
 from coxswain.kernel.status.health import HEALTHY, Child, Health, Level
 from coxswain.kernel.workload import ChildReport, Observations
+from coxswain.webapp import kinds
 from coxswain.webapp.children.httproute import http_routes, route_health
 from coxswain.webapp.children.ingress import ingress, ingress_health
-from coxswain.webapp.kinds import SERVICE
+from coxswain.webapp.kinds import HTTP_ROUTE, SERVICE
 from coxswain.webapp.urls import LIMIT, urls
-from rendered import desired, observations
+from rendered import desired, observations, observed_as
 from unit.objects import observed_child, webapp
 
 PORTS = [{"name": "http", "containerPort": 8080}, {"name": "admin", "containerPort": 9090}]
@@ -85,7 +86,7 @@ def health(*reported: dict[str, Any], parents: list[dict[str, Any]] | None = Non
     """Return the health of an HTTPRoute with two Gateways."""
     spec = {"parentRefs": [GATEWAY, OTHER] if parents is None else parents}
     status = {"parents": list(reported)} if reported else {}
-    return route_health({"metadata": {"generation": 2}, "spec": spec, "status": status})
+    return route_health(observed_as(HTTP_ROUTE, {"metadata": {"generation": 2}, "spec": spec, "status": status}))
 
 
 def test_a_route_is_healthy_once_each_gateway_accepts_it() -> None:
@@ -93,7 +94,7 @@ def test_a_route_is_healthy_once_each_gateway_accepts_it() -> None:
     waiting = health(says(GATEWAY))
     assert (waiting.level, waiting.reason, waiting.stalled) == (Level.PROGRESSING, "NotAccepted", False)
     assert "Gateway inside: its controller has not reported" in waiting.message
-    assert "kubectl describe gateways.gateway.networking.k8s.io inside -n NAMESPACE" in waiting.message
+    assert "kubectl describe gateways.gateway.networking.k8s.io inside -n shop" in waiting.message
     assert "kubectl describe gateways.gateway.networking.k8s.io public -n infra" in health(says(OTHER)).message
     assert health().level is Level.PROGRESSING
 
@@ -138,9 +139,9 @@ def test_an_unresolved_backend_is_named() -> None:
     refusal = {"reason": "BackendNotFound", "message": 'service "web" not found'}
     status = {"parents": [says(GATEWAY, "True", "False", **refusal)]}
     spec = {"parentRefs": [GATEWAY], "rules": [{"backendRefs": [{"name": "web"}]}, {"backendRefs": [{"name": "web"}]}]}
-    found = route_health({"metadata": {"generation": 2}, "spec": spec, "status": status})
+    found = route_health(observed_as(HTTP_ROUTE, {"metadata": {"generation": 2}, "spec": spec, "status": status}))
     assert found.reason == "BackendNotFound"
-    assert "Check the ports of the Service: kubectl get service web -n NAMESPACE; message" in found.message
+    assert "Check the ports of the Service: kubectl get service web -n shop; message" in found.message
 
 
 def test_a_refusal_comes_before_a_wait() -> None:
@@ -185,13 +186,13 @@ def test_gateways_of_one_name_in_two_namespaces_are_told_apart(namespace: dict[s
 
 def test_an_ingress_is_healthy_once_it_has_an_address() -> None:
     live: dict[str, Any] = {"spec": {"ingressClassName": "nginx"}, "status": {"loadBalancer": {}}}
-    waiting = ingress_health(live)
+    waiting = ingress_health(observed_as(kinds.INGRESS, live))
     assert (waiting.level, waiting.reason) == (Level.PROGRESSING, "NoAddress")
     assert "kubectl get ingressclasses nginx" in waiting.message
-    without = ingress_health({"spec": {}}).message
+    without = ingress_health(observed_as(kinds.INGRESS, {"spec": {}})).message
     assert "created, or spec.ingress.className was removed. Set spec.ingress.className: kubectl get" in without
     live["status"]["loadBalancer"]["ingress"] = [{"ip": "192.0.2.1"}]
-    assert ingress_health(live) == HEALTHY
+    assert ingress_health(observed_as(kinds.INGRESS, live)) == HEALTHY
 
 
 # URLs.

@@ -15,7 +15,7 @@ from coxswain.webapp.children.service_kept import Kept, kept_of
 from coxswain.webapp.children.service_urls import service_urls
 from coxswain.webapp.kinds import SERVICE
 from coxswain.webapp.spec import WebApp
-from rendered import Empty, observe
+from rendered import Empty, observe, observed_as
 from unit.objects import fields_of, stored, webapp
 
 PORTS = [{"name": "http", "containerPort": 8080}]
@@ -141,13 +141,13 @@ def test_an_alias_has_nothing_that_leads_to_pods() -> None:
 
 def test_only_a_load_balancer_waits_for_an_address_and_ready_does_not() -> None:
     for wanted in ({}, {"headless": True}, {"type": "NodePort"}, {"type": "ExternalName", "externalName": "a.b"}):
-        assert service.TYPE.health(found(manifest(**wanted)).content) == HEALTHY
+        assert service.TYPE.health(found(manifest(**wanted))) == HEALTHY
     balanced = found(manifest(type="LoadBalancer")).content
-    waiting = service.TYPE.health(balanced)
+    waiting = service.TYPE.health(observed_as(SERVICE, balanced))
     assert (waiting.level, waiting.reason, waiting.non_blocking) == (Level.PROGRESSING, "WaitingForAddress", True)
     assert waiting.message.startswith("waiting for an address of the load balancer")
-    assert service.TYPE.health(addressed(balanced, {"ip": "192.0.2.1"})) == HEALTHY
-    assert service.TYPE.health(addressed(balanced, {})).non_blocking
+    assert service.TYPE.health(observed_as(SERVICE, addressed(balanced, {"ip": "192.0.2.1"}))) == HEALTHY
+    assert service.TYPE.health(observed_as(SERVICE, addressed(balanced, {}))).non_blocking
 
 
 def addressed(content: Any, *ingress: Any) -> Any:

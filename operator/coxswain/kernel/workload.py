@@ -167,7 +167,7 @@ class ChildType(Generic[P]):
     several children of one kind must depend on the parent alone."""
     rules: Rules | None = None
     """The cached parts of its objects; by default all but the status. The name is that of the parent."""
-    health: Callable[[Mapping[str, Any]], Health] = lambda _: HEALTHY
+    health: Callable[[Projection], Health] = lambda _: HEALTHY
     """The health of a live child without differences."""
     explain: Callable[[P, Projection, Health, World, datetime], Explanation] | None = None
     """Finds the cause of a health in other objects."""

@@ -102,7 +102,7 @@ def sees_no_drift() -> None:
     ) -> Any:
         target = self._target(child_type, desired, webapp, world)
         if written.get(child_key(*kind_and_name(target.manifest))) == target.manifest:
-            health = child_type.health(target.live.content) if target.live is not None else MISSING
+            health = child_type.health(target.live) if target.live is not None else MISSING
             return target.desired, Result(_child(target, health), target.live)
         found = await reconcile(self, child_type, desired, webapp, world, patient=patient)
         if found[1].live is not None and not found[1].retry:

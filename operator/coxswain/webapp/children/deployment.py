@@ -144,7 +144,7 @@ TYPE = ChildType(
     DEPLOYMENT,
     _desired,
     rules=Rules(_projected, namesake=str),
-    health=deployment_health,
+    health=lambda live: deployment_health(live.content),
     explain=explain,
     obstacle=_obstacle,
     identity=("spec.selector",),

@@ -115,12 +115,12 @@ def _projected(raw: Mapping[str, Any]) -> Manifest:
     return {**content, "status": {"blocks": blocks(raw)}}
 
 
-def _health(live: Mapping[str, Any]) -> Health:
+def _health(live: Projection) -> Health:
     """Return the health. A budget that blocks drains does not make the application less ready: it is a message."""
-    if not live.get("status", {}).get("blocks"):
+    if not live.content.get("status", {}).get("blocks"):
         return Health(Level.HEALTHY, explainable=True)
-    limit = "minAvailable" if "minAvailable" in live.get("spec", {}) else "maxUnavailable"
-    advice = _way_out(live, f"spec.disruption.{limit}")
+    limit = "minAvailable" if "minAvailable" in live.content.get("spec", {}) else "maxUnavailable"
+    advice = _way_out(live.content, f"spec.disruption.{limit}")
     return Health(Level.HEALTHY, "DisruptionBlocked", f"{_BLOCKS}. {advice}", explainable=True)
 
 

@@ -5,15 +5,13 @@ Lists of an HTTPRoute are atomic, so the manifest contains every default of the 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from coxswain.kernel.objects.manifests import Manifest
 from coxswain.kernel.objects.projection import Projection, Rules, whole
 from coxswain.kernel.objects.quote import abridged, quoted
 from coxswain.kernel.status.health import HEALTHY, Health, Level
-from coxswain.kernel.workload import ChildType, Desired, Explanation, Removal, World
+from coxswain.kernel.workload import ChildType, Desired, Removal, World
 from coxswain.webapp.children.service_manifest import tcp_port
 from coxswain.webapp.identity import metadata
 from coxswain.webapp.kinds import HTTP_ROUTE, SERVICE
@@ -74,85 +72,74 @@ def _rule(webapp: WebApp, rule: RouteRule) -> Manifest:
     return {"matches": [match], "backendRefs": [backend], **({"timeouts": dict(timeouts)} if timeouts else {})}
 
 
-@dataclass(frozen=True)
-class Commands:
-    """Commands about an HTTPRoute. The content of a projection has neither its namespace nor its name."""
-
-    namespace: str = "NAMESPACE"
-    name: str = "NAME"
-
-    def describe_gateway(self, parent: ParentReference) -> str:
-        """Return the command that shows a Gateway with its listeners and Events. Istio has a kind of the same name."""
-        resource = f"gateways.{HTTP_ROUTE.group}"
-        return f"kubectl describe {resource} {parent['name']} -n {parent.get('namespace', self.namespace)}"
-
-    def describe_route(self) -> str:
-        """Return the command that shows the HTTPRoute with its conditions."""
-        return f"kubectl describe httproute {self.name} -n {self.namespace}"
-
-
-def route_health(live: Mapping[str, Any], commands: Commands = Commands()) -> Health:
+def route_health(live: Projection) -> Health:
     """Return the health of an HTTPRoute: each of its Gateways must accept all of it and resolve its references."""
-    found = [_health_at(parent, live, commands) for parent in live.get("spec", {}).get("parentRefs", [])]
+    found = [_health_at(parent, live) for parent in live.content.get("spec", {}).get("parentRefs", [])]
     return max(found, key=lambda health: health.level, default=HEALTHY)
 
 
-def _health_at(parent: ParentReference, live: Mapping[str, Any], commands: Commands) -> Health:
+def _health_at(parent: ParentReference, live: Projection) -> Health:
     """Return the health at one Gateway. Entries of former controllers may be left beside that of the present one.
 
     An entry that equals another parent is about that one: Gateways in two namespaces may have the same name.
     """
-    others = [_identity(each) for each in live["spec"]["parentRefs"] if _identity(each) != _identity(parent)]
+    others = [_identity(each) for each in live.content["spec"]["parentRefs"] if _identity(each) != _identity(parent)]
     healths = [
-        _health_of(parent, entry, live, commands)
-        for entry in live.get("status", {}).get("parents", [])
+        _health_of(parent, entry, live)
+        for entry in live.content.get("status", {}).get("parents", [])
         if _is_same(parent, entry.get("parentRef", {})) and _identity(entry.get("parentRef", {})) not in others
     ]
-    unreported = _pending(parent, "has not reported on the route", commands)
+    unreported = _pending(parent, "has not reported on the route", live)
     return min(healths, key=lambda health: health.level, default=unreported)
 
 
-def _health_of(
-    parent: ParentReference, entry: Mapping[str, Any], live: Mapping[str, Any], commands: Commands
-) -> Health:
-    generation = live["metadata"].get("generation", 0)
+def _health_of(parent: ParentReference, entry: Mapping[str, Any], live: Projection) -> Health:
     conditions = {each.get("type"): each for each in entry.get("conditions", [])}
     for name in _CONDITIONS:
         condition = conditions.get(name, {})
-        if condition.get("observedGeneration", generation) < generation or condition.get("status") is None:
-            return _pending(parent, "has not processed the last change", commands)
+        if condition.get("observedGeneration", live.generation) < live.generation or condition.get("status") is None:
+            return _pending(parent, "has not processed the last change", live)
         if condition["status"] != "True":
-            return _refused(parent, condition, entry, _step(parent, condition["type"], live, commands))
+            return _refused(parent, condition, entry, live)
     partial = conditions.get(_PARTIALLY_INVALID, {})
-    if partial.get("status") == "True" and partial.get("observedGeneration", generation) >= generation:
-        return _refused(parent, partial, entry, _step(parent, _PARTIALLY_INVALID, live, commands))
+    if partial.get("status") == "True" and partial.get("observedGeneration", live.generation) >= live.generation:
+        return _refused(parent, partial, entry, live)
     return HEALTHY
 
 
-def _refused(parent: ParentReference, condition: Mapping[str, Any], entry: Mapping[str, Any], step: str) -> Health:
+def _refused(
+    parent: ParentReference, condition: Mapping[str, Any], entry: Mapping[str, Any], live: Projection
+) -> Health:
     reason = str(condition.get("reason") or "NotAccepted")
     text = (
         f"{_shown(parent)} {_PROBLEMS[condition['type']]} ({reason}). Its controller {entry.get('controllerName', '')} "
-        f"tries again when something changes. Check {step}"
+        f"tries again when something changes. Check {_step(parent, condition['type'], live)}"
     )
     quotation = abridged(str(condition.get("message") or ""))
-    return Health(Level.DEGRADED, reason, quoted(text, quotation), explainable=True)
+    return Health(Level.DEGRADED, reason, quoted(text, quotation))
 
 
-def _step(parent: ParentReference, condition: str, live: Mapping[str, Any], commands: Commands) -> str:
+def _step(parent: ParentReference, condition: str, live: Projection) -> str:
     if condition == "ResolvedRefs":
-        rules = live.get("spec", {}).get("rules", [])
+        rules = live.content.get("spec", {}).get("rules", [])
         services = sorted({str(each.get("name")) for rule in rules for each in rule.get("backendRefs", [])})
-        return f"the ports of the Service: kubectl get service {' '.join(services)} -n {commands.namespace}"
+        return f"the ports of the Service: kubectl get service {' '.join(services)} -n {live.namespace}"
     if condition == _PARTIALLY_INVALID:
-        return f"spec.routes for hosts and paths that another HTTPRoute has as well: {commands.describe_route()}"
-    return f"parentRefs and hostnames in spec.routes, and the listeners: {commands.describe_gateway(parent)}"
+        describe = f"kubectl describe httproute {live.name} -n {live.namespace}"
+        return f"spec.routes for hosts and paths that another HTTPRoute has as well: {describe}"
+    return f"parentRefs and hostnames in spec.routes, and the listeners: {_describe_gateway(parent, live)}"
 
 
-def _pending(parent: ParentReference, problem: str, commands: Commands) -> Health:
-    command = commands.describe_gateway(parent)
+def _pending(parent: ParentReference, problem: str, live: Projection) -> Health:
+    command = _describe_gateway(parent, live)
     message = f"waits for {_shown(parent)}: its controller {problem}. If this lasts, check the Gateway: {command}"
-    return Health(Level.PROGRESSING, "NotAccepted", message, explainable=True)
+    return Health(Level.PROGRESSING, "NotAccepted", message)
+
+
+def _describe_gateway(parent: ParentReference, live: Projection) -> str:
+    """Return the command that shows a Gateway with its listeners and Events. Istio has a kind of the same name."""
+    resource = f"gateways.{HTTP_ROUTE.group}"
+    return f"kubectl describe {resource} {parent['name']} -n {parent.get('namespace', live.namespace)}"
 
 
 def _identity(parent: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -172,11 +159,6 @@ def _shown(parent: ParentReference) -> str:
     return f"Gateway {name}{listener}"
 
 
-def _explain(_: WebApp, live: Projection, __: Health, ___: World, ____: datetime) -> Explanation:
-    """Return the same health with complete commands."""
-    return Explanation(route_health(live.content, Commands(live.namespace, live.name)))
-
-
 def _desired(webapp: WebApp, _: World) -> Sequence[Desired]:
     return [Desired(manifest) for manifest in http_routes(webapp)]
 
@@ -192,7 +174,6 @@ TYPE = ChildType(
     _desired,
     rules=Rules(whole(HTTP_ROUTE, "parents"), namesake=_possible_owners),
     health=route_health,
-    explain=_explain,
     needs=(SERVICE,),
     removal=Removal.AT_ONCE,
     optional="Install the Gateway API CRDs, or remove spec.routes",

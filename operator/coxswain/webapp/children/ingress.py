@@ -1,10 +1,7 @@
 """The Ingress in front of the Service."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from coxswain.kernel.objects.manifests import Manifest
-from coxswain.kernel.objects.projection import Rules, whole
+from coxswain.kernel.objects.projection import Projection, Rules, whole
 from coxswain.kernel.status.health import HEALTHY, Health, Level
 from coxswain.kernel.workload import ChildType, Desired, Removal, World
 from coxswain.webapp.canonical import without_empty
@@ -62,11 +59,11 @@ def _port(port: Manifest) -> Manifest:
     return {"name": name} if usable else {"number": port["port"]}
 
 
-def ingress_health(live: Mapping[str, Any]) -> Health:
+def ingress_health(live: Projection) -> Health:
     """Return the health of an Ingress: a controller must have assigned an address."""
-    if live.get("status", {}).get("loadBalancer", {}).get("ingress"):
+    if live.content.get("status", {}).get("loadBalancer", {}).get("ingress"):
         return HEALTHY
-    name, classes = live.get("spec", {}).get("ingressClassName"), "kubectl get ingressclasses"
+    name, classes = live.content.get("spec", {}).get("ingressClassName"), "kubectl get ingressclasses"
     if name is None:
         problem = "has no class and no address: the cluster had no default IngressClass when the Ingress was created"
         advice = f"or spec.ingress.className was removed. Set spec.ingress.className: {classes}"

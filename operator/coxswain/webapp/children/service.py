@@ -1,8 +1,6 @@
 """The Service in front of the pods, or an alias for another host."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from datetime import datetime
 from typing import Any
 
 from coxswain.kernel.conflicts.immutable import Obstacle, Remedy
@@ -10,7 +8,7 @@ from coxswain.kernel.objects.field_paths import Fields, Path, at, distinct_eleme
 from coxswain.kernel.objects.manifests import Manifest, condition
 from coxswain.kernel.objects.projection import Projection, Rules, whole
 from coxswain.kernel.status.health import HEALTHY, Health, Level
-from coxswain.kernel.workload import ChildType, Desired, Explanation, Removal, World
+from coxswain.kernel.workload import ChildType, Desired, Removal, World
 from coxswain.webapp.children import deployment_adoption
 from coxswain.webapp.children.deployment_health import deployment_health
 from coxswain.webapp.children.service_kept import (
@@ -46,22 +44,17 @@ def _desired(webapp: WebApp, world: World) -> Desired | None:
     return Desired(manifest, replaceable=webapp.spec.get("service", {}).get("replace") == "Allowed")
 
 
-def _health(live: Mapping[str, Any]) -> Health:
+def _health(live: Projection) -> Health:
     """Return the health: a load balancer without an address is reported, but the pods serve inside the cluster.
 
     kstatus judges it in the same way.
     """
-    if type_of(live) != LOAD_BALANCER or load_balancer_addresses(live):
+    if type_of(live.content) != LOAD_BALANCER or load_balancer_addresses(live.content):
         return HEALTHY
-    advice = "If none comes, check spec.service.loadBalancerClass and the Events"
+    describe = f"kubectl describe service {live.name} -n {live.namespace}"
+    advice = f"If none comes, check spec.service.loadBalancerClass and the Events: {describe}"
     message = f"waiting for an address of the load balancer. The pods serve inside the cluster meanwhile. {advice}"
-    return Health(Level.PROGRESSING, "WaitingForAddress", message, non_blocking=True, explainable=True)
-
-
-def _explain(_: WebApp, live: Projection, health: Health, __: World, ___: datetime) -> Explanation:
-    """Add the command that shows the Events of the Service."""
-    command = f"kubectl describe service {live.name} -n {live.namespace}"
-    return Explanation(replace(health, message=f"{health.message}: {command}"))
+    return Health(Level.PROGRESSING, "WaitingForAddress", message, non_blocking=True)
 
 
 def _obstacle(wanted: Manifest, live: Mapping[str, Any], _: bool) -> Obstacle | None:
@@ -152,7 +145,6 @@ TYPE = ChildType(
     _desired,
     rules=Rules(whole(SERVICE, "loadBalancer"), namesake=str),
     health=_health,
-    explain=_explain,
     obstacle=_obstacle,
     in_place=_in_place,
     identity=("spec.selector",),

@@ -135,7 +135,7 @@ class ChildReconciler(Generic[P]):
             health = adopted_later("spec.paused is no longer true")
         if health is not None:
             return Result(_child(target, health), _ours(target), after=after)
-        planned, blocked, state = plan_for(target, live), obstacle_of(target, live), child_type.health(live.content)
+        planned, blocked, state = plan_for(target, live), obstacle_of(target, live), child_type.health(live)
         fields = field_paths(_comparable(target, planned)) or (blocked.field if blocked else "")
         health = differs(fields, target.commands) if fields else planned_health(state, planned, (), target.commands)
         return Result(_child(target, health), live, left=planned.left, after=after)
@@ -177,7 +177,7 @@ class ChildReconciler(Generic[P]):
         planned, memory = action.plan, target.memory
         memory.deletion = memory.planned = None
         memory.last_applied = LastApplied.of(target.manifest, planned, action.live)
-        state = target.child_type.health(action.live.content)
+        state = target.child_type.health(action.live)
         health = planned_health(state, planned, _comparable(target, planned), target.commands)
         if action.obstacle is not None and not health.stalled:
             health = stuck(target.manifest, action.obstacle)
