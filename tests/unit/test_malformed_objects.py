@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from coxswain.kernel.objects.field_paths import Path, minus_path, plus
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Projection
-from coxswain.webapp.diagnosis.cause import moment
 from coxswain.webapp.diagnosis.pods import diagnosis
 from coxswain.webapp.kinds import (
     DEPLOYMENT,
@@ -23,6 +22,7 @@ from coxswain.webapp.kinds import (
     REPLICA_SET,
     SERVICE,
 )
+from coxswain.webapp.times import moment
 from rendered import CHILDREN, desired, kind_of, observe
 from unit.bench import COMPLETE, SPEC, WEB, Bench
 from unit.objects import stored, webapp

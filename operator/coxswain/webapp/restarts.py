@@ -15,12 +15,12 @@ from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.objects.quote import enumerated
 from coxswain.kernel.status.health import HEALTHY, Health, Level
 from coxswain.kernel.workload import Explanation, Reference, World
-from coxswain.webapp.diagnosis.cause import moment
 from coxswain.webapp.diagnosis.commands import edit
 from coxswain.webapp.identity import RESTART_ANNOTATION
 from coxswain.webapp.kinds import DEPLOYMENT, REFERENCED_CONFIG_MAP, SECRET
 from coxswain.webapp.references import may_be_missing
 from coxswain.webapp.spec import WebApp
+from coxswain.webapp.times import moment
 
 SETTLE = timedelta(seconds=2)
 """Time from a change to a restart at the earliest. Times in managedFields have a resolution of one second: changes of

@@ -20,7 +20,6 @@ from coxswain.webapp.children.deployment_health import DEADLINE_EXCEEDED
 from coxswain.webapp.children.serviceaccount import existing_account
 from coxswain.webapp.content import content_hash, data, recorded_fields, spec_hash
 from coxswain.webapp.data_changes import referenced
-from coxswain.webapp.diagnosis.cause import moment
 from coxswain.webapp.diagnosis.pods import newest_pods
 from coxswain.webapp.identity import (
     CHANGE_CAUSE_ANNOTATION,
@@ -41,6 +40,7 @@ from coxswain.webapp.releases.render_choice import render_of
 from coxswain.webapp.releases.revisions import Revision, kept, recorded, revision_name
 from coxswain.webapp.releases.rollback import current_revision, restored, rollback_target, rolls_back
 from coxswain.webapp.spec import Change, Rollback, WebApp
+from coxswain.webapp.times import moment
 
 _HASH = re.compile(r"-[0-9a-f]{10}$")
 """Suffix of a revision's name, after the WebApp's name."""

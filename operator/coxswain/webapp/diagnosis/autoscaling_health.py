@@ -13,10 +13,10 @@ from coxswain.kernel.objects.quote import abridged, quoted
 from coxswain.kernel.status.health import HEALTHY, Health, Level
 from coxswain.kernel.workload import Explanation
 from coxswain.webapp.autoscalers import scales_deployment
-from coxswain.webapp.diagnosis.cause import after, moment
 from coxswain.webapp.diagnosis.commands import edit
 from coxswain.webapp.identity import CONTAINER
 from coxswain.webapp.spec import WebApp
+from coxswain.webapp.times import after, moment
 
 CONDITIONS = ("AbleToScale", "ScalingActive")
 """Conditions that are False if an autoscaler cannot scale. The first one comes first."""

@@ -5,9 +5,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from coxswain.kernel.objects.manifests import condition
-from coxswain.webapp.diagnosis.cause import Cause, Finding, Rank, after, message_of, moment, word
+from coxswain.webapp.diagnosis.cause import Cause, Finding, Rank, message_of, word
 from coxswain.webapp.diagnosis.commands import describe_pods, edit, pods_of
 from coxswain.webapp.spec import WebApp
+from coxswain.webapp.times import after, moment
 
 SCHEDULED = "PodScheduled"
 PREPARED = "PodReadyToStartContainers"

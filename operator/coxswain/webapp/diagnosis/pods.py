@@ -9,23 +9,13 @@ from coxswain.kernel.objects.manifests import Manifest, condition
 from coxswain.kernel.objects.projection import only
 from coxswain.kernel.objects.quote import quoted
 from coxswain.kernel.status.health import Health, Level
-from coxswain.webapp.diagnosis.cause import (
-    MAIN,
-    STABLE_RUN,
-    Cause,
-    Container,
-    Finding,
-    Rank,
-    after,
-    message_of,
-    moment,
-    of_container,
-    word,
-)
+from coxswain.webapp.diagnosis.cause import Cause, Finding, Rank, message_of, word
 from coxswain.webapp.diagnosis.commands import describe_pods, edit, pods_of
+from coxswain.webapp.diagnosis.container_state import MAIN, STABLE_RUN, Container, of_container
 from coxswain.webapp.diagnosis.pod_start import INITIALIZED, START, START_TIMES, of_start, pulls_since
 from coxswain.webapp.identity import CONTAINER
 from coxswain.webapp.spec import WebApp
+from coxswain.webapp.times import after, moment
 
 REVISION = "deployment.kubernetes.io/revision"
 """Annotation of a Deployment and its ReplicaSets with the revision number. The newest has the highest."""
