@@ -265,10 +265,10 @@ def test_corrections_before_their_status_write_are_kept_and_bounded() -> None:
     ledger = DriftLedger()
     ledger.add([repair()])
     ledger.add([repair(found=number) for number in range(2000)])
-    assert len(ledger.waiting()) == 500
-    assert ledger.waiting()[-1].found == 1999
-    ledger.written(ledger.waiting())
-    assert ledger.waiting() == ()
+    assert len(ledger.unreported()) == 500
+    assert ledger.unreported()[-1].found == 1999
+    ledger.written(ledger.unreported())
+    assert ledger.unreported() == ()
 
 
 def test_manager_names_make_no_time_series() -> None:

@@ -127,7 +127,7 @@ def test_an_event_after_the_queue_was_drained_wakes_the_loop_again() -> None:
 
     try:
         taken = Taken(loop)
-        taken.bridge._waiting = Late()
+        taken.bridge._pending = Late()
         bring(taken.bridge, range(1, 2))
         run_once(loop)
         assert (taken.versions, loop.woken) == ([1, 2], 2)

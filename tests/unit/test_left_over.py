@@ -114,7 +114,7 @@ def test_failures_of_the_removal_are_retried_with_backoff(bench: Bench) -> None:
     tried: list[float] = []
     while bench.now < 1.0:
         report = bench.report_wanted()
-        assert report.waiting
+        assert report.in_backoff
         tried += [bench.now] if report.written else []
         bench.now += report.after or 0
     assert tried == pytest.approx([0.0, 0.0, 0.1, 0.3, 0.7])

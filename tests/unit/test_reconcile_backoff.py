@@ -70,14 +70,14 @@ def test_a_wait_in_the_backoff_is_no_success(error: RequestFailed) -> None:
     for failures in range(2):
         failed = bench.run(failures=failures)
         assert failed.failed is not None
-        assert not failed.waiting
+        assert not failed.in_backoff
     waiting = bench.run(failures=2)
     assert "update Service" not in bench.writer.sent
-    assert (waiting.failed, waiting.waiting) == (None, True)
+    assert (waiting.failed, waiting.in_backoff) == (None, True)
     assert waiting.after == pytest.approx(0.1)
     bench.now += 0.1
     bench.writer.answers.clear()
-    assert not bench.run(failures=2).waiting
+    assert not bench.run(failures=2).in_backoff
     assert "update Service" in bench.writer.sent
 
 
@@ -101,8 +101,8 @@ def test_a_removal_in_its_backoff_waits_too() -> None:
     bench.writer.version += 1
     bench.webapp(version=bench.writer.version, generation=2, ports=[])
     for _ in range(2):
-        assert not bench.run().waiting
-    assert bench.run().waiting
+        assert not bench.run().in_backoff
+    assert bench.run().in_backoff
 
 
 def test_a_wait_reports_the_cause_of_the_last_failure() -> None:
@@ -131,7 +131,7 @@ def test_a_changed_manifest_does_not_end_the_backoff_after_conflicts() -> None:
     bench = failing(FAILURES[0])
     assert updates(bench, 0.03, every=0.01) == 2
     change(bench, "LoadBalancer")
-    assert bench.run().waiting
+    assert bench.run().in_backoff
     assert "update Service" not in bench.writer.sent
 
 
@@ -154,12 +154,12 @@ def test_a_failing_child_is_not_retried_at_the_end_of_the_backoff_of_another(err
     change(bench, "NodePort", image="registry.example/web:2")
     outcome = bench.run(failures=2)
     assert [sent for sent in bench.writer.sent if sent != "status"] == ["update Deployment"]
-    assert (outcome.failed, outcome.waiting) == (FAILURES[1], True)
+    assert (outcome.failed, outcome.in_backoff) == (FAILURES[1], True)
     assert outcome.after in (None, 1.0), "no wait, or that of the status"
     bench.writer.answers.clear()
     bench.now += 0.05
     outcome = bench.run(failures=3)
-    assert (outcome.failed, outcome.waiting) == (None, True), "the Service keeps its own backoff"
+    assert (outcome.failed, outcome.in_backoff) == (None, True), "the Service keeps its own backoff"
     assert outcome.after == pytest.approx(0.05)
     bench.now += 0.05
     bench.run(failures=3)
@@ -178,7 +178,7 @@ def test_the_read_of_a_taken_name_is_due_in_time_while_another_child_fails() -> 
     bench.writer.fail("update Deployment", FAILURES[1])
     bench.webapp(version=500, image="registry.example/web:2")
     outcome = bench.run()
-    assert (outcome.failed, outcome.waiting, outcome.after) == (FAILURES[1], True, 60)
+    assert (outcome.failed, outcome.in_backoff, outcome.after) == (FAILURES[1], True, 60)
 
 
 @pytest.mark.parametrize("status", [409, 500, 503])
@@ -198,7 +198,7 @@ def test_a_wait_keeps_the_failures_of_the_key_and_ends_no_outage(monkeypatch: py
         workers = loop._workers
         for key in (WEB, other):
             workers._failed(key, Unreachable("reset"))
-        workers._follow_up(WEB, Outcome(waiting=True, after=20))
+        workers._follow_up(WEB, Outcome(in_backoff=True, after=20))
         assert len(loop._queue) == 0, "the other WebApps are not requeued"
         assert loop._queue.failures(WEB) == 1
         assert workers._recovery_probe.candidate == other, "the probe does not wait for this WebApp"

@@ -52,11 +52,11 @@ def test_a_wait_in_the_backoff_is_no_success(error: RequestFailed) -> None:
             bench.run()
     outcome = bench.run()
     assert bench.writer.sent == []
-    assert (outcome.failed, outcome.waiting, outcome.answered) == (None, True, False)
+    assert (outcome.failed, outcome.in_backoff, outcome.answered) == (None, True, False)
     assert outcome.after == pytest.approx(0.1)
     bench.writer.answers.clear()
     bench.now += 0.1
-    assert not bench.run().waiting
+    assert not bench.run().in_backoff
     assert bench.writer.sent == ["status"]
 
 
@@ -83,7 +83,7 @@ def test_a_status_refused_for_good_is_not_sent_again() -> None:
     bench.time += timedelta(seconds=5)
     outcome = bench.run()
     assert bench.writer.sent == []
-    assert (outcome.refused, outcome.waiting, outcome.answered, outcome.after) == (None, False, False, None)
+    assert (outcome.refused, outcome.in_backoff, outcome.answered, outcome.after) == (None, False, False, None)
     assert attempts(bench, 60) == 0
 
 
@@ -123,7 +123,7 @@ def test_a_denial_holds_no_other_status_up(error: RequestFailed, sent: list[str]
     """A server error does: it has nothing to do with the status."""
     bench = failing(error)
     assert attempts(bench, 10) >= 8
-    assert bench.run(failures=9).waiting
+    assert bench.run(failures=9).in_backoff
     bench.webapp(version=bench.writer.version + 1, paused=True)
     bench.writer.answers.clear()
     bench.run()

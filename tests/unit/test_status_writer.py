@@ -281,7 +281,7 @@ def test_conflicts_followed_by_an_event_count_too(bench: Bench) -> None:
     for version in (20, 21, 22):
         bench.report(ready="True")
         bench.store.observe(observed_webapp(version=version, status=status()))
-    assert (len(bench.writer.sent), bench.report(ready="True")) == (2, Report(after=0.1, waiting=True))
+    assert (len(bench.writer.sent), bench.report(ready="True")) == (2, Report(after=0.1, in_backoff=True))
 
 
 def test_the_status_of_a_changed_webapp_is_not_written(bench: Bench) -> None:

@@ -29,8 +29,8 @@ class Report:
     """The parent has changed since the status was computed: requeue it at once."""
     after: float | None = None
     """Requeue the parent after this number of seconds."""
-    waiting: bool = False
-    """Whether the write waits in its backoff after failures: neither a success nor a failure."""
+    in_backoff: bool = False
+    """Whether the write waits after failures: neither a success nor a failure."""
     undeclared: tuple[str, ...] = ()
     """Status fields unknown to the CRD, as this write revealed. Later writes omit them."""
     refused: Refused | None = None
@@ -110,7 +110,7 @@ class StatusWriter:
             backoff,
         )
         if wait > 0:
-            return Report(after=wait, waiting=backoff > 0)
+            return Report(after=wait, in_backoff=backoff > 0)
         return await self._write(memory, parent, status, repairs)
 
     def _wait(self, memory: StatusMemory, need: Urgency, previous: Status, status: Status, pace: Pace) -> float:
@@ -223,7 +223,7 @@ class StatusWriter:
             return report
         delay = memory.failed.delay(self._attempt(parent, status), self._settings, self._clock())
         log.warning("%s; retried in %.1f s", error, delay)
-        return Report(after=delay, waiting=True)
+        return Report(after=delay, in_backoff=True)
 
     def _conflicted(self, memory: StatusMemory, parent: Projection, error: Refused) -> Report | None:
         """Wait for a newer parent after a conflict, unless it is cached already."""

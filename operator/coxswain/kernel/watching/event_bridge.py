@@ -61,7 +61,7 @@ class EventBridge:
         self._event = event
         self._watch_started = watch_started
         self._watch_activity = watch_activity
-        self._waiting: deque[tuple[Callable[..., None], tuple[object, ...]]] = deque()
+        self._pending: deque[tuple[Callable[..., None], tuple[object, ...]]] = deque()
         self._called = False
         self._closed = False
 
@@ -87,7 +87,7 @@ class EventBridge:
     def _call(self, take: Callable[..., None], *arguments: object) -> None:
         # Waking the main loop costs a system call on both sides. One wake-up serves all calls until the loop runs. Two
         # threads may both see False here and wake the loop twice, which is harmless.
-        self._waiting.append((take, arguments))
+        self._pending.append((take, arguments))
         if not self._called and not self._main.is_closed():
             self._called = True
             # The main loop may close after the check above.
@@ -96,8 +96,8 @@ class EventBridge:
 
     def _take_all(self) -> None:
         self._called = False  # First: later calls must wake the loop again.
-        while self._waiting:
-            take, arguments = self._waiting.popleft()
+        while self._pending:
+            take, arguments = self._pending.popleft()
             # One callback per call_soon: an exception in one does not prevent the others.
             self._main.call_soon(self._deliver, take, *arguments)
 

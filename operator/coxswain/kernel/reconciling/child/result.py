@@ -28,8 +28,8 @@ class Result:
     """Remaining seconds of its backoff after failures; None if it does not wait."""
 
     @property
-    def waiting(self) -> bool:
-        """Whether it waits in its backoff after failures: neither a success nor a failure."""
+    def in_backoff(self) -> bool:
+        """Whether it waits after failures: neither a success nor a failure."""
         return self.backoff is not None
 
     @property

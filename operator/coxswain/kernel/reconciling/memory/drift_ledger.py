@@ -10,7 +10,7 @@ LIMIT = 500
 
 
 class DriftLedger:
-    """Repairs of one parent, waiting for the next status."""
+    """Repairs of one parent without a status report."""
 
     def __init__(self) -> None:
         self._repairs: list[Repair] = []
@@ -21,7 +21,7 @@ class DriftLedger:
             drift_corrected(repair.object.partition("/")[0])
         self._repairs = [*self._repairs, *repairs][-LIMIT:]
 
-    def waiting(self) -> tuple[Repair, ...]:
+    def unreported(self) -> tuple[Repair, ...]:
         """Return the repairs for the next status."""
         return tuple(self._repairs)
 

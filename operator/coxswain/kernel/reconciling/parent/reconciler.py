@@ -57,8 +57,8 @@ class Outcome:
     """The parent has changed meanwhile: requeue at once."""
     after: float | None = None
     """Requeue after this many seconds: for a delayed status, a probe deadline, or the end of a backoff."""
-    waiting: bool = False
-    """Whether a child or the status waits in its backoff after failures: neither a success nor a failure."""
+    in_backoff: bool = False
+    """Whether a child or the status waits after failures: neither a success nor a failure."""
     answered: bool = False
     """Whether the API server answered a write: otherwise a success does not show that it is up."""
     refused: Refused | None = None
@@ -215,23 +215,23 @@ class Reconciler(Generic[P]):
         previous = observed.content.get("status", {})
         memory.drift.add(repairs(results))
         memory.reported()
-        waiting = memory.drift.waiting()
+        unreported = memory.drift.unreported()
         records = [each for kind in self._records for each in world.related(kind) if each.is_child_of(parent)]
-        observations = _observations(results, waiting, records)
+        observations = _observations(results, unreported, records)
         wanted = self._workload.status(parent, observations, previous, now.strftime("%Y-%m-%dT%H:%M:%SZ"))
         report = Report()
         events = self._workload.events(parent, observations, previous, wanted)
         try:
             if not is_suspended(memory, rules, observed, self._clock()):
                 pace = self._workload.pace(parent, observations)
-                report = await self._status_writer.report(memory.status, observed, wanted, pace, waiting)
+                report = await self._status_writer.report(memory.status, observed, wanted, pace, unreported)
         except (RequestFailed, HistoryReset):
             # The next reconcile finds nothing to report. A cancelled one ends at once, as in a crash.
             of_children = event_records(parent, self._workload, results, previous, wanted)
             await self._record(observed, memory, [*of_children, *events])
             raise
         if report.written or wanted.get("drift") == previous.get("drift"):
-            memory.drift.written(waiting)
+            memory.drift.written(unreported)
         if report.written:
             present, manager = self._store.parent(world.key), self._workload.projector.manager
             events += status_written(memory, rules, observed, present, manager=manager, now=self._clock())
@@ -261,7 +261,7 @@ class Reconciler(Generic[P]):
                 *(result.after for result in results),
                 *backoffs,
             ),
-            waiting=report.waiting or any(result.waiting for result in results),
+            in_backoff=report.in_backoff or any(result.in_backoff for result in results),
             answered=report.written
             or report.refused is not None
             or any(each.writes != NOTHING_WRITTEN for each in results),
@@ -269,7 +269,7 @@ class Reconciler(Generic[P]):
         )
 
 
-def _observations(results: Sequence[Result], waiting: Sequence[Repair], records: Sequence[Projection]) -> Observations:
+def _observations(results: Sequence[Result], drift: Sequence[Repair], records: Sequence[Projection]) -> Observations:
     reports = [
         ChildReport(
             result.child,
@@ -279,4 +279,4 @@ def _observations(results: Sequence[Result], waiting: Sequence[Repair], records:
         )
         for result in results
     ]
-    return Observations(reports, conflicts(results), waiting, records)
+    return Observations(reports, conflicts(results), drift, records)

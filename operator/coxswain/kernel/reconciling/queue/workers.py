@@ -226,7 +226,7 @@ class Workers(Generic[P]):
         return self._queue.add_rate_limited(key, at_least=error.retry_after or 0.0)
 
     def _follow_up(self, key: Key, outcome: Outcome) -> None:
-        if outcome.failed is not None or outcome.waiting:
+        if outcome.failed is not None or outcome.in_backoff:
             if outcome.failed is not None:
                 self._requeue(key, outcome.failed)
             self._recovery_probe.attempt_failed(key)

@@ -82,7 +82,7 @@ class WorkQueue:
         self._cancel(key)
         if lane is not Lane.BACKLOG:
             self._lanes[Lane.BACKLOG].pop(key, None)
-        if not any(key in waiting for waiting in self._lanes.values()):
+        if not any(key in queued for queued in self._lanes.values()):
             self._lanes[lane][key] = None
         self._not_empty.set()
 
