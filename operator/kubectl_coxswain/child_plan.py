@@ -15,7 +15,7 @@ from coxswain.kernel.objects.edit import value_at
 from coxswain.kernel.objects.field_paths import Fields, at, minus, owns
 from coxswain.kernel.objects.manifests import Manifest, child_key
 from coxswain.kernel.objects.projection import Projection
-from coxswain.kernel.reconciling.child.adoption import foreign, is_released, to_release
+from coxswain.kernel.reconciling.child.adoption import former_managers, has_former_managers, name_conflict
 from coxswain.kernel.reconciling.child.ownership import ownership
 from coxswain.kernel.reconciling.child.plan_health import held_fields, stuck
 from coxswain.kernel.status.health import Health, Level, adopted_later, halted, not_served, terminating
@@ -124,7 +124,7 @@ def _may_not_be_written(
     child_type: ChildType[WebApp], webapp: WebApp, live: Projection, world: Snapshot
 ) -> Health | None:
     commands = Commands.of(webapp, WEBAPP, MANAGED_BY)
-    health = foreign(webapp, WEBAPP, live, commands)
+    health = name_conflict(webapp, WEBAPP, live, commands)
     if health is not None:
         return health
     if live.terminating:
@@ -149,7 +149,7 @@ def _written(found: ChildPlan, desired: Desired, webapp: WebApp, live: Projectio
         manifest=planned.manifest,
         planned=planned,
         changes=(*_displaced(planned, live, changes), *changes),
-        prepared=not planned.rivals and not to_release(webapp, live),
+        prepared=not planned.rivals and not has_former_managers(webapp, live),
     )
     if planned.halted:
         commands = Commands.of(webapp, WEBAPP, MANAGED_BY)
@@ -179,10 +179,11 @@ def _changes(
     if difference.order or (difference.changes_value and difference.rivals):
         yield difference
     elif wanted is None:
-        released, owned = is_released(webapp, live), live.owned or {}
-        # A released manager gives up only what is ours.
+        is_former, owned = former_managers(webapp, live), live.owned or {}
+        # A former manager gives up only what is ours.
         theirs = [
-            minus(each.fields, owned) if released(each.manager, each.operation) else each.fields for each in live.others
+            minus(each.fields, owned) if is_former(each.manager, each.operation) else each.fields
+            for each in live.others
         ]
         if difference.path not in child_type.kept:
             yield from _removals(difference, owned, theirs)

@@ -80,13 +80,13 @@ class RecordingWriter(Writer):
     async def remove(self, observed: Projection, *, orphan: bool = False) -> None:
         self._answer(f"remove {observed.kind}" + (" but not its pods" if orphan else ""), lambda: observed)
 
-    async def release(self, observed: Projection, is_released: Callable[[str, str], bool]) -> Projection:
+    async def release(self, observed: Projection, is_former: Callable[[str, str], bool]) -> Projection:
         def released() -> Projection:
             self.version += 1
             owned = observed.owned or {}
             others = tuple(
                 entry._replace(fields=minus(entry.fields, owned))
-                if is_released(entry.manager, entry.operation)
+                if is_former(entry.manager, entry.operation)
                 else entry
                 for entry in observed.others
             )

@@ -282,7 +282,7 @@ def test_a_referenced_kind_that_can_be_listed_but_not_watched_is_told_apart_from
     assert problem is not None
     assert problem.startswith("The operator can list secrets (metadata), but each attempt to watch them has failed")
     assert coverage.view(None).unwatched == (SECRET,)
-    assert waiting.release(lambda: [WEB]) == {WEB}, "its status reports it"
+    assert waiting.take_due(lambda: [WEB]) == {WEB}, "its status reports it"
     coverage.watch_opened(scope)
-    assert waiting.release(lambda: [WEB]) == {WEB}
+    assert waiting.take_due(lambda: [WEB]) == {WEB}
     assert (coverage.visibility(SECRET, "shop").problem, coverage.view(None).unwatched) == (None, ())

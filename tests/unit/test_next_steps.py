@@ -19,7 +19,7 @@ from coxswain.kernel.objects.event_record import EventRecord, ReportedEvent
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Controller
 from coxswain.kernel.objects.quote import MARK
-from coxswain.kernel.reconciling.child.adoption import foreign
+from coxswain.kernel.reconciling.child.adoption import name_conflict
 from coxswain.kernel.reconciling.child.failures import failure, next_step
 from coxswain.kernel.reconciling.child.result import Result
 from coxswain.kernel.reconciling.memory.writes import Cause, Correction, Writes
@@ -138,9 +138,11 @@ PAUSED = {"metadata": {}, "spec": {"paused": True, "replicas": 2}}
 PROBED = container(running(9999), started=False)
 BY_POLICY = "deployments.apps \"web\" is forbidden: ValidatingAdmissionPolicy 'x' with binding 'y' denied request: no"
 NO_CLASS = _message((kinds.HTTP_ROUTE, "shop"), RBAC)
-FOREIGN = foreign(webapp(), kinds.WEBAPP, dataclasses.replace(observed_child(label=None), controller=None), COMMANDS)
+FOREIGN = name_conflict(
+    webapp(), kinds.WEBAPP, dataclasses.replace(observed_child(label=None), controller=None), COMMANDS
+)
 assert FOREIGN is not None
-CONTROLLED = foreign(
+CONTROLLED = name_conflict(
     webapp(),
     kinds.WEBAPP,
     dataclasses.replace(observed_child(label=None), controller=Controller("Website", "web", "other")),

@@ -168,13 +168,13 @@ def test_a_decisive_kind_that_is_not_served_is_not_doubtful() -> None:
 def test_every_webapp_is_enqueued_when_a_kind_appears_or_disappears(covered: Covered) -> None:
     webapps = [Key("a", "one"), Key("a", "two")]
     waiting = Waiting(covered.coverage, ["a"])
-    assert waiting.release(lambda: webapps) == set()
+    assert waiting.take_due(lambda: webapps) == set()
     covered.coverage.begin_watches(KINDS.watched)
-    assert waiting.release(lambda: webapps) == set(webapps)
+    assert waiting.take_due(lambda: webapps) == set(webapps)
     covered.cover(KINDS.watched)
-    waiting.release(lambda: webapps)
+    waiting.take_due(lambda: webapps)
     covered.coverage.begin_watches(OTHERS)
-    assert waiting.release(lambda: webapps) == set(webapps)
+    assert waiting.take_due(lambda: webapps) == set(webapps)
 
 
 def test_every_webapp_is_enqueued_when_a_kind_disappears_that_could_not_be_listed(covered: Covered) -> None:

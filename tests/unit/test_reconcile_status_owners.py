@@ -4,7 +4,7 @@ import pytest
 
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.reconciling.child.actions import Nothing
-from coxswain.kernel.reconciling.child.adoption import to_release
+from coxswain.kernel.reconciling.child.adoption import has_former_managers
 from coxswain.webapp.kinds import DEPLOYMENT, SERVICE, WEBAPP
 from unit.model_bench import ModelBench
 
@@ -69,7 +69,7 @@ def test_an_adopted_child_gets_its_fields_from_such_a_manager_once(bench: ModelB
     bench.reconcile()
     [(target, action)] = [each for each in bench.decisions() if each[0].manifest["kind"] == "Deployment"]
     assert target.live is not None
-    assert not to_release(target.parent, target.live)
+    assert not has_former_managers(target.parent, target.live)
     assert isinstance(action, Nothing)
     bench.patch(WEBAPP.path("shop", "web"), {"spec": {"annotations": None}})
     bench.reconcile()

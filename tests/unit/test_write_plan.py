@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from coxswain.kernel.conflicts.policy import Policy
-from coxswain.kernel.conflicts.write_plan import foreign_manager
+from coxswain.kernel.conflicts.write_plan import other_manager
 from coxswain.kernel.objects.field_paths import Path
 from unit.ownership import OURS, leaves
 from unit.planning import (
@@ -162,7 +162,7 @@ def test_fields_from_before_the_first_apply_have_no_other_owner(policy: Policy) 
     model.owners = {("before-first-apply", "Update"): set(model.live)}
     made = planned(model, policy)
     assert (made.force, made.left, made.halted) == (True, (), ())
-    assert not any(foreign_manager(difference, model.observed(), ("coxswain",)) for difference in made.differences)
+    assert not any(other_manager(difference, model.observed(), ("coxswain",)) for difference in made.differences)
     carried_out(model, made)
     made = planned(model, policy)
     assert (made.manifest, made.differences) == (DEPLOYMENT, ())

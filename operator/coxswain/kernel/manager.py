@@ -122,7 +122,7 @@ class Manager(Generic[P]):
             found=lambda keys: self._enqueue(keys, Lane.BACKLOG),
             resynced=self._resynced,
             history_reset=self._start_over,
-            covered=self._enqueue_released,
+            covered=self._enqueue_waiting,
         )
 
     def _new_reconciler(self, workload: Workload[P], now: Callable[[], datetime]) -> Reconciler[P]:
@@ -223,8 +223,8 @@ class Manager(Generic[P]):
         await asyncio.wait([supervision], timeout=max(0.0, begun + 0.95 * timeout - clock()))
         await event_loop.cancel([supervision, *self._workers.processing])
 
-    def _enqueue_released(self) -> None:
-        self._enqueue(self._waiting.release(self._store.parents), Lane.BACKLOG)
+    def _enqueue_waiting(self) -> None:
+        self._enqueue(self._waiting.take_due(self._store.parents), Lane.BACKLOG)
         if self.ready:
             self._election.synced()
 
@@ -251,7 +251,7 @@ class Manager(Generic[P]):
 
     def _new_bridge(self, kinds: Sequence[Kind]) -> EventBridge:
         self._resync.begin_watches(kinds)
-        self._enqueue_released()
+        self._enqueue_waiting()
         self._close_bridge()
         self._bridge = EventBridge(
             asyncio.get_running_loop(),
@@ -280,13 +280,13 @@ class Manager(Generic[P]):
         self._coverage.watch_started((kind, namespace))
         self._reconciler.doubt()
         self._resync.relist_soon(kind, namespace)
-        self._enqueue_released()
+        self._enqueue_waiting()
 
     def _handle_lost_watches(self, scopes: Iterable[Scope]) -> None:
         for scope in scopes:
             self._coverage.watch_lost(scope)
         self._reconciler.doubt()
-        self._enqueue_released()
+        self._enqueue_waiting()
 
     def _handle_activity(self, kind: Kind, namespace: str | None, activity: Activity) -> None:
         scope = (kind, namespace)
@@ -294,7 +294,7 @@ class Manager(Generic[P]):
         if activity is Activity.FAILED:
             self._coverage.watch_refused(scope)
             self._resync.diagnose(scope)
-            self._enqueue_released()
+            self._enqueue_waiting()
         elif activity is Activity.OPENED and self._coverage.watch_opened(scope):
             # The API server is back, so keys in backoff are retried now. The relist detects a restored etcd: watches
             # from a future resourceVersion stay silent. It also finds new and deleted autoscalers: they own the
@@ -302,4 +302,4 @@ class Manager(Generic[P]):
             self._queue.retry_now()
             if kind in (self._parent_kind, *self._decisive, *self._referenced):
                 self._resync.relist_soon(kind, namespace)
-            self._enqueue_released()
+            self._enqueue_waiting()

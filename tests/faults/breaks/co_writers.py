@@ -107,7 +107,7 @@ def replaces_with_all_pods() -> None:
 
 @broken("releases fields of former managers only in the process that adopted the child")
 def releases_only_in_adopting_process() -> None:
-    to_release, execute = decide.to_release, Executor.execute  # type: ignore[attr-defined]
+    has_former_managers, execute = decide.has_former_managers, Executor.execute  # type: ignore[attr-defined]
     adopted: set[str] = set()
 
     async def noting(self: Executor, action: Any, target: Target[WebApp], *rest: Any) -> None:
@@ -116,7 +116,7 @@ def releases_only_in_adopting_process() -> None:
             adopted.add(action.live.uid)
 
     put(Executor, execute=noting)
-    put(decide, to_release=lambda parent, live: live.uid in adopted and to_release(parent, live))
+    put(decide, has_former_managers=lambda parent, live: live.uid in adopted and has_former_managers(parent, live))
 
 
 @broken("deletes and recreates a child instead of adopting it", passes=PEACE)

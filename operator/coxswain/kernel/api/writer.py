@@ -82,15 +82,15 @@ class Writer:
             reassigned(entries, paths, self._projector.manager, api_version=observed.kind.api_version, now=now),
         )
 
-    async def release(self, observed: Projection, is_released: Callable[[str, str], bool]) -> Projection:
-        """Remove some managers (by name and operation) from the owners of our fields.
+    async def release(self, observed: Projection, is_former: Callable[[str, str], bool]) -> Projection:
+        """Remove the former managers from the owners of our fields; `is_former` tells them by name and operation.
 
         Raises:
             Refused: with status 409 if the object has changed since.
         """
         raw = await self.read_whole(observed)
         return await self._patch_managed_fields(
-            observed, released(raw["metadata"].get("managedFields", []), is_released, self._projector.manager)
+            observed, released(raw["metadata"].get("managedFields", []), is_former, self._projector.manager)
         )
 
     async def _patch_managed_fields(self, observed: Projection, entries: Sequence[Mapping[str, Any]]) -> Projection:

@@ -26,9 +26,9 @@ class Waiting:
         """Remove all keys after a history reset: the relist enqueues every existing parent."""
         self._keys.clear()
         # Take over the present views: the next change counts from now.
-        self.release(lambda: ())
+        self.take_due(lambda: ())
 
-    def release(self, parents: Callable[[], Iterable[Key]]) -> set[Key]:
+    def take_due(self, parents: Callable[[], Iterable[Key]]) -> set[Key]:
         """Remove and return the keys of namespaces with changed coverage.
 
         If a kind can no longer be listed in a namespace, or an optional kind comes or goes, also return all of its

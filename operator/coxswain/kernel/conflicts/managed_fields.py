@@ -64,21 +64,21 @@ def reassigned(
     ]
 
 
-def released(entries: Sequence[_Entry], is_released: Callable[[str, str], bool], manager: str) -> list[_Entry]:
-    """Return managedFields in which the released managers no longer own our fields.
+def released(entries: Sequence[_Entry], is_former: Callable[[str, str], bool], manager: str) -> list[_Entry]:
+    """Return managedFields in which the former managers no longer own our fields.
 
     The managers keep their other fields. Neither this patch nor the next apply changes a value, but our fields can be
     removed once they are no longer desired.
 
     Args:
         entries: the managedFields of the object.
-        is_released: reports whether a manager, by name and operation, is released.
+        is_former: tells whether a manager, by name and operation, must give up our fields.
         manager: our field manager.
     """
     owned: Fields = next((entry["fieldsV1"] for entry in entries if _is_apply_entry_of(manager, entry)), {})
     changed = [
         _changed(entry, lambda fields: minus(fields, owned))
-        if is_released(str(entry.get("manager", "")), str(entry.get("operation", "")))
+        if is_former(str(entry.get("manager", "")), str(entry.get("operation", "")))
         else entry
         for entry in entries
     ]

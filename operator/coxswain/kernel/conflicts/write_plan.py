@@ -184,8 +184,8 @@ def _managers_in_other_versions(difference: Difference, observed: Projection) ->
     return [entry.manager for entry in observed.others if entry.api_version not in known and part in entry.fields]
 
 
-def foreign_manager(difference: Difference, observed: Projection, ours: Collection[str]) -> str | None:
-    """Return the first foreign manager that owns the path of a difference; None if there is none.
+def other_manager(difference: Difference, observed: Projection, ours: Collection[str]) -> str | None:
+    """Return the first other manager that owns the path of a difference; None if there is none.
 
     A live field without an owner may have one in another API version. `before-first-apply` does not count: the API
     server assigns it the fields without a known owner.
@@ -221,7 +221,7 @@ def _held(
     contested: Sequence[str],
 ) -> HeldField | None:
     """Return a field with the reason why it is not enforced; None if it is."""
-    manager = foreign_manager(difference, observed, ours)
+    manager = other_manager(difference, observed, ours)
     is_contested = _is_contested(difference, contested, observed)
     if manager is None and not is_contested:
         return None

@@ -10,7 +10,7 @@ from coxswain.kernel.objects.projection import Named, Projection
 from coxswain.kernel.status.health import Health, name_taken, terminating
 
 
-def foreign(parent: Named, parent_kind: Kind, live: Projection, commands: Commands) -> Health | None:
+def name_conflict(parent: Named, parent_kind: Kind, live: Projection, commands: Commands) -> Health | None:
     """Return the health of a child if a foreign object has its name; None for a child or an adoptable object."""
     if live.is_child_of(parent) or live.is_adoptable_by(parent):
         return None
@@ -27,7 +27,7 @@ def foreign(parent: Named, parent_kind: Kind, live: Projection, commands: Comman
     return name_taken(f"{controller.kind} {controller.name}", describe, annotation=annotation if allowed else "")
 
 
-def is_released(parent: Named, live: Projection) -> Callable[[str, str], bool]:
+def former_managers(parent: Named, live: Projection) -> Callable[[str, str], bool]:
     """Return a predicate over managers (name, operation): whether they must give up our fields.
 
     Otherwise they would keep removed fields forever. They are the entry for the time before our first apply, and all
@@ -37,9 +37,10 @@ def is_released(parent: Named, live: Projection) -> Callable[[str, str], bool]:
     return lambda manager, operation: manager == BEFORE_FIRST_APPLY or (adopted and operation == "Update")
 
 
-def to_release(parent: Named, live: Projection) -> bool:
-    """Tell whether such a manager owns a field of ours."""
-    released, owned = is_released(parent, live), live.owned or {}
+def has_former_managers(parent: Named, live: Projection) -> bool:
+    """Tell whether former managers own a field of ours."""
+    is_former, owned = former_managers(parent, live), live.owned or {}
     return any(
-        released(entry.manager, entry.operation) and minus(entry.fields, owned) != entry.fields for entry in live.others
+        is_former(entry.manager, entry.operation) and minus(entry.fields, owned) != entry.fields
+        for entry in live.others
     )

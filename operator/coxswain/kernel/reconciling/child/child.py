@@ -22,7 +22,7 @@ from coxswain.kernel.reconciling.child.actions import (
     TakeOwnership,
     Wait,
 )
-from coxswain.kernel.reconciling.child.adoption import foreign
+from coxswain.kernel.reconciling.child.adoption import name_conflict
 from coxswain.kernel.reconciling.child.decide import Target, decide, obstacle_of, plan_for
 from coxswain.kernel.reconciling.child.effects import confirm
 from coxswain.kernel.reconciling.child.execute import Executor
@@ -128,7 +128,7 @@ class ChildReconciler(Generic[P]):
         after, live = target.memory.unwatched.next_read(target.now), target.live
         if live is None:
             return Result(_child(target, MISSING), after=after)
-        health = foreign(parent, self._workload.projector.kinds.parent, live, target.commands)
+        health = name_conflict(parent, self._workload.projector.kinds.parent, live, target.commands)
         if health is None and live.terminating:
             health = terminating(live, target.commands, paused=parent.paused)
         elif health is None and not target.is_ours:
@@ -198,8 +198,7 @@ class ChildReconciler(Generic[P]):
     def _target(self, child_type: ChildType[P], desired: Desired, parent: P, world: CacheView) -> Target[P]:
         kind, name = child_type.kind, desired.manifest["metadata"]["name"]
         memory, live = world.memory.child(child_key(kind.kind, name)), world.live(kind, name)
-        foreign_object = live is not None and not live.is_child_of(parent)
-        waits_for = child_type.adoptable_when(parent, live, world) if live is not None and foreign_object else None
+        waits_for = None if live is None or live.is_child_of(parent) else child_type.adoptable_when(parent, live, world)
         return Target(self._workload, child_type, parent, desired, live, memory, waits_for, self._clock())
 
     def _again(self, target: Target[P], world: CacheView) -> Target[P]:

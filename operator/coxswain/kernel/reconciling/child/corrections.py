@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterable
 
 from coxswain.kernel.conflicts.diff import Difference
-from coxswain.kernel.conflicts.write_plan import foreign_manager
+from coxswain.kernel.conflicts.write_plan import other_manager
 from coxswain.kernel.objects.edit import contains
 from coxswain.kernel.objects.field_paths import Path, owns
 from coxswain.kernel.objects.projection import Projection
@@ -30,7 +30,7 @@ def corrected(
     """
     owned, corrections = observed.owned or {}, []
     for each in found:
-        manager = foreign_manager(each, observed, ours)
+        manager = other_manager(each, observed, ours)
         cause = cause_of(
             each,
             manager,

@@ -24,7 +24,7 @@ from coxswain.kernel.reconciling.child.actions import (
     TakeOwnership,
     Wait,
 )
-from coxswain.kernel.reconciling.child.adoption import foreign, to_release
+from coxswain.kernel.reconciling.child.adoption import has_former_managers, name_conflict
 from coxswain.kernel.reconciling.child.ownership import ownership
 from coxswain.kernel.reconciling.child.plan_health import absence, held_fields, stuck
 from coxswain.kernel.reconciling.memory.attempts import Attempt
@@ -144,7 +144,7 @@ def _decide_absent(target: Target[P]) -> Action:
 
 def _blocked(target: Target[P], live: Projection) -> Wait | None:
     """Return the wait for an object in a state without writes; None if it may be written."""
-    health = foreign(target.parent, target.workload.projector.kinds.parent, live, target.commands)
+    health = name_conflict(target.parent, target.workload.projector.kinds.parent, live, target.commands)
     if health is not None:
         return Wait(health, target.next_event)
     deletion = target.memory.deletion
@@ -168,10 +168,10 @@ def _decide_obstacle(target: Target[P], live: Projection, planned: Plan, obstacl
 
 
 def _decide_write(target: Target[P], live: Projection, planned: Plan, obstacle: Obstacle | None) -> Action:
-    attempt, is_released = _same_attempt(target, live, planned), to_release(target.parent, live)
-    if attempt is not None and attempt.refused is not None and (planned.differences or is_released):
+    attempt, has_former = _same_attempt(target, live, planned), has_former_managers(target.parent, live)
+    if attempt is not None and attempt.refused is not None and (planned.differences or has_former):
         return Wait(attempt.refused, Ends.CHANGE_OR_RESYNC, planned.left)
-    if Release not in target.prepared and is_released:
+    if Release not in target.prepared and has_former:
         return Release(live, planned)
     if not planned.differences or attempt is not None:
         return Nothing(live, planned, obstacle)

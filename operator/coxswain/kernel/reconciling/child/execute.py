@@ -13,7 +13,7 @@ from coxswain.kernel.conflicts.policy import within
 from coxswain.kernel.objects.manifests import kind_and_name
 from coxswain.kernel.objects.projection import Projection
 from coxswain.kernel.reconciling.child.actions import Apply, Create, Keep, Read, Release, Replace, TakeOwnership
-from coxswain.kernel.reconciling.child.adoption import is_released
+from coxswain.kernel.reconciling.child.adoption import former_managers
 from coxswain.kernel.reconciling.child.answers import Answers
 from coxswain.kernel.reconciling.child.corrections import contested_paths, corrected, effective, with_authors
 from coxswain.kernel.reconciling.child.decide import Target
@@ -77,7 +77,7 @@ class Executor:
             if isinstance(action, Replace):
                 await self._replace(action, target, writer)
             elif isinstance(action, Release):
-                answer = await writer.release(action.live, is_released(target.parent, action.live))
+                answer = await writer.release(action.live, former_managers(target.parent, action.live))
                 self._answers.take_write(target, answer, action.live)
             else:
                 await self._apply(action, target, writer)

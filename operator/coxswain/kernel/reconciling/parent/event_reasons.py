@@ -111,12 +111,11 @@ def _drift(parent: P, workload: Workload[P], results: Sequence[Result], previous
         child = result.child
         if result.writes.created and not result.writes.replaced and (child.kind, child.name) in before:
             sentences.append(f"recreated {child.kind} {child.name} after its deletion")
-        foreign = [each for each in result.writes.corrections if each.is_drift]
-        if foreign:
-            fields = enumerated([_described(each) for each in foreign], _NAMED_CORRECTIONS)
-            fields_of_others = [each.difference.text for each in foreign]
-            managers = {each.changed_by for each in foreign if each.changed_by}
-            special = advices[child.kind](parent, fields_of_others, managers)
+        drift = [each for each in result.writes.corrections if each.is_drift]
+        if drift:
+            fields = enumerated([_described(each) for each in drift], _NAMED_CORRECTIONS)
+            managers = {each.changed_by for each in drift if each.changed_by}
+            special = advices[child.kind](parent, [each.difference.text for each in drift], managers)
             advice = special or advice or f"{_DRIFT_ADVICE}: {_commands(parent, workload).edit}"
             sentences.append(f"reverted {child.kind} {child.name}: {fields}")
     return EventRecord("DriftCorrected", "Apply", "; ".join(sentences) + advice) if sentences else None
