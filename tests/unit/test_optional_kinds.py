@@ -182,15 +182,15 @@ def test_every_webapp_is_enqueued_when_a_kind_disappears_that_could_not_be_liste
     webapps = [Key("a", "one"), Key("a", "two")]
     waiting = Waiting(covered.coverage, ["a"])
     covered.coverage.begin_watches(KINDS.watched)
-    waiting.release(lambda: webapps)
+    waiting.take_due(lambda: webapps)
     covered.cover(OTHERS)
     covered.refuse()
-    assert waiting.release(lambda: webapps) == set(webapps)
-    assert waiting.release(lambda: webapps) == set()
+    assert waiting.take_due(lambda: webapps) == set(webapps)
+    assert waiting.take_due(lambda: webapps) == set()
     covered.coverage.begin_watches(OTHERS)
     covered.cover(OTHERS)
     assert covered.coverage.unavailable("a") == {HTTP_ROUTE: None}
-    assert waiting.release(lambda: webapps) == set(webapps)
+    assert waiting.take_due(lambda: webapps) == set(webapps)
 
 
 def test_a_watch_that_does_not_run_is_not_silent() -> None:

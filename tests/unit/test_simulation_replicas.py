@@ -165,9 +165,13 @@ def test_most_seeds_have_one_replica_and_all_recipes_have_more() -> None:
 
 
 def test_the_number_of_replicas_changes_no_other_draw() -> None:
-    for seed in range(60):
+    compared = 0
+    for seed in range(100):
         drawn, alone = generate(seed), generate(seed, replicas=1)
         if drawn.conditions.replicas == 1:
             assert drawn == alone
-        elif seed % 2 == 0:
+        elif seed % 2 == 0 and not alone.conditions.metadata:
+            # Only a script with one replica may watch metadata, and then it has more kinds of steps.
             assert drawn.steps[: len(alone.steps)] == alone.steps
+            compared += 1
+    assert compared >= 3
