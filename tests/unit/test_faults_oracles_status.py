@@ -152,7 +152,7 @@ def test_ready_though_the_generation_is_old() -> None:
 def test_what_was_not_sent_is_not_known_to_be_missing() -> None:
     run = good()
     run.now += 1
-    run.mark("etcd restored")
+    run.mark("etcd lost")
     for resource in ("webapps", "deployments"):
         run.store(resource, run.there[resource, "web"])
     run.now += 1
@@ -161,6 +161,20 @@ def test_what_was_not_sent_is_not_known_to_be_missing() -> None:
     removed(run, "services", "web")
     run.tell("True")
     assert any("it owns no services" in sentence for sentence in found(run, "O5"))
+
+
+def test_what_is_received_before_the_control_plane_is_complete_again_is_known() -> None:
+    run = good()
+    run.now += 1
+    run.mark("etcd lost")
+    for resource in ("webapps", "deployments", "services"):
+        run.store(resource, run.there[resource, "web"])
+    run.mark("etcd restored")
+    run.now += 1
+    run.tell("True")
+    assert found(run, "O5") == []
+    run.tell("True", generation=2)
+    assert any("the newest received is 1" in sentence for sentence in found(run, "O5"))
 
 
 def test_a_status_that_says_ready_to_the_end() -> None:

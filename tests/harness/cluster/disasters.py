@@ -38,15 +38,19 @@ def save_etcd(cluster: ControlPlane) -> Path:
     return copy
 
 
-def restore_etcd(cluster: ControlPlane, saved: Path) -> None:
-    """Restore an older state, as `etcdutl snapshot restore` does: resourceVersions go backwards.
-
-    Restarts the clients of the control plane, as the Kubernetes documentation advises
-    (https://kubernetes.io/docs/tasks/administer-cluster/configure-upgrade-etcd/#restoring-an-etcd-cluster).
-    """
+def lose_etcd(cluster: ControlPlane) -> None:
+    """Kill the control plane, and delete the data of etcd. `restore_etcd` starts both again."""
     for name in (*CLIENTS, "kube-apiserver", "etcd"):
         cluster.stop_program(name, signal.SIGKILL)
     shutil.rmtree(cluster.layout.root / "etcd")
+
+
+def restore_etcd(cluster: ControlPlane, saved: Path) -> None:
+    """Restore an older state, as `etcdutl snapshot restore` does: resourceVersions go backwards.
+
+    Starts the clients of the control plane too, as the Kubernetes documentation advises
+    (https://kubernetes.io/docs/tasks/administer-cluster/configure-upgrade-etcd/#restoring-an-etcd-cluster).
+    """
     shutil.copytree(saved, cluster.layout.root / "etcd")
     for name in ("etcd", "kube-apiserver", *CLIENTS):
         cluster.start_program(name)

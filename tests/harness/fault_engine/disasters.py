@@ -92,6 +92,8 @@ def _save_etcd(stand: Stand) -> None:
 
 def _restore_etcd(stand: Stand) -> None:
     stand.proxy.mark("etcd: kill")
+    disasters.lose_etcd(stand.cluster)
+    stand.proxy.mark("etcd lost")
     disasters.restore_etcd(stand.cluster, stand.cluster.layout.root / "etcd-saved")
     stand.proxy.mark("etcd: start")
     stand.proxy.mark("etcd restored")

@@ -9,8 +9,8 @@ from fault_engine.history import History, Line, Request
 from fault_engine.objects import Object
 from fault_engine.workload import Workload
 
-FORGET = ("operator started", "etcd restored")
-"""Marks that discard all received data: a new process, or a restore that lowers resourceVersions."""
+FORGET = ("operator started", "etcd lost")
+"""Marks that discard all received data: a new process, or a loss of etcd. Later data come from the restored state."""
 
 
 @dataclass(frozen=True)
