@@ -236,6 +236,27 @@ def test_after_a_gap_during_the_read_the_webapp_is_read_again(restarted: Bench, 
     assert restarted.writer.sent[:3] == ["look WebApp", "look WebApp", "update Service"]
 
 
+def test_gaps_during_each_read_neither_prevent_the_write_nor_end_the_doubt(restarted: Bench) -> None:
+    """A load balancer may close each watch after a second. The writes must not wait for the end of that."""
+    gaps = 10
+
+    def deliver(request: str, answer: Projection) -> Projection:
+        nonlocal gaps
+        if request == "look WebApp" and gaps:
+            gaps -= 1
+            restarted.reconciler.doubt()
+        return answer
+
+    restarted.writer.deliver = deliver
+    restarted.run()
+    assert restarted.writer.sent[:3] == ["look WebApp", "look WebApp", "update Service"]
+    gaps = 0
+    restarted.writer.sent.clear()
+    drift(restarted)
+    restarted.run()
+    assert restarted.writer.sent[:2] == ["look WebApp", "update Service"]
+
+
 def test_a_webapp_that_changes_after_the_gap_needs_no_read(restarted: Bench) -> None:
     """Its watch is running, and a server that refuses reads must not delay the writes."""
     restarted.run()

@@ -108,11 +108,8 @@ def awaited_end(
         terminating: the pods of the WebApp with a deletionTimestamp.
         now: the present time.
     """
-    strategy, created = (
-        deployment.get("spec", {}).get("strategy", {}),
-        deployment.get("status", {}).get("updatedReplicas"),
-    )
-    if strategy.get("type") != "Recreate" or created:
+    strategy = deployment.get("spec", {}).get("strategy", {})
+    if strategy.get("type") != "Recreate" or deployment.get("status", {}).get("updatedReplicas"):
         return Diagnosis()
     awaited = [pod for pod in terminating if pod.get("status", {}).get("phase") not in _ENDED]
     ends = {pod["metadata"]["name"]: after(moment(pod["metadata"].get("deletionTimestamp")), END) for pod in awaited}

@@ -53,15 +53,19 @@ class GenerationGuard:
         return self._writer.checking(lambda: self._require_unchanged(parent, self._store.parent(key)))
 
     async def _verify(self, key: Key, parent: Parent, memory: Memory) -> None:
-        """Read the parent if anybody has worked on it, and again after a gap of a watch during the read."""
-        gaps = None
-        while gaps != memory.gaps:
+        """Read the parent if anybody has worked on it, and once more after a gap of a watch during the read.
+
+        Watches may break all the time. A gap during the second read leaves the parent in doubt for the next write.
+        """
+        for _ in range(2):
             gaps = memory.gaps
             if memory.verified or self._was_worked_on(key):
                 await self.check(parent, memory)
             else:
                 memory.records_verified = True
-        memory.verified, memory.doubted_since = True, None
+            if memory.gaps == gaps:
+                memory.verified, memory.doubted_since = True, None
+                return
 
     def _deciding_records(self, parent: Parent) -> list[tuple[Kind, Key, Projection | None]]:
         """Return the kind, the key and the cached state of each record that decides which state runs."""
