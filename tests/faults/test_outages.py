@@ -43,6 +43,8 @@ MANY_REVISIONS: Script = (
     ),
 )
 """1,200 writes. The writes after a restore of etcd must not reach their resourceVersions in the time of a test."""
+NO_WATCH: Script = (inject(Rule(Match("watch", count=None), Answer(503))), CUT)
+"""An operator whose watches reopen at the current state misses only what is deleted while it has no watch."""
 EXPIRED = {"type": "ERROR", "object": {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 410}}
 
 
@@ -119,13 +121,16 @@ def test_api_server_away(case: Case, seconds: int) -> None:
     broken="watches-from-now",
     by=("O1", "O5"),
 )
-@pytest.mark.parametrize(("name", "begin", "end"), [("etcd", "kill", "start"), (API_SERVER, "pause", "resume")])
-def test_program_out(case: Case, name: str, begin: str, end: str) -> None:
-    # An operator whose watches reopen at the current state misses only what is deleted while it has no watch.
-    no_watch = inject(Rule(Match("watch", count=None), Answer(503)))
-    away = out(name, begin, 120, end)
-    script = begun(LOST, no_watch, CUT, away, CHANGE, CHILD_DELETED, Lift(), SOON)
-    print_recovery(case(script), f"{name}: {begin} and {end}")
+@pytest.mark.parametrize(
+    ("name", "begin", "end", "watched"),
+    [("etcd", "kill", "start", False), (API_SERVER, "pause", "resume", True)],
+    ids=["etcd-kill-start", f"{API_SERVER}-pause-resume"],
+)
+def test_program_out(case: Case, name: str, begin: str, end: str, watched: bool) -> None:
+    steps: Script = (*out(name, begin, 120, end), *CHANGE, CHILD_DELETED)
+    if not watched:
+        steps = (*NO_WATCH, *steps, Lift())
+    print_recovery(case(begun(LOST, steps, SOON)), f"{name}: {begin} and {end}")
 
 
 @pytest.mark.fault(
