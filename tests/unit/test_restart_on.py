@@ -178,6 +178,28 @@ def test_a_new_name_does_not_wait_and_takes_others_along() -> None:
     assert restart == Restart(restart_of(app(configMaps=["flags"]), World(changed, flags)).annotation)  # type: ignore[union-attr]
 
 
+def test_a_change_of_the_present_second_does_not_come_along() -> None:
+    """A further change in this second would look the same, and the pods may have started before it."""
+    flags = referenced(entry("edit", 0, "beta"), kind=REFERENCED_CONFIG_MAP, name="flags")
+    live = started(DB, flags, configMaps=["flags"])
+    due = referenced(entry("kubectl-create", 5, "password", "user"))
+    latest = referenced(entry("edit", 7, "beta"), kind=REFERENCED_CONFIG_MAP, name="flags")
+    first = restart_of(app(configMaps=["flags"]), World(due, latest, live=live, now=at(7.2)))
+    before = restart_of(app(configMaps=["flags"]), World(due, flags))
+    assert first == replace(before, at=at(9))  # type: ignore[type-var]
+    live = running(first.annotation, configMaps=["flags"])  # type: ignore[union-attr]
+    assert restarted(World(due, latest, live=live, now=at(9)), configMaps=["flags"])
+
+
+def test_a_change_of_the_second_before_comes_along() -> None:
+    flags = referenced(entry("edit", 0, "beta"), kind=REFERENCED_CONFIG_MAP, name="flags")
+    live = started(DB, flags, configMaps=["flags"])
+    due = referenced(entry("kubectl-create", 5, "password", "user"))
+    later = referenced(entry("edit", 6, "beta"), kind=REFERENCED_CONFIG_MAP, name="flags")
+    found = restart_of(app(configMaps=["flags"]), World(due, later, live=live, now=at(7)))
+    assert found == restart_of(app(configMaps=["flags"]), World(due, later))
+
+
 def test_without_the_field_nothing_is_recorded() -> None:
     world = World(live=started(DB))
     assert restart_of(webapp(), world) is None

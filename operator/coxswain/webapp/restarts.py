@@ -25,6 +25,8 @@ from coxswain.webapp.times import moment
 SETTLE = timedelta(seconds=2)
 """Time from a change to a restart at the earliest. Times in managedFields have a resolution of one second: changes of
 the same second must come before the pods start, because they leave no other trace."""
+RESOLUTION = timedelta(seconds=1)
+"""Two changes within this time may look the same."""
 SECONDS_EACH = 3.0
 """Length of the time window for each WebApp that uses the object: 20 restarts in a minute."""
 WINDOW_LIMIT = 600.0
@@ -84,12 +86,18 @@ def restart_of(webapp: WebApp, world: World) -> Restart | None:
     recorded = _recorded(webapp, world)
     values = {each.place: recorded.get(each.place, each.version or "") for each in referenced}
     changed = [each for each in referenced if each.version not in (None, values[each.place])]
-    at = min((slot(webapp.uid, _changed_at(each), each.reference.users) for each in changed), default=None)
+    at = _next_slot(webapp, changed)
     if recorded.keys() != values.keys() or (at is not None and at <= world.now):
-        # The pods start anew anyway, so changes that would wait for a later slot come along.
-        values |= {each.place: each.version or "" for each in changed}
-        at = None
+        # The pods start anew anyway, so changes that would wait for a later slot come along. The latest ones stay
+        # behind: the pods may miss a further change that looks the same.
+        over = [_changed_at(each) + RESOLUTION <= world.now for each in changed]
+        values |= {each.place: each.version or "" for each, is_over in zip(changed, over, strict=True) if is_over}
+        at = _next_slot(webapp, [each for each, is_over in zip(changed, over, strict=True) if not is_over])
     return Restart(",".join(f"{place}={version}" for place, version in sorted(values.items())), at)
+
+
+def _next_slot(webapp: WebApp, changed: list[_Referenced]) -> datetime | None:
+    return min((slot(webapp.uid, _changed_at(each), each.reference.users) for each in changed), default=None)
 
 
 def slot(uid: str, changed: datetime, users: int) -> datetime:
