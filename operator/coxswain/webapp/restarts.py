@@ -105,14 +105,15 @@ def slot(uid: str, changed: datetime, users: int) -> datetime:
 
     Time is divided in windows whose length grows with the number of users, and each WebApp has its own moment in every
     window. The moment depends on nothing else: it stays after a restart of the operator, and further changes before it
-    do not postpone it.
+    do not postpone it. A moment sooner than `SETTLE` counts as well, because an object may change at the same time in
+    every window.
     """
     earliest = changed + SETTLE
     window = min(WINDOW_LIMIT, (users - 1) * SECONDS_EACH)
     if window <= 0:
         return earliest
     share = int.from_bytes(hashlib.sha256(uid.encode()).digest()[:8]) / 2**64
-    windows = math.ceil(earliest.timestamp() / window - share)
+    windows = math.ceil(changed.timestamp() / window - share)
     return max(earliest, datetime.fromtimestamp((windows + share) * window, UTC))
 
 
