@@ -179,7 +179,7 @@ def test_a_missing_object_restarts_nothing_and_its_return_does(watching: Scene) 
 
 @pytest.mark.timeout(300)
 def test_restarts_of_many_are_spread(watching: Scene) -> None:
-    """Twelve WebApps: a window of 33 s. None restarts twice, and the status of a waiting one has the time."""
+    """Twelve WebApps: a window of 37.5 s. None restarts twice, and the status of a waiting one has the time."""
     scene = watching
     names = [f"web-{number}" for number in range(12)]
     scene.apply_all({name: {**SPEC, "restartOn": {"secrets": ["db"]}} for name in names})

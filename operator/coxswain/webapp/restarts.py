@@ -28,9 +28,9 @@ the same second must come before the pods start, because they leave no other tra
 RESOLUTION = timedelta(seconds=1)
 """Two changes within this time may look the same."""
 SECONDS_EACH = 3.0
-"""Length of the time window for each WebApp that uses the object: 20 restarts in a minute."""
+"""Least length of the time window for each further WebApp that uses the object: 20 restarts in a minute."""
 WINDOW_LIMIT = 600.0
-"""Greatest length of the window in seconds, reached with 201 WebApps."""
+"""Greatest length of the window in seconds, reached with 102 WebApps. Each shorter one is half of the next."""
 RESTART_SCHEDULED = "RestartScheduled"
 _WORTH_TELLING = timedelta(seconds=10)
 """Shortest wait that the status reports."""
@@ -105,16 +105,20 @@ def slot(uid: str, changed: datetime, users: int) -> datetime:
 
     Time is divided in windows whose length grows with the number of users, and each WebApp has its own moment in every
     window. The moment depends on nothing else: it stays after a restart of the operator, and further changes before it
-    do not postpone it. A moment sooner than `SETTLE` counts as well, because an object may change at the same time in
-    every window.
+    do not postpone it. The moments of a longer window are among those of a shorter one. So a further user brings none
+    forward: many could lie in the past then, and the restarts would be due at once. A moment sooner than `SETTLE`
+    counts as well, because an object may change at the same time in every window.
     """
     earliest = changed + SETTLE
-    window = min(WINDOW_LIMIT, (users - 1) * SECONDS_EACH)
-    if window <= 0:
+    if users <= 1:
         return earliest
+    window = WINDOW_LIMIT
+    while window / 2 >= (users - 1) * SECONDS_EACH:
+        window /= 2
     share = int.from_bytes(hashlib.sha256(uid.encode()).digest()[:8]) / 2**64
-    windows = math.ceil(changed.timestamp() / window - share)
-    return max(earliest, datetime.fromtimestamp((windows + share) * window, UTC))
+    offset = share * WINDOW_LIMIT % window
+    windows = math.ceil((changed.timestamp() - offset) / window)
+    return max(earliest, datetime.fromtimestamp(windows * window + offset, UTC))
 
 
 def explained(webapp: WebApp, health: Health, world: World) -> Explanation:
