@@ -155,6 +155,16 @@ def test_two_changes_within_a_second_are_one_restart() -> None:
     assert wanted.until == at(9), "the reconcile comes back at that time"
 
 
+@pytest.mark.parametrize("users", [1, 200])
+def test_a_change_at_the_end_of_time_waits(users: int) -> None:
+    """A client may write any time into managedFields."""
+    changed = referenced({**entry("edit", 0, "password"), "time": "9999-12-31T23:59:59Z"})
+    world = World(changed, live=started(DB), users=users, now=at(1000))
+    assert not restarted(world)
+    health = explained(app(), Health(Level.HEALTHY, explainable=True), world).health
+    assert "The pods restart at 9999-12-" in health.message
+
+
 def test_a_missing_or_unseen_object_keeps_its_record() -> None:
     live = started(DB)
     assert not restarted(World(live=live, now=at(1000)))

@@ -31,6 +31,8 @@ SECONDS_EACH = 3.0
 """Least length of the time window for each further WebApp that uses the object: 20 restarts in a minute."""
 WINDOW_LIMIT = 600.0
 """Greatest length of the window in seconds, reached with 102 WebApps. Each shorter one is half of the next."""
+_LATEST = datetime.max.replace(tzinfo=UTC) - timedelta(days=1)
+"""The latest time of a change. A client may write any time into managedFields, and its slot must be a time as well."""
 RESTART_SCHEDULED = "RestartScheduled"
 _WORTH_TELLING = timedelta(seconds=10)
 """Shortest wait that the status reports."""
@@ -204,4 +206,4 @@ def _changed_at(each: _Referenced) -> datetime:
     """
     content = each.observed.content if each.observed is not None else {}
     times = [moment(content.get(name)) for name in ("changed", "created")] + [each.reference.since]
-    return max((time for time in times if time is not None), default=datetime.fromtimestamp(0, UTC))
+    return min(_LATEST, max((time for time in times if time is not None), default=datetime.fromtimestamp(0, UTC)))
