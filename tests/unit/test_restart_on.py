@@ -297,6 +297,27 @@ def test_a_waiting_restart_has_its_time_in_the_status() -> None:
     assert explanation.until == time
 
 
+class Shared(World):
+    """A world in which 200 WebApps use ConfigMap flags, and one uses Secret db."""
+
+    def reference(self, kind: Kind, name: str) -> Reference:
+        return replace(super().reference(kind, name), users=200 if name == "flags" else 1)
+
+
+def test_the_message_counts_the_webapps_of_the_changed_object() -> None:
+    flags = referenced(entry("edit", 0, "beta"), kind=REFERENCED_CONFIG_MAP, name="flags")
+    live = started(DB, flags, configMaps=["flags"])
+    ahead = referenced(entry("kubectl-create", 100, "password", "user"))
+    found = app(configMaps=["flags"])
+    alone = explained(found, Health(Level.HEALTHY), Shared(ahead, flags, live=live, now=at(6))).health.message
+    assert alone.endswith("The pods restart at 2026-03-01T12:01:42Z")
+    waiting = replace(found, uid=next(uid for uid in UIDS if slot(uid, at(5), 200) > at(60)))
+    changed = referenced(entry("edit", 5, "beta"), kind=REFERENCED_CONFIG_MAP, name="flags")
+    live = observe(DEPLOYMENT, stored(deployment(waiting, restart=restart_of(waiting, World(DB, flags)))))
+    spread = explained(waiting, Health(Level.HEALTHY), Shared(DB, changed, live=live, now=at(6))).health.message
+    assert spread.endswith("spread over time because 200 WebApps use it")
+
+
 def test_a_change_enqueues_the_webapps_that_name_the_object() -> None:
     store = Store(WEBAPP)
     for name, spec in (("web", SHOP), ("other", {}), ("third", SHOP)):

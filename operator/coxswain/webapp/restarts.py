@@ -48,6 +48,8 @@ class Restart:
     """The value in the pod template."""
     at: datetime | None = None
     """The time of the next restart, if a change waits for it."""
+    users: int = 1
+    """Number of WebApps with the object of that change."""
 
 
 @dataclass(frozen=True)
@@ -88,18 +90,21 @@ def restart_of(webapp: WebApp, world: World) -> Restart | None:
     recorded = _recorded(webapp, world)
     values = {each.place: recorded.get(each.place, each.version or "") for each in referenced}
     changed = [each for each in referenced if each.version not in (None, values[each.place])]
-    at = _next_slot(webapp, changed)
+    at, users = _next_slot(webapp, changed)
     if recorded.keys() != values.keys() or (at is not None and at <= world.now):
         # The pods start anew anyway, so changes that would wait for a later slot come along. The latest ones stay
         # behind: the pods may miss a further change that looks the same.
         over = [_changed_at(each) + RESOLUTION <= world.now for each in changed]
         values |= {each.place: each.version or "" for each, is_over in zip(changed, over, strict=True) if is_over}
-        at = _next_slot(webapp, [each for each, is_over in zip(changed, over, strict=True) if not is_over])
-    return Restart(",".join(f"{place}={version}" for place, version in sorted(values.items())), at)
+        at, users = _next_slot(webapp, [each for each, is_over in zip(changed, over, strict=True) if not is_over])
+    return Restart(",".join(f"{place}={version}" for place, version in sorted(values.items())), at, users)
 
 
-def _next_slot(webapp: WebApp, changed: list[_Referenced]) -> datetime | None:
-    return min((slot(webapp.uid, _changed_at(each), each.reference.users) for each in changed), default=None)
+def _next_slot(webapp: WebApp, changed: list[_Referenced]) -> tuple[datetime | None, int]:
+    """Return the first slot, and the number of WebApps with its object."""
+    users = [each.reference.users for each in changed]
+    slots = [(slot(webapp.uid, _changed_at(each), count), count) for each, count in zip(changed, users, strict=True)]
+    return min(slots, default=(None, 1))
 
 
 def slot(uid: str, changed: datetime, users: int) -> datetime:
@@ -140,7 +145,7 @@ def explained(webapp: WebApp, health: Health, world: World) -> Explanation:
     if missing:
         return Explanation(_not_found(webapp, missing))
     if restart.at is not None and restart.at - world.now > _WORTH_TELLING:
-        return Explanation(_scheduled(restart.at, referenced), restart.at)
+        return Explanation(_scheduled(restart.at, restart.users), restart.at)
     return Explanation(HEALTHY)
 
 
@@ -169,10 +174,11 @@ def _not_found(webapp: WebApp, missing: list[_Referenced]) -> Health:
     return Health(Level.HEALTHY, "NotFound", f"{problem}. {action}. {advice}: {edit(webapp)}")
 
 
-def _scheduled(at: datetime, referenced: list[_Referenced]) -> Health:
-    time, users = at.strftime("%Y-%m-%dT%H:%M:%SZ"), max(each.reference.users for each in referenced)
+def _scheduled(at: datetime, users: int) -> Health:
+    time, spread = at.strftime("%Y-%m-%dT%H:%M:%SZ"), f", spread over time because {users} WebApps use it"
     problem = f"the data of an object in spec.restartOn has changed. The pods restart at {time}"
-    return Health(Level.HEALTHY, RESTART_SCHEDULED, f"{problem}, spread over time because {users} WebApps use it")
+    # A single WebApp waits only if the clock of the API server is ahead.
+    return Health(Level.HEALTHY, RESTART_SCHEDULED, problem + (spread if users > 1 else ""))
 
 
 def _list(referenced: list[_Referenced]) -> str:
