@@ -26,6 +26,24 @@ def test_an_older_failure_is_not_that_of_a_new_revision() -> None:
     assert bench.live("Service")[0]["metadata"]["annotations"]["team"] == "a", "revision 2 was Ready"
 
 
+def test_a_failure_in_the_second_of_an_undo_is_not_that_of_the_undone_revision() -> None:
+    """The Deployment reports the missed deadline until the pods of the former revision start in its ReplicaSet."""
+    bench = released()
+    bench.release(image=TWO)
+    bench.change(image=BAD)
+    bench.settle()
+    time = bench.time
+    bench.time_out()
+    bench.time = time
+    bench.change(image=TWO)
+    bench.settle()
+    generation = bench.deployment["metadata"]["generation"]
+    bench.patch(DEPLOYMENT.path("shop", "web", "status"), {"status": {"observedGeneration": generation}})
+    bench.settle()
+    assert bench.note(4, "failed") is None
+    assert bench.running == TWO
+
+
 def test_a_failure_before_a_removal_is_not_that_of_the_revision() -> None:
     """No managedFields entry has the time and the manager of a change that only removes fields."""
     bench = released()

@@ -40,7 +40,7 @@ from coxswain.webapp.releases.render_choice import render_of
 from coxswain.webapp.releases.revisions import Revision, kept, recorded, revision_name
 from coxswain.webapp.releases.rollback import current_revision, restored, rollback_target, rolls_back
 from coxswain.webapp.spec import Change, Rollback, WebApp
-from coxswain.webapp.times import moment
+from coxswain.webapp.times import after, moment
 
 _HASH = re.compile(r"-[0-9a-f]{10}$")
 """Suffix of a revision's name, after the WebApp's name."""
@@ -48,6 +48,8 @@ _HASH = re.compile(r"-[0-9a-f]{10}$")
 _TIME_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
 _UNKNOWN = "unknown"
 _SOON = timedelta(minutes=1)
+_LEAST_DEADLINE = timedelta(seconds=1)
+"""The least `rollout.progressDeadlineSeconds`. An attempt began at least so long before it missed its deadline."""
 
 _NOTES = (
     CHANGE_CAUSE_ANNOTATION,
@@ -180,14 +182,14 @@ def _is_tried(webapp: WebApp, same: Revision | None, world: World) -> bool:
 
 
 def _last_try(live: Projection, world: World) -> datetime | None:
-    """Return the time of the last attempt to roll out: of the missed deadline, or of the newest pod.
+    """Return the time of the last attempt to roll out: before the missed deadline, or of the newest pod.
 
     The API server sets the time of a pod, as that of the change of the spec. The Deployment controller has its own
     clock, and leaves its condition as it is while a former revision starts again in an existing ReplicaSet.
     """
     progress = condition(live.content, "Progressing")
     if progress.get("reason") == DEADLINE_EXCEEDED:
-        return moment(progress.get("lastUpdateTime"))
+        return after(moment(progress.get("lastUpdateTime")), -_LEAST_DEADLINE)
     pods = [pod.content for pod in pods_by_name(world).values()]
     newest = newest_pods(live.content, replica_sets_of(live, world), pods)
     created = [moment(pod["metadata"].get("creationTimestamp")) for pod in newest]
