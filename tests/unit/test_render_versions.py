@@ -104,6 +104,12 @@ def test_a_version_of_a_newer_operator_is_left_alone(bench: ReleaseBench, monkey
     assert (bench.condition("Ready") or "")[0] == "True"
 
 
+@pytest.mark.parametrize("version", ["2", "x", "1" * 5000])
+def test_any_text_may_be_the_version_of_a_newer_operator(version: str) -> None:
+    assert render.usable(version) == version
+    assert render.rendering(version) == render.rendering(render.newest())
+
+
 def test_a_removed_version_is_replaced_by_the_newest_one(bench: ReleaseBench, monkeypatch: pytest.MonkeyPatch) -> None:
     operator_of(bench, monkeypatch, v2=V2)
     bench.settle()

@@ -43,6 +43,9 @@ VERSIONS: dict[str, Rendering] = {
     ),
 }
 
+_DIGITS = 9
+"""More digits than a version has."""
+
 LATEST = "latest"
 """Value of the annotation `coxswain.dev/render` of a WebApp that asks for the newest version."""
 
@@ -68,7 +71,8 @@ def usable(version: str | None) -> str:
 
 
 def _is_newer(version: str) -> bool:
-    return not version.isdecimal() or int(version) > int(newest())
+    # Python refuses to read thousands of digits.
+    return not version.isdecimal() or len(version) > _DIGITS or int(version) > int(newest())
 
 
 def rendering(version: str) -> Rendering:
