@@ -129,6 +129,24 @@ def test_a_rollback_to_an_unknown_version_runs_all_of_the_revision(
     assert (bench.running, sleep(bench)) == (TWO, 5)
 
 
+def test_a_downgrade_during_a_rollback_restarts_no_pod(bench: ReleaseBench, monkeypatch: pytest.MonkeyPatch) -> None:
+    operator_of(bench, monkeypatch, v1=V1, v2=V2)
+    bench.release(image=TWO)
+    bench.change(image=BAD)
+    bench.settle()
+    bench.time_out()
+    bench.roll_out()
+    before = bench.deployment
+    assert (bench.running, sleep(bench)) == (TWO, 9)
+    operator_of(bench, monkeypatch, v1=V1)
+    bench.settle()
+    assert bench.deployment == before
+    assert "by render version 2, which this one does not know" in str(bench.status["children"])
+    bench.annotate(**{"coxswain.dev/render": "latest"})
+    bench.settle()
+    assert (bench.running, sleep(bench)) == (TWO, 5)
+
+
 def test_a_rollback_may_ask_for_the_newest_version(bench: ReleaseBench, monkeypatch: pytest.MonkeyPatch) -> None:
     operator_of(bench, monkeypatch, v1=V1, v2=V2)
     bench.change(image=BAD)

@@ -35,7 +35,7 @@ from coxswain.webapp.identity import (
 )
 from coxswain.webapp.kinds import CONTROLLER_REVISION, DEPLOYMENT
 from coxswain.webapp.related import pods_by_name, replica_sets_of
-from coxswain.webapp.releases.render import is_known, newest
+from coxswain.webapp.releases.render import is_known, newest, usable
 from coxswain.webapp.releases.render_choice import render_of
 from coxswain.webapp.releases.revisions import Revision, kept, recorded, revision_name
 from coxswain.webapp.releases.rollback import current_revision, restored, rollback_target, rolls_back
@@ -249,9 +249,11 @@ def _running(webapp: WebApp, world: World, content: Manifest | None) -> WebApp:
     if content is None or current is None or current.failed is None:
         return replace(webapp, render=render_of(webapp, current))
     rollback = Rollback(webapp.written, current.number, current.failed, content["revision"])
-    recorded_render = str(content["metadata"].get("annotations", {}).get(RENDER_ANNOTATION, newest()))
-    # The pods change anyway, so an unknown version must not keep those of the failed revision.
-    keeps = is_known(recorded_render) and not webapp.asks_for_newest_render
+    recorded_render = usable(content["metadata"].get("annotations", {}).get(RENDER_ANNOTATION))
+    # A failed revision of an unknown version was judged by a newer operator, and its pods have gone already. Otherwise
+    # the pods change anyway, so an unknown version must not keep those of the failed revision.
+    is_in_force = not is_known(render_of(webapp, current))
+    keeps = (is_known(recorded_render) or is_in_force) and not webapp.asks_for_newest_render
     render = recorded_render if keeps else newest()
     return replace(webapp, spec=restored(content["data"]["spec"], webapp.written), rollback=rollback, render=render)
 
