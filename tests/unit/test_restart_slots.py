@@ -64,7 +64,8 @@ def test_the_window_grows_with_the_users_up_to_a_limit(users: int, window: int) 
 @pytest.mark.parametrize("users", [2, 51, 101, 150])
 def test_a_further_webapp_brings_no_restart_forward(users: int) -> None:
     """Otherwise those whose new moment has passed would restart at once."""
-    assert all(slot(uid, THEN, users) <= slot(uid, THEN, users + 1) for uid in UIDS)
+    for changed in (THEN, at(1), at(130), at(450)):
+        assert all(slot(uid, changed, users) <= slot(uid, changed, users + 1) for uid in UIDS)
 
 
 def test_further_changes_postpone_no_restart_for_ever() -> None:
