@@ -70,10 +70,11 @@ def child(kind: str, name: str, namespace: str, owner: str | None = None, **rest
     return {"apiVersion": versions.get(kind, "v1"), "kind": kind, "metadata": metadata, **rest}
 
 
-def deployment(name: str, namespace: str, **pod: Any) -> Object:
+def deployment(name: str, namespace: str, selector: Object | None = None, **pod: Any) -> Object:
+    selector = selector or {LABEL: name}
     containers = pod.pop("containers", [{"name": "app", "image": "registry.example/any:1"}])
-    template = {"metadata": {"labels": {LABEL: name}}, "spec": {"containers": containers, **pod}}
-    spec = {"selector": {"matchLabels": {LABEL: name}}, "replicas": 0, "template": template}
+    template = {"metadata": {"labels": selector}, "spec": {"containers": containers, **pod}}
+    spec = {"selector": {"matchLabels": selector}, "replicas": 0, "template": template}
     return child("Deployment", name, namespace, spec=spec)
 
 
@@ -96,6 +97,10 @@ def without(thing: Object, field: str) -> Object:
     return {**thing, "metadata": {name: value for name, value in thing["metadata"].items() if name != field}}
 
 
+def with_metadata(thing: Object, **fields: Any) -> Object:
+    return {**thing, "metadata": {**thing["metadata"], **fields}}
+
+
 def container(**fields: Any) -> list[Object]:
     return [{"name": "app", "image": "registry.example/any:1", **fields}]
 
@@ -107,6 +112,8 @@ def scaler(namespace: str, **target: str) -> Object:
 
 RECORD: Object = {"revision": 1, "data": {"spec": {}}}
 NO_CHILD = "creates only children of WebApps"
+OUTLIVING = "adds no finalizer, and no owner except the WebApp"
+REMAINING: Object = {"apiVersion": "v1", "kind": "ConfigMap", "name": "kube-root-ca.crt", "uid": "0"}
 ELSEWHERE = "only the pods of the WebApp that a child belongs to"
 HARMFUL: dict[str, tuple[Callable[[str], Object], str]] = {
     "a Deployment of its own": (lambda ns: without(deployment("x", ns), "ownerReferences"), NO_CHILD),
@@ -128,6 +135,17 @@ HARMFUL: dict[str, tuple[Callable[[str], Object], str]] = {
     "a child of another kind's": (
         lambda ns: json.loads(json.dumps(deployment("x", ns)).replace("coxswain.dev/v1", "example.com/v1")),
         NO_CHILD,
+    ),
+    "a child with a finalizer": (lambda ns: with_metadata(deployment("x", ns), finalizers=["orphan"]), OUTLIVING),
+    "a child with another owner": (
+        lambda ns: with_metadata(
+            deployment("x", ns), ownerReferences=[*deployment("x", ns)["metadata"]["ownerReferences"], REMAINING]
+        ),
+        OUTLIVING,
+    ),
+    "a Deployment with another selector": (
+        lambda ns: deployment("x", ns, selector={"app": "x"}),
+        "with its own selector only",
     ),
     "in kube-system": (lambda _: deployment("x", "kube-system"), "nothing in kube-* namespaces"),
     "in the operator's own namespace": (lambda _: deployment("x", "coxswain-system"), "nothing in kube-* namespaces"),
@@ -224,6 +242,21 @@ def test_of_a_child_no_host_access_is_made_and_it_is_not_given_away(scene: Scene
     away = [{"op": "replace", "path": "/metadata/ownerReferences/0/kind", "value": "Other"}]
     given = thief.refused("patch", "service", "web", "--type=json", "-p", json.dumps(away), *where)
     assert "gives no child away" in given
+
+
+def test_no_child_outlives_the_garbage_collection(scene: Scene, thief: Thief) -> None:
+    """Otherwise the pods of a WebApp that does not exist would run on."""
+    scene.apply_ready(spec={**SPEC, "paused": False})
+    scene.operator.stop()
+    where = ("-n", scene.namespace)
+    for change, message in (
+        ([{"op": "remove", "path": "/metadata/ownerReferences"}], "gives no child away"),
+        ([{"op": "replace", "path": "/metadata/ownerReferences/0/name", "value": "y"}], "gives no child away"),
+        ([{"op": "add", "path": "/metadata/ownerReferences/-", "value": REMAINING}], OUTLIVING),
+        ([{"op": "add", "path": "/metadata/finalizers", "value": ["orphan"]}], OUTLIVING),
+    ):
+        assert message in thief.refused("patch", "deployment", "web", "--type=json", "-p", json.dumps(change), *where)
+    assert "only with their pods" in thief.refused("delete", "deployment", "web", "--cascade=orphan", *where)
 
 
 def test_no_more_rights_let_it_create_a_token(cluster: ControlPlane, thief: Thief, namespace: str) -> None:
