@@ -5,21 +5,17 @@ All integration and fault tests run with the policy, so all writes of the operat
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
 from cluster import ControlPlane, KubectlError
+from integration.harmful_objects import HARMFUL, LABEL, OUTLIVING, PUBLISHED, REMAINING, Object, child, deployment
 from integration.scene import OPERATOR, SPEC, Scene, eventually
 
 ROOT = Path(__file__).parents[2]
 POLICY = "ValidatingAdmissionPolicy 'coxswain-operator' with binding 'coxswain-operator' denied request"
-LABEL = "coxswain.dev/webapp"
-
-Object = dict[str, Any]
 
 
 class Thief:
@@ -51,151 +47,6 @@ def thief(cluster: ControlPlane, kubeconfig: Path) -> Thief:
 
     eventually(is_in_force, "the API server enforces the policy")
     return Thief(cluster, kubeconfig)
-
-
-def child(kind: str, name: str, namespace: str, owner: str | None = None, **rest: Any) -> Object:
-    """Return an object that claims to be the child of a WebApp."""
-    owner = name if owner is None else owner
-    reference = {"apiVersion": "coxswain.dev/v1", "kind": "WebApp", "name": owner, "uid": "0", "controller": True}
-    metadata = {"name": name, "namespace": namespace, "labels": {LABEL: owner}, "ownerReferences": [reference]}
-    versions = {
-        "Deployment": "apps/v1",
-        "NetworkPolicy": "networking.k8s.io/v1",
-        "PodDisruptionBudget": "policy/v1",
-        "HorizontalPodAutoscaler": "autoscaling/v2",
-        "HTTPRoute": "gateway.networking.k8s.io/v1",
-        "Ingress": "networking.k8s.io/v1",
-        "ControllerRevision": "apps/v1",
-    }
-    return {"apiVersion": versions.get(kind, "v1"), "kind": kind, "metadata": metadata, **rest}
-
-
-def deployment(name: str, namespace: str, selector: Object | None = None, **pod: Any) -> Object:
-    selector = selector or {LABEL: name}
-    containers = pod.pop("containers", [{"name": "app", "image": "registry.example/any:1"}])
-    template = {"metadata": {"labels": selector}, "spec": {"containers": containers, **pod}}
-    spec = {"selector": {"matchLabels": selector}, "replicas": 0, "template": template}
-    return child("Deployment", name, namespace, spec=spec)
-
-
-def ingress(name: str, namespace: str, owner: str | None = None) -> Object:
-    backend = {"service": {"name": "any", "port": {"number": 80}}}
-    return child("Ingress", name, namespace, owner, spec={"defaultBackend": backend})
-
-
-def service(name: str, namespace: str, owner: str | None = None) -> Object:
-    return child("Service", name, namespace, owner, spec={"ports": [{"port": 80}], "selector": {"app": "any"}})
-
-
-def route(name: str, namespace: str, owner: str | None = None) -> Object:
-    backend = {"name": "any", "port": 80}
-    return child("HTTPRoute", name, namespace, owner, spec={"rules": [{"backendRefs": [backend]}]})
-
-
-def without(thing: Object, field: str) -> Object:
-    """Return an object without one field of its metadata."""
-    return {**thing, "metadata": {name: value for name, value in thing["metadata"].items() if name != field}}
-
-
-def with_metadata(thing: Object, **fields: Any) -> Object:
-    return {**thing, "metadata": {**thing["metadata"], **fields}}
-
-
-def container(**fields: Any) -> list[Object]:
-    return [{"name": "app", "image": "registry.example/any:1", **fields}]
-
-
-def scaler(namespace: str, **target: str) -> Object:
-    reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "x", **target}
-    return child("HorizontalPodAutoscaler", "x", namespace, spec={"scaleTargetRef": reference, "maxReplicas": 9})
-
-
-RECORD: Object = {"revision": 1, "data": {"spec": {}}}
-NO_CHILD = "creates only children of WebApps"
-OUTLIVING = "adds no finalizer, and no owner except the WebApp"
-REMAINING: Object = {"apiVersion": "v1", "kind": "ConfigMap", "name": "kube-root-ca.crt", "uid": "0"}
-ELSEWHERE = "only the pods of the WebApp that a child belongs to"
-HARMFUL: dict[str, tuple[Callable[[str], Object], str]] = {
-    "a Deployment of its own": (lambda ns: without(deployment("x", ns), "ownerReferences"), NO_CHILD),
-    "a child without the label": (lambda ns: without(deployment("x", ns), "labels"), NO_CHILD),
-    "a child of another name": (lambda ns: child("ServiceAccount", "x", ns, owner="y"), NO_CHILD),
-    "an Ingress of its own": (lambda ns: without(ingress("x", ns), "ownerReferences"), NO_CHILD),
-    "an Ingress of another name": (lambda ns: ingress("x", ns, owner="y"), NO_CHILD),
-    "a Service of its own": (lambda ns: without(service("x", ns), "ownerReferences"), NO_CHILD),
-    "a Service of another name": (lambda ns: service("x", ns, owner="y"), NO_CHILD),
-    "a Service in kube-system": (lambda _: service("x", "kube-system"), "nothing in kube-* namespaces"),
-    "an HTTPRoute of its own": (lambda ns: without(route("x", ns), "ownerReferences"), NO_CHILD),
-    "an HTTPRoute of any name": (lambda ns: route("x", ns, owner="y"), NO_CHILD),
-    "a ConfigMap of any name": (lambda ns: child("ConfigMap", "x", ns, owner="y"), NO_CHILD),
-    "a revision of any name": (lambda ns: child("ControllerRevision", "x", ns, owner="y", **RECORD), NO_CHILD),
-    "a revision of its own": (
-        lambda ns: without(child("ControllerRevision", "x", ns, **RECORD), "ownerReferences"),
-        NO_CHILD,
-    ),
-    "a child of another kind's": (
-        lambda ns: json.loads(json.dumps(deployment("x", ns)).replace("coxswain.dev/v1", "example.com/v1")),
-        NO_CHILD,
-    ),
-    "a child with a finalizer": (lambda ns: with_metadata(deployment("x", ns), finalizers=["orphan"]), OUTLIVING),
-    "a child with another owner": (
-        lambda ns: with_metadata(
-            deployment("x", ns), ownerReferences=[*deployment("x", ns)["metadata"]["ownerReferences"], REMAINING]
-        ),
-        OUTLIVING,
-    ),
-    "a Deployment with another selector": (
-        lambda ns: deployment("x", ns, selector={"app": "x"}),
-        "with its own selector only",
-    ),
-    "in kube-system": (lambda _: deployment("x", "kube-system"), "nothing in kube-* namespaces"),
-    "in the operator's own namespace": (lambda _: deployment("x", "coxswain-system"), "nothing in kube-* namespaces"),
-    "the node's network": (lambda ns: deployment("x", ns, hostNetwork=True), "access to its node: hostNetwork"),
-    "the node's processes": (lambda ns: deployment("x", ns, hostPID=True, hostIPC=True), "hostPID, hostIPC"),
-    "the node's files": (
-        lambda ns: deployment("x", ns, volumes=[{"name": "root", "hostPath": {"path": "/"}}]),
-        "hostPath",
-    ),
-    "a privileged container": (
-        lambda ns: deployment("x", ns, containers=container(securityContext={"privileged": True})),
-        "privileged",
-    ),
-    "an init container with a capability": (
-        lambda ns: deployment(
-            "x", ns, initContainers=container(name="i", securityContext={"capabilities": {"add": ["SYS_ADMIN"]}})
-        ),
-        "capabilities.add",
-    ),
-    "a port of the node": (
-        lambda ns: deployment("x", ns, containers=container(ports=[{"containerPort": 80, "hostPort": 80}])),
-        "hostPort",
-    ),
-    "a network for all pods": (lambda ns: child("NetworkPolicy", "x", ns, spec={"podSelector": {}}), ELSEWHERE),
-    "a network of its own": (
-        lambda ns: without(child("NetworkPolicy", "x", ns, spec={"podSelector": {}}), "ownerReferences"),
-        NO_CHILD,
-    ),
-    "a budget for other pods": (
-        lambda ns: child("PodDisruptionBudget", "x", ns, spec={"selector": {"matchLabels": {LABEL: "y"}}}),
-        ELSEWHERE,
-    ),
-    "an autoscaler for another Deployment": (lambda ns: scaler(ns, name="y"), ELSEWHERE),
-    "an autoscaler for another kind": (lambda ns: scaler(ns, kind="StatefulSet"), ELSEWHERE),
-    "an Event of a pod": (
-        lambda ns: {
-            "apiVersion": "events.k8s.io/v1",
-            "kind": "Event",
-            "metadata": {"name": "x", "namespace": ns},
-            "eventTime": "2026-01-01T00:00:00.000000Z",
-            "reportingController": "coxswain.dev/operator",
-            "reportingInstance": "x",
-            "action": "x",
-            "reason": "x",
-            "type": "Normal",
-            "regarding": {"apiVersion": "v1", "kind": "Pod", "name": "x", "namespace": ns},
-        },
-        "Events of WebApps only",
-    ),
-}
 
 
 @pytest.mark.parametrize("case", HARMFUL)
@@ -259,6 +110,14 @@ def test_no_child_outlives_the_garbage_collection(scene: Scene, thief: Thief) ->
     assert "only with their pods" in thief.refused("delete", "deployment", "web", "--cascade=orphan", *where)
 
 
+def test_no_traffic_of_others_is_taken_or_published(scene: Scene, thief: Thief) -> None:
+    scene.apply_ready(spec={**SPEC, "paused": False})
+    scene.operator.stop()
+    for spec in ({"selector": {LABEL: "other"}}, {"externalIPs": ["192.0.2.1"]}):
+        patch = json.dumps({"spec": spec})
+        assert PUBLISHED in thief.refused("patch", "service", "web", "--type=merge", "-p", patch, "-n", scene.namespace)
+
+
 def test_no_more_rights_let_it_create_a_token(cluster: ControlPlane, thief: Thief, namespace: str) -> None:
     """The denial also applies if the operator is bound to `edit` by mistake."""
     user = f"--user={OPERATOR}"
@@ -318,6 +177,20 @@ def test_other_writers_may_have_given_a_pod_host_access(scene: Scene) -> None:
         return pod["containers"][0]["image"] == "registry.example/web:2" and pod["hostNetwork"] is True
 
     eventually(rolled, "the new image is written, and the other field stays")
+
+
+def test_other_writers_may_have_set_addresses_of_a_service(scene: Scene) -> None:
+    """The operator still writes the other fields of such a Service."""
+    scene.apply_ready()
+    addresses = json.dumps({"spec": {"externalIPs": ["192.0.2.1"]}})
+    scene.kubectl("patch", "service", "web", "--type=merge", "-p", addresses)
+    scene.apply(spec={**SPEC, "service": {"sessionAffinity": "ClientIP"}})
+
+    def written() -> bool:
+        spec = scene.get("service")["spec"]
+        return (spec["sessionAffinity"], spec["externalIPs"]) == ("ClientIP", ["192.0.2.1"])
+
+    eventually(written, "the change is written, and the other field stays")
 
 
 @pytest.mark.slow
