@@ -133,6 +133,38 @@ HARMFUL: dict[str, tuple[Callable[[str], Object], str]] = {
         lambda ns: deployment("x", ns, containers=container(ports=[{"containerPort": 80, "hostPort": 80}])),
         "hostPort",
     ),
+    "a volume that is no API object": (
+        lambda ns: deployment("x", ns, volumes=[{"name": "v", "nfs": {"server": "nfs.example", "path": "/"}}]),
+        "access to its node: volumes",
+    ),
+    "a node of its choice": (lambda ns: deployment("x", ns, nodeName="control-plane"), "access to its node: nodeName"),
+    "a SELinux type": (
+        lambda ns: deployment("x", ns, containers=container(securityContext={"seLinuxOptions": {"type": "spc_t"}})),
+        "access to its node: seLinuxOptions",
+    ),
+    "a kernel parameter": (
+        lambda ns: deployment("x", ns, securityContext={"sysctls": [{"name": "kernel.msgmax", "value": "1"}]}),
+        "access to its node: sysctls",
+    ),
+    "no filter of system calls": (
+        lambda ns: deployment(
+            "x",
+            ns,
+            containers=container(
+                securityContext={
+                    "seccompProfile": {"type": "Unconfined"},
+                    "appArmorProfile": {"type": "Unconfined"},
+                }
+            ),
+        ),
+        "access to its node: seccompProfile, appArmorProfile",
+    ),
+    "a probe of another host": (
+        lambda ns: deployment(
+            "x", ns, containers=container(livenessProbe={"httpGet": {"host": "127.0.0.1", "port": 10250}})
+        ),
+        "access to its node: host",
+    ),
     "a network for all pods": (lambda ns: child("NetworkPolicy", "x", ns, spec={"podSelector": {}}), ELSEWHERE),
     "a network of its own": (
         lambda ns: without(child("NetworkPolicy", "x", ns, spec={"podSelector": {}}), "ownerReferences"),
