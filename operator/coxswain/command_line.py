@@ -58,6 +58,16 @@ def settings(
         slots=parsed.slots,
         resync_interval=parsed.resync_interval,
     )
+    if made.listen == made.metrics_listen and not made.listen.endswith(":0"):
+        parser.error(
+            f"--metrics-listen (or {VARIABLES['metrics_listen']}): {made.listen} is the address of the probes "
+            "(--listen); the metrics need another port"
+        )
+    if made.metrics_cert_dir and made.metrics_listen == NO_METRICS:
+        parser.error(
+            f"--metrics-cert-dir (or {VARIABLES['metrics_cert_dir']}): nothing uses the certificate, because "
+            f"--metrics-listen={NO_METRICS} turns the metrics off"
+        )
     if made.metrics_cert_dir and not made.secures_metrics:
         parser.error(
             f"--metrics-cert-dir (or {VARIABLES['metrics_cert_dir']}): a certificate needs --metrics-secure=true"
@@ -181,7 +191,7 @@ def _add_election_options(parser: argparse.ArgumentParser, usual: Settings) -> N
 
 def _address(text: str) -> str:
     host, colon, port = text.rpartition(":")
-    if not colon or not port.isdigit() or int(port) > 65535:
+    if not colon or not (port.isascii() and port.isdigit()) or int(port) > 65535:
         raise argparse.ArgumentTypeError(f"{text!r} is no HOST:PORT, such as {host or '0.0.0.0'}:8080")  # noqa: S104
     try:
         host.strip("[]").encode("idna")
