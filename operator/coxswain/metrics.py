@@ -9,7 +9,7 @@ No label has a value that a tenant can choose, such as a name or a field manager
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import Literal, get_args
@@ -197,6 +197,21 @@ class RequestMetrics:
             _requests(code, method, self._host).inc()
             if timed:
                 _duration(_REQUEST_TIME, method, self._host).observe(self._clock() - begun)
+
+
+def create_series(watched: Iterable[str], children: Iterable[str]) -> None:
+    """Create the series of the counters by kind with the value 0.
+
+    PromQL's `increase` does not see the first count of a series that begins with it.
+
+    Args:
+        watched: the plurals of the watched kinds.
+        children: the names of the kinds of children, such as Deployment.
+    """
+    for kind in watched:
+        _UNREADABLE.labels(kind=kind)
+    for kind in children:
+        _DRIFT_CORRECTED.labels(kind=kind)
 
 
 def watches_restarted() -> None:

@@ -58,6 +58,14 @@ def test_the_documented_metrics_are_those_of_the_operator() -> None:
         assert sorted(label for label, _ in labels if label != "le") == sorted(documented[family]), name
 
 
+def test_counters_by_kind_begin_with_0() -> None:
+    """PromQL's `increase` does not see the first count of a series that begins with it."""
+    series, _ = wave(["shop"], 1)
+    found = {(name, dict(labels).get("kind")) for name, labels in series}
+    assert {("coxswain_unreadable_objects_total", kind.collection) for kind in KINDS.watched} <= found
+    assert {("coxswain_drift_corrected_total", kind.kind) for kind in KINDS.children} <= found
+
+
 @pytest.mark.thorough
 def test_tenants_add_no_series() -> None:
     """Further namespaces, WebApps and managers in one process."""

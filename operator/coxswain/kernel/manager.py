@@ -30,7 +30,7 @@ from coxswain.kernel.watching.liveness import WatchLiveness
 from coxswain.kernel.watching.supervisor import Supervisor, Watches
 from coxswain.kernel.watching.watchdog import Watchdog
 from coxswain.kernel.workload import P, Workload
-from coxswain.metrics import history_reset
+from coxswain.metrics import create_series, history_reset
 from coxswain.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -67,6 +67,7 @@ class Manager(Generic[P]):
         self._projector = workload.projector.with_referenced(settings.watch_metadata)
         kinds = self._projector.kinds
         self._parent_kind, self._decisive, self._referenced = kinds.parent, kinds.decisive, kinds.referenced
+        create_series((kind.collection for kind in kinds.watched), (kind.kind for kind in kinds.children))
         self._store = Store(kinds.parent, workload.status_rules.types, records=kinds.records)
         self._queue = WorkQueue(
             kinds.parent.kind.lower(),
