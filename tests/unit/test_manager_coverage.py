@@ -11,6 +11,7 @@ from prometheus_client import REGISTRY
 from coxswain.kernel.api.errors import Refused, Unreachable
 from coxswain.kernel.cache import relist_schedule, scope_state
 from coxswain.kernel.cache.store import HistoryReset, Key
+from coxswain.kernel.election.election import Unelected
 from coxswain.kernel.manager import Manager
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.reconciling.parent.reconciler import Outcome
@@ -98,6 +99,56 @@ def test_a_forbidden_namespace_does_not_block_others(monkeypatch: pytest.MonkeyP
 
     settings = Settings(namespaces=("a", "b"), queue=QueueSettings(workers=2))
     during_two(monkeypatch, reconciler, body, settings)
+
+
+class Slow(Empty):
+    """A cluster in which every LIST of namespace b takes long, or is refused after that time."""
+
+    def __init__(self, refused: bool) -> None:
+        super().__init__()
+        self._refused = refused
+        self.answered = asyncio.Event()
+
+    async def pages(self, *scope: Any) -> Any:
+        if scope[1] == "b":
+            await self.answered.wait()
+            if self._refused:
+                raise Refused(403, {"reason": "Forbidden", "message": "it has no RoleBinding"})
+        yield {"metadata": {"resourceVersion": "10"}, "items": []}
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_a_replica_gets_no_slots_before_a_list_of_each_namespace(refused: bool) -> None:
+    """Others gave their slots to a replica with one complete namespace, and nobody served the other namespaces."""
+
+    class Told(Unelected):
+        told = False
+
+        def synced(self) -> None:
+            self.told = True
+
+    async def watches(kinds: Sequence[Kind], sink: EventSink, stop: asyncio.Event) -> None:
+        for kind in kinds:
+            sink.watch_started(kind, "a")
+            sink.watch_started(kind, "b")
+        await stop.wait()
+
+    async def whole() -> None:
+        client, election, stop = Slow(refused), Told(), asyncio.Event()
+        manager = Manager(WORKLOAD, Settings(namespaces=("a", "b")), client, watches, election=election)
+        running = asyncio.create_task(manager.run(stop))
+        async with asyncio.timeout(20):
+            while not manager.ready:
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(1)
+            assert not election.told
+            client.answered.set()
+            while not election.told:
+                await asyncio.sleep(0.01)
+        stop.set()
+        await running
+
+    virtually(whole())
 
 
 AUTOSCALERS = (HORIZONTAL_POD_AUTOSCALER, None)

@@ -226,7 +226,8 @@ class Manager(Generic[P]):
 
     def _enqueue_waiting(self) -> None:
         self._enqueue(self._waiting.take_due(self._store.parents), Lane.BACKLOG)
-        if self.ready:
+        # The workers of this process would wait for a namespace without a LIST. Another replica may serve it meanwhile.
+        if self.ready and self._coverage.answered:
             self._election.synced()
 
     def _enqueue(self, keys: set[Key], lane: Lane) -> None:

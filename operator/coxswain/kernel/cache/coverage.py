@@ -165,6 +165,11 @@ class Coverage:
         """Whether every scope was relisted since the last history reset, apart from unavailable optional kinds."""
         return all(state.listed or self._is_dispensable(scope) for scope, state in self._states.items())
 
+    @property
+    def answered(self) -> bool:
+        """Whether a LIST of every scope has succeeded or failed since the last history reset."""
+        return all(self._listing(scope) is not Listing.PENDING for scope in self._states)
+
     def missing(self) -> dict[Scope, str]:
         """Return each scope that is not listed or not watched, with the reason, for the readiness probe."""
         problems = {scope: self._problem(scope) for scope in self._states if not self._is_dispensable(scope)}
