@@ -137,6 +137,10 @@ HARMFUL: dict[str, tuple[Callable[[str], Object], str]] = {
         lambda ns: deployment("x", ns, volumes=[{"name": "v", "nfs": {"server": "nfs.example", "path": "/"}}]),
         "access to its node: volumes",
     ),
+    "pods that never end": (
+        lambda ns: deployment("x", ns, terminationGracePeriodSeconds=86401),
+        "a grace period of more than a day",
+    ),
     "a node of its choice": (lambda ns: deployment("x", ns, nodeName="control-plane"), "access to its node: nodeName"),
     "a SELinux type": (
         lambda ns: deployment("x", ns, containers=container(securityContext={"seLinuxOptions": {"type": "spc_t"}})),
