@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from kubectl_coxswain.inputs import revision, seconds, webapp_name
+from kubectl_coxswain.inputs import namespace, revision, seconds, webapp_name
 from kubectl_coxswain.kubectl import Kubectl, Run
 from kubectl_coxswain.problems import WRONG_USAGE
 
@@ -234,7 +234,9 @@ def kubectl_of(run: Run, found: argparse.Namespace) -> Kubectl:
 def _add_common(parser: argparse.ArgumentParser, *, top: bool) -> None:
     """Add the options of every command. They may stand before the command and after it."""
     default = None if top else argparse.SUPPRESS
-    parser.add_argument("-n", "--namespace", default=default, help="namespace (default: that of the context)")
+    parser.add_argument(
+        "-n", "--namespace", default=default, type=namespace, help="namespace (default: that of the context)"
+    )
     parser.add_argument("-o", "--output", choices=OUTPUTS, default=default, help="output for programs, or wider text")
     parser.add_argument(
         "--no-color",

@@ -1,4 +1,4 @@
-"""Arguments of the command line: names, durations and numbers of revisions. Pure."""
+"""Arguments of the command line: names, namespaces, durations and numbers of revisions. Pure."""
 
 import re
 from argparse import ArgumentTypeError
@@ -19,9 +19,25 @@ def webapp_name(text: str) -> str:
         ArgumentTypeError: no object may have this name.
     """
     kind, slash, name = text.rpartition("/")
-    if (slash and kind.lower() not in _KINDS) or not _NAME.fullmatch(name):
+    if (slash and kind.lower() not in _KINDS) or not is_name(name):
         raise ArgumentTypeError(f"{text!r} is not the name of a WebApp; to list them: kubectl coxswain status -A")
     return name
+
+
+def is_name(text: object) -> bool:
+    """Tell whether an object may have this name. Others would change the URL path of a request."""
+    return isinstance(text, str) and _NAME.fullmatch(text) is not None
+
+
+def namespace(text: str) -> str:
+    """Return the name of a namespace; an empty one is that of the context.
+
+    Raises:
+        ArgumentTypeError: no namespace may have this name.
+    """
+    if text and not is_name(text):
+        raise ArgumentTypeError(f"{text!r} is not the name of a namespace; to list them: kubectl get namespaces")
+    return text
 
 
 def seconds(text: str) -> float:

@@ -48,6 +48,14 @@ def test_an_invalid_name_is_a_wrong_usage(command: str, name: str, capsys: pytes
     assert "argument NAME: " in usage_error([command, name], capsys)
 
 
+@pytest.mark.parametrize("words", [["status", "-n"], ["-n"]])
+@pytest.mark.parametrize("name", ["a/b", "namespace/shop", "shop?watch=true", "..", "a b", "Shop"])
+def test_an_invalid_namespace_is_a_wrong_usage(words: list[str], name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """In the path of a request it would be another resource, and the answer that the API is not installed."""
+    message = usage_error([*words, name, *(["status"] if len(words) == 1 else [])], capsys)
+    assert message.startswith(f"argument -n/--namespace: {name!r} is not the name of a namespace; to list them: ")
+
+
 def test_an_empty_namespace_is_that_of_the_context(bench: PluginBench) -> None:
     assert bench.run("status", "web", "-n", "") == 0
 
@@ -93,6 +101,16 @@ def test_a_manifest_without_name_or_spec_is_a_problem(bench: PluginBench, manife
     bench.run("plan", "-f", "-", stdin=json.dumps({**HEAD, **manifest}))
     assert bench.err.startswith(f"error: -: {problem}")
     assert "next: " in bench.err
+
+
+@pytest.mark.parametrize("value", ["web?watch=true", "web/status", "../x", "Web", 5])
+@pytest.mark.parametrize("field", ["name", "namespace"])
+def test_a_manifest_with_an_invalid_name_is_not_asked_for(bench: PluginBench, field: str, value: Any) -> None:
+    """The request would follow a watch for ever, or get another resource."""
+    metadata = {"name": "web", "namespace": "shop", field: value}
+    bench.run("plan", "-f", "-", stdin=json.dumps({**HEAD, "metadata": metadata, "spec": SPEC}))
+    assert bench.err.startswith(f"error: -: metadata.{field} of a WebApp is {value!r}\nnext: correct it: ")
+    assert [call[0] for call in bench.kubectl.calls] == ["create"]
 
 
 @pytest.mark.parametrize("spec", [{"replicas": 2}, {"image": 5}, {"image": "a:1", "files": "x"}])

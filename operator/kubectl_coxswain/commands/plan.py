@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from kubectl_coxswain.inputs import is_name
 from kubectl_coxswain.kubectl import Json
 from kubectl_coxswain.names import WEBAPP
 from kubectl_coxswain.plan_text import write_plan
@@ -72,14 +73,19 @@ def _documents(session: Session, arguments: Arguments) -> tuple[list[Json], int]
 
 
 def _check(file: str, objects: list[Json]) -> None:
-    """Refuse WebApps without a name or a spec, because no plan can be made of them."""
+    """Refuse WebApps without a valid name or a spec, because no plan can be made of them."""
     for manifest in filter(_is_webapp, objects):
-        name = (manifest.get("metadata") or {}).get("name")
+        metadata = manifest.get("metadata") or {}
+        name, namespace = metadata.get("name"), metadata.get("namespace")
         if not name:
             raise Problem(
                 f"{file}: a WebApp has no metadata.name, so it cannot be compared with an existing one",
                 "set metadata.name; generateName cannot be planned",
             )
+        for field, value in (("name", name), ("namespace", namespace)):
+            if value and not is_name(value):
+                allowed = "lowercase letters, digits, - and . are allowed"
+                raise Problem(f"{file}: metadata.{field} of a WebApp is {value!r}", f"correct it: {allowed}")
         if not isinstance(manifest.get("spec"), dict):
             raise Problem(f"{file}: WebApp {name} has no spec", "add the spec: kubectl explain webapp.spec")
 
