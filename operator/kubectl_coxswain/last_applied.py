@@ -4,7 +4,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from coxswain.kernel.objects.field_paths import Fields, Path, text
+from coxswain.kernel.objects.edit import without
+from coxswain.kernel.objects.field_paths import Fields, Path, at, text
 from kubectl_coxswain.fields import leaves
 from kubectl_coxswain.kubectl import MANAGER, Json
 
@@ -15,6 +16,7 @@ _MOST_BYTES = 256 * 1024 - 1024
 """The limit of the API server for all annotations of an object (ValidateAnnotationsSize), less the change cause."""
 _LIMIT = 5
 _MISSING: Any = object()
+_ANNOTATION: Path = ("f:metadata", "f:annotations", f"f:{LAST_APPLIED}")
 
 
 def last_applied(webapp: Json, spec: Json) -> dict[str, str]:
@@ -123,6 +125,44 @@ def _lacking(fields: Fields, proposed: Any, manifest: Any, path: Path) -> Iterat
             yield (*path, element)
         else:
             yield from _lacking(below, stored, given, (*path, element))
+
+
+def after_server_side(live: Json, spec: Json, manifest: Json, applier: str) -> Json:
+    """Return a spec without the fields that a server-side apply removes, because the manifest lacks them.
+
+    kubectl first takes over the fields of the managers that wrote the annotation (`migrateToSSAIfNecessary`). A dry-run
+    stores nothing between both steps, so its answer still has these fields.
+
+    Args:
+        live: the present WebApp.
+        spec: its spec with the values of the manifest.
+        manifest: the spec of the manifest.
+        applier: the field manager of the apply.
+    """
+    ours: list[Fields] = []
+    others: list[Fields] = []
+    for entry in live["metadata"].get("managedFields") or []:
+        fields = entry.get("fieldsV1") or {}
+        is_apply = entry.get("operation") == "Apply"
+        counts = entry.get("manager") == applier if is_apply else at(fields, _ANNOTATION) is not None
+        (ours if counts and "subresource" not in entry else others).append(fields)
+    whole = {"spec": spec}
+    for fields in ours:
+        for path in _given_up(fields.get("f:spec") or {}, whole["spec"], manifest, others, ("f:spec",)):
+            whole = without(whole, path)
+    return whole["spec"]
+
+
+def _given_up(fields: Fields, stored: Any, manifest: Any, others: Sequence[Fields], path: Path) -> Iterator[Path]:
+    """Yield the highest paths of a field set that the manifest lacks and no other manager owns."""
+    for element, below in fields.items():
+        place, value, given = (*path, element), _at(stored, element), _at(manifest, element)
+        if element == "." or value is _MISSING:
+            continue
+        if given is _MISSING and not any(at(each, place) is not None for each in others):
+            yield place
+        else:
+            yield from _given_up(below, value, None if given is _MISSING else given, others, place)
 
 
 def _at(value: Any, element: str) -> Any:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kubectl_coxswain.kubectl import Json, Kubectl
-from kubectl_coxswain.last_applied import last_manifest, note_before_apply
+from kubectl_coxswain.last_applied import after_server_side, last_manifest, note_before_apply
 from kubectl_coxswain.names import WEBAPP
 from kubectl_coxswain.problems import Forbidden, NotFound, Problem
 
@@ -42,8 +42,12 @@ def proposal(kubectl: Kubectl, manifest: Json, options: tuple[str, ...] = ()) ->
         live = kubectl.one(WEBAPP, metadata["name"], metadata["namespace"])
     except NotFound:
         live = None
+    applier = _applier(options)
     try:
-        return _noted(Proposal(kubectl.apply(manifest, *options), live), manifest)
+        tried = kubectl.apply(manifest, *options)
+        if live is not None and applier is not None:
+            tried = _migrated(kubectl, live, tried, manifest, applier)
+        return _noted(Proposal(tried, live), manifest)
     except Forbidden as error:
         reason = error.message
     except NotFound:
@@ -51,7 +55,21 @@ def proposal(kubectl: Kubectl, manifest: Json, options: tuple[str, ...] = ()) ->
         reason = f"namespace {metadata['namespace']} does not exist yet"
     note = f"the WebApp is merged without the API server, which could reject it or change it: {reason}"
     schema, more = _schema(kubectl)
-    return _noted(Proposal(merged(manifest, live, schema), live, (note, *more), is_tried=False), manifest)
+    return _noted(Proposal(merged(manifest, live, schema, applier), live, (note, *more), is_tried=False), manifest)
+
+
+def _applier(options: tuple[str, ...]) -> str | None:
+    """Return the field manager of a server-side apply; None for an apply by the client."""
+    if "--server-side" not in options:
+        return None
+    option = "--field-manager="
+    return next((each.removeprefix(option) for each in options if each.startswith(option)), "kubectl")
+
+
+def _migrated(kubectl: Kubectl, live: Json, tried: Json, manifest: Json, applier: str) -> Json:
+    """Return the tried WebApp without the fields that only the real apply removes."""
+    spec = after_server_side(live, tried["spec"], manifest["spec"], applier)
+    return tried if spec == tried["spec"] else {**tried, "spec": defaulted(spec, _schema(kubectl)[0])}
 
 
 def _noted(found: Proposal, manifest: Json) -> Proposal:
@@ -61,13 +79,22 @@ def _noted(found: Proposal, manifest: Json) -> Proposal:
     return replace(found, notes=(*found.notes, *note_before_apply(found.live, found.proposed, manifest)))
 
 
-def merged(manifest: Json, live: Json | None, schema: Mapping[str, Any]) -> Json:
-    """Return a WebApp as `kubectl apply` merges it: fields that neither file nor last apply name stay as they are."""
+def merged(manifest: Json, live: Json | None, schema: Mapping[str, Any], applier: str | None = None) -> Json:
+    """Return a WebApp as `kubectl apply` merges it: fields that neither file nor last apply name stay as they are.
+
+    Args:
+        manifest: the WebApp of a file.
+        live: the present WebApp; None for a new one.
+        schema: the schema of the spec.
+        applier: the field manager of a server-side apply; None for an apply by the client.
+    """
     if live is None:
         metadata = {"uid": _NOBODY, "generation": 1, **manifest["metadata"]}
         return {**manifest, "metadata": metadata, "spec": defaulted(manifest["spec"], schema)}
-    last = last_manifest(live) or {}
+    last = last_manifest(live) or {} if applier is None else {}
     spec = _three_way(live.get("spec", {}), last.get("spec", {}), manifest["spec"])
+    if applier is not None:
+        spec = after_server_side(live, spec, manifest["spec"], applier)
     before, applied, wanted = live["metadata"], last.get("metadata") or {}, manifest["metadata"]
     merge = {name: _three_way(before.get(name), applied.get(name), wanted.get(name) or {}) for name in _METADATA}
     return {**live, "metadata": {**before, **merge}, "spec": defaulted(spec, schema)}

@@ -196,6 +196,43 @@ def test_plan_takes_a_pause_by_the_plugin_for_no_undo(by_client: PluginBench) ->
     assert by_client.err == ""
 
 
+SERVER_SIDE = ("plan", "-f", "-", "--server-side")
+
+
+def test_a_server_side_apply_takes_over_the_fields_of_the_client(by_client: PluginBench) -> None:
+    """kubectl migrates them between two applies. Its dry-run stores nothing between them, and keeps the fields."""
+    by_client.model.patch(PATH, applied(V1))
+    reconciled(by_client)
+    by_client.model.reconcile()
+    assert (
+        by_client.run(*SERVER_SIDE, "--force-conflicts", stdin=json.dumps(manifest({**V2, "image": V1["image"]}))) == 1
+    )
+    assert "spec.command: " in by_client.out
+    assert "Pods restart: yes" in by_client.out
+
+
+def test_a_server_side_apply_after_an_undo_removes_its_fields(by_client: PluginBench) -> None:
+    """The undo has written the annotation, so kubectl takes over the fields of the plugin."""
+    assert by_client.run("undo", "web", "--yes") == 0
+    reconciled(by_client)
+    without = {name: value for name, value in V1.items() if name != "command"}
+    assert "command" in by_client.raw["spec"]
+    assert by_client.run(*SERVER_SIDE, "--force-conflicts", stdin=json.dumps(manifest(without))) == 1
+    assert "does not remove" not in by_client.err
+    assert "spec.command: " in by_client.out
+
+
+@pytest.mark.parametrize("manager", ["kubectl", "ci"])
+def test_without_the_right_to_patch_a_server_side_apply_removes_its_own_fields(
+    by_server: PluginBench, manager: str
+) -> None:
+    by_server.kubectl.forbidden.add(("patch", "webapps"))
+    reconciled(by_server)
+    without = {name: value for name, value in V2.items() if name != "config"}
+    code = by_server.run(*SERVER_SIDE, f"--field-manager={manager}", stdin=json.dumps(manifest(without)))
+    assert (code, "spec.config" in by_server.out) == ((1, True) if manager == "kubectl" else (0, False))
+
+
 # Revisions of another schema
 
 
