@@ -1,4 +1,4 @@
-"""Texts of others: what an application logs is no advice, and what a webhook says is not lost."""
+"""Texts of others: what an application logs is no advice, and what a webhook or kubectl says is not lost."""
 
 import io
 import json
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from coxswain.webapp.kinds import WEBAPP
+from coxswain.webapp.kinds import DEPLOYMENT, WEBAPP
 from kubectl_coxswain.kubectl import run_kubectl
 from kubectl_coxswain.problems import Denied, Problem, problem_of
 from kubectl_coxswain.screen import Screen, Span
@@ -163,3 +163,15 @@ def test_each_cell_is_one_printable_line(width: int | None) -> None:
     lines = stream.getvalue().splitlines()
     assert len(lines) == 5
     assert all(line.isprintable() for line in lines)
+
+
+def test_a_paused_deployment_is_not_restarted() -> None:
+    """`kubectl rollout restart` refuses it. The error of kubectl does not name the next command."""
+    bench = PluginBench()
+    bench.model.patch(DEPLOYMENT.path("shop", "web"), {"spec": {"paused": True}})
+    assert bench.run("restart", "web") == 1
+    assert bench.err == (
+        "error: somebody paused Deployment web, so kubectl cannot restart its pods\n"
+        "next: resume it: kubectl rollout resume deployment/web -n shop\n"
+    )
+    assert not [call for call in bench.kubectl.calls if call[0] == "rollout"]

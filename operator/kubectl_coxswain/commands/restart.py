@@ -21,6 +21,9 @@ def run(session: Session, arguments: Arguments) -> int:
     references = deployment["metadata"].get("ownerReferences") or []
     if not any(each.get("uid") == webapp["metadata"]["uid"] for each in references):
         raise Problem(f"Deployment {name} does not belong to WebApp {name}", why)
+    if (deployment.get("spec") or {}).get("paused"):
+        resume = f"kubectl rollout resume deployment/{name} -n {namespace}"
+        raise Problem(f"somebody paused Deployment {name}, so kubectl cannot restart its pods", f"resume it: {resume}")
     session.kubectl.text("rollout", "restart", f"deployment/{name}", f"--namespace={namespace}")
     done = Done(namespace, name, "restarted")
     follow = _follow(name, namespace, paused=is_paused(webapp))
