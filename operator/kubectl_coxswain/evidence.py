@@ -12,7 +12,7 @@ from kubectl_coxswain.owned import RUNNING, read
 from kubectl_coxswain.pods import unready
 from kubectl_coxswain.problems import Forbidden
 from kubectl_coxswain.reports import Evidence, Verdict, WhyReport
-from kubectl_coxswain.verdict import condition, holds, is_paused, is_reconciled, verdict, without_resume
+from kubectl_coxswain.verdict import condition, finalizers, holds, is_paused, is_reconciled, verdict, without_resume
 
 _EVENTS = 8
 _COMMAND = re.compile(r"(?<=: )kubectl (?=[a-z])(?:[^\s.;,]|[.;,](?=\S))+(?: (?:[^\s.;,()]|[.;,](?=\S))+)*")
@@ -149,6 +149,8 @@ def next_commands(webapp: Json, judged: Verdict, warnings: Sequence[str]) -> lis
     texts = [text.partition(MARK)[0] for text in (judged.message, *warnings)]
     commands = [clean(each) for text in texts for each in _COMMAND.findall(text)]
     status = webapp.get("status") or {}
+    if judged.state == "Terminating":
+        return [finalizers(webapp)]
     if judged.state == "Pending":
         return [
             f"kubectl coxswain version -n {namespace}",

@@ -114,9 +114,14 @@ def deletion(webapp: Mapping[str, Any]) -> list[str]:
     if not is_deleted(webapp):
         return []
     name, namespace = webapp["metadata"]["name"], webapp["metadata"]["namespace"]
-    finalizers = f"kubectl get webapp {name} -n {namespace} -o jsonpath={{.metadata.finalizers}}"
     problem = f"WebApp {name} in namespace {namespace} is being deleted, so the operator writes none of its children"
-    return [f"{problem}. To see what the deletion waits for: {finalizers}"]
+    return [f"{problem}. To see what the deletion waits for: {finalizers(webapp)}"]
+
+
+def finalizers(webapp: Mapping[str, Any]) -> str:
+    """Return the command that shows what a deletion waits for."""
+    name, namespace = webapp["metadata"]["name"], webapp["metadata"]["namespace"]
+    return f"kubectl get webapp {name} -n {namespace} -o jsonpath={{.metadata.finalizers}}"
 
 
 def _generations(webapp: Mapping[str, Any]) -> tuple[int, int]:

@@ -291,3 +291,19 @@ def test_of_a_webapp_that_is_being_deleted_nothing_is_written(unseen: PluginBenc
     assert {each["action"] for each in found["children"]} == {"None"}
     assert found["notes"] == [note], "no write of a child is tried"
     assert unseen.json("drift", "web")["notes"] == [note]
+
+
+def test_the_next_step_of_a_deletion_is_its_finalizers(unseen: PluginBench) -> None:
+    """`status --watch` ends at once, and `resume` changes nothing."""
+    unseen.model.patch(
+        WEBAPP.path("shop", "web"), {"metadata": {"finalizers": ["example.com/wait"]}, "spec": {"paused": True}}
+    )
+    unseen.model.delete(WEBAPP.path("shop", "web"))
+    reconciled(unseen)
+    command = "kubectl get webapp web -n shop -o jsonpath={.metadata.finalizers}"
+    assert unseen.json("why", "web")["next"] == [command]
+    assert unseen.run("restart", "web") == 0
+    assert unseen.out == "The pods of web restart. To follow them: kubectl rollout status deployment/web -n shop\n"
+    for words in (("restart",), ("resume",), ("pause",)):
+        assert unseen.run(*words, "web") == 0
+        assert "note: WebApp web in namespace shop is being deleted, so the operator writes none" in unseen.err

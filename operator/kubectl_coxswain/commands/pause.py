@@ -5,7 +5,7 @@ from kubectl_coxswain.changing import set_paused, warning_of
 from kubectl_coxswain.find import webapp_of
 from kubectl_coxswain.reports import Done
 from kubectl_coxswain.session import Arguments, Session
-from kubectl_coxswain.verdict import is_paused
+from kubectl_coxswain.verdict import deletion, is_paused
 
 
 def run(session: Session, arguments: Arguments) -> int:
@@ -24,7 +24,7 @@ def change(session: Session, arguments: Arguments, *, paused: bool) -> int:
         metadata["namespace"],
         metadata["name"],
         word if before != paused else "was paused already" if paused else "was not paused",
-        warning_of(webapp) if before != paused else [],
+        [*deletion(webapp), *(warning_of(webapp) if before != paused else [])],
     )
     session.show("Done", done, lambda: session.screen.line(f"WebApp {done.name} {done.done}."))
     session.tell(done.notes)

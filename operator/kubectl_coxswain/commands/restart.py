@@ -6,7 +6,7 @@ from kubectl_coxswain.names import DEPLOYMENT
 from kubectl_coxswain.problems import NotFound, Problem
 from kubectl_coxswain.reports import Done
 from kubectl_coxswain.session import Arguments, Session
-from kubectl_coxswain.verdict import is_paused
+from kubectl_coxswain.verdict import deletion, is_deleted, is_paused
 
 
 def run(session: Session, arguments: Arguments) -> int:
@@ -25,14 +25,15 @@ def run(session: Session, arguments: Arguments) -> int:
         resume = f"kubectl rollout resume deployment/{name} -n {namespace}"
         raise Problem(f"somebody paused Deployment {name}, so kubectl cannot restart its pods", f"resume it: {resume}")
     session.kubectl.text("rollout", "restart", f"deployment/{name}", f"--namespace={namespace}")
-    done = Done(namespace, name, "restarted")
-    follow = _follow(name, namespace, paused=is_paused(webapp))
+    done = Done(namespace, name, "restarted", deletion(webapp))
+    follow = _follow(name, namespace, ends=is_paused(webapp) or is_deleted(webapp))
     session.show("Done", done, lambda: session.screen.line(f"The pods of {name} restart. To follow them: {follow}"))
+    session.tell(done.notes)
     return 0
 
 
-def _follow(name: str, namespace: str, *, paused: bool) -> str:
-    """Return the command to follow the rollout: `status --watch` of a paused WebApp ends at once."""
-    if paused:
+def _follow(name: str, namespace: str, *, ends: bool) -> str:
+    """Return the command to follow the rollout, given whether `status --watch` ends at once."""
+    if ends:
         return f"kubectl rollout status deployment/{name} -n {namespace}"
     return f"{PROGRAM} status {name} -n {namespace} --watch"
