@@ -6,6 +6,7 @@ from typing import Any
 
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.quote import MARK, abridged, clean
+from kubectl_coxswain.ages import moment
 from kubectl_coxswain.kubectl import Json, Kubectl
 from kubectl_coxswain.names import EVENT
 from kubectl_coxswain.owned import RUNNING, read
@@ -114,9 +115,12 @@ def _of_events(events: Sequence[Json], webapp: Json, found: Mapping[Kind, Sequen
     names.add(("WebApp", webapp["metadata"]["name"]))
     names |= {(kind.kind, each["metadata"]["name"]) for kind, items in found.items() for each in items}
     merged: dict[tuple[str, str, str], Evidence] = {}
+    # Older ones are about a deleted WebApp of the same name: Events stay for an hour.
+    created = moment(webapp["metadata"].get("creationTimestamp", ""))
     for event in sorted(events, key=_time, reverse=True):
-        about = event.get("involvedObject") or {}
-        if (about.get("kind"), about.get("name")) not in names:
+        about, last = event.get("involvedObject") or {}, moment(_time(event))
+        is_old = created is not None and last is not None and last < created
+        if is_old or (about.get("kind"), about.get("name")) not in names:
             continue
         message = abridged(str(event.get("message", "")))
         place = (str(about["kind"]), str(event.get("reason", "")), message)

@@ -9,9 +9,9 @@ from coxswain.webapp.kinds import DEPLOYMENT, POD, WEBAPP
 from kubectl_coxswain.names import CONTROLLER_REVISION
 from model_cluster.api_server import MERGE_PATCH
 from unit.objects import COMMANDS
-from unit.plugin_bench import PluginBench
+from unit.plugin_bench import EVENTS, PluginBench
 from unit.plugin_golden import assert_golden
-from unit.plugin_states import CHANGED, WAITING, condition, failing, healthy, pod
+from unit.plugin_states import CHANGED, WAITING, condition, event, failing, healthy, pod
 
 STATES: dict[str, tuple[dict[str, Any], str]] = {
     "RolledBack": (condition("RolledBack", "True", "ImagePullBackOff", "revision 2 failed; revision 1 runs"), "bad"),
@@ -87,6 +87,16 @@ def test_why_leaves_out_pods_that_end(bench: PluginBench) -> None:
     bench.model.delete(POD.path("shop", "web-77aa-ddddd"))
     [found] = [each for each in bench.json("why", "web")["evidence"] if each["source"] == "Container"]
     assert found["object"] == "app Pod/web-77aa-ccccc"
+
+
+def test_why_leaves_out_events_of_a_deleted_webapp_of_the_same_name(bench: PluginBench) -> None:
+    failing(bench)
+    bench.kubectl.more[EVENTS].clear()
+    for when in ("2025-12-31T23:59:59Z", CHANGED):
+        event(bench, "Deployment", "web", "FailedCreate", f"at {when}")
+        bench.kubectl.more[EVENTS][-1]["lastTimestamp"] = when
+    found = [each["message"] for each in bench.json("why", "web")["evidence"] if each["source"] == "Event"]
+    assert found == [f"at {CHANGED}"]
 
 
 def test_why_without_a_name_explains_only_what_is_not_healthy(bench: PluginBench) -> None:
