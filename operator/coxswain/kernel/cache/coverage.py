@@ -58,6 +58,10 @@ class Coverage:
     def __init__(self, kinds: Kinds, namespaces: Sequence[str | None], clock: Callable[[], float]) -> None:
         """Track `kinds` in `namespaces`, or with None in the cluster. `clock` returns monotonic seconds."""
         self._kinds = kinds
+        self._optional = frozenset(kinds.optional)
+        self._needed = tuple(kind for kind in kinds.children if kind not in self._optional)
+        """The kinds of children without which no parent is reconciled."""
+        self._referenced = tuple(kind for kind in kinds.watched if kind in kinds.referenced)
         self._namespaces = tuple(namespaces)
         self._clock = clock
         self._states = {(kind, namespace): ScopeState() for kind in kinds.watched for namespace in namespaces}
@@ -190,21 +194,16 @@ class Coverage:
 
     def view(self, namespace: str | None) -> View:
         """Return the coverage of a namespace."""
-
-        def unavailable(kind: Kind) -> bool:
-            return self._listing(self.scope(kind, namespace)).is_unavailable
-
+        now = self._clock()
+        states = {kind: self._of(kind, namespace) for kind in self._kinds.watched}
+        listings = {kind: state.listing(now) for kind, state in states.items()}
         return View(
-            settled=all(self._is_settled(self.scope(kind, namespace)) for kind in self._kinds.watched),
-            unlisted=tuple(kind.plural for kind in self._needed if unavailable(kind)),
-            doubtful=tuple(kind for kind in self._kinds.decisive if self._of(kind, namespace).is_doubtful),
-            unavailable=tuple(kind for kind in self._kinds.optional if unavailable(kind)),
-            unserved=tuple(kind for kind in self._kinds.optional if not self._of(kind, namespace).served),
-            unwatched=tuple(
-                kind
-                for kind in self._kinds.watched
-                if kind in self._kinds.referenced and self._of(kind, namespace).lacks_only_watch(self._clock())
-            ),
+            settled=all(self._is_settled(kind, listing) for kind, listing in listings.items()),
+            unlisted=tuple(kind.plural for kind in self._needed if listings[kind].is_unavailable),
+            doubtful=tuple(kind for kind in self._kinds.decisive if states[kind].is_doubtful),
+            unavailable=tuple(kind for kind in self._kinds.optional if listings[kind].is_unavailable),
+            unserved=tuple(kind for kind in self._kinds.optional if not states[kind].served),
+            unwatched=tuple(kind for kind in self._referenced if states[kind].lacks_only_watch(now)),
         )
 
     def is_doubtful(self, kind: Kind, namespace: str) -> bool:
@@ -249,20 +248,14 @@ class Coverage:
             return Visibility(f"The operator can list {where}, but {attempts}. {hint}", 0.0)
         return Visibility(None, 0.0 if state.is_doubtful else now - state.complete_since)
 
-    @property
-    def _needed(self) -> list[Kind]:
-        """The kinds of children without which no parent is reconciled."""
-        return [kind for kind in self._kinds.children if kind not in self._kinds.optional]
-
     def _of(self, kind: Kind, namespace: str | None) -> ScopeState:
         return self._states[self.scope(kind, namespace)]
 
     def _listing(self, scope: Scope) -> Listing:
         return self._states[scope].listing(self._clock())
 
-    def _is_settled(self, scope: Scope) -> bool:
-        """Return whether no worker waits for a scope: it is listed, or can be done without."""
-        kind, listing = scope[0], self._listing(scope)
+    def _is_settled(self, kind: Kind, listing: Listing) -> bool:
+        """Return whether no worker waits for a kind: it is listed, or can be done without."""
         if listing is Listing.PENDING:
             return False
         if listing is Listing.FAILING:
@@ -271,8 +264,9 @@ class Coverage:
 
     def _is_dispensable(self, scope: Scope) -> bool:
         """Return whether a kind is optional and cannot be listed or watched, so that nothing waits for it."""
-        is_lacking = self._listing(scope).is_unavailable or self.is_unwatched(scope)
-        return scope[0] in self._kinds.optional and is_lacking
+        if scope[0] not in self._optional:
+            return False
+        return self._listing(scope).is_unavailable or self.is_unwatched(scope)
 
 
 def _message(scope: Scope, error: str, unwritten: Kind | None = None) -> str:

@@ -119,8 +119,10 @@ class Store:
 
     def objects_of(self, key: Key, *kinds: Kind) -> list[Projection]:
         """Return the objects with a label or controller reference to the parent, sorted by kind, namespace and name."""
-        places = [(kind, place) for kind, place in self._of_parent.at(key) if kind in kinds]
-        places.sort(key=lambda found: (found[0].kind, found[1]))
+        wanted = frozenset(kinds)
+        places = [(kind, place) for kind, place in self._of_parent.at(key) if kind in wanted]
+        if len(places) > 1:
+            places.sort(key=lambda found: (found[0].kind, found[1].namespace, found[1].name))
         return [found for kind, place in places if (found := self.get(kind, place)) is not None]
 
     def users(self, kind: Kind, place: Key) -> set[Key]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from coxswain.kernel.objects.grants import Grant
@@ -27,6 +28,10 @@ class Kind:
     """Whether LIST and WATCH request PartialObjectMetadata: the API server then sends neither spec nor data."""
     grant: Grant | None = field(default=None, compare=False)
     """The manifests with the permissions on it in one namespace, for messages; None if the usual ones have them."""
+
+    def __hash__(self) -> int:
+        # Kinds are keys of many tables, and hardly two of them have the same plural.
+        return hash(self.plural)
 
     def __str__(self) -> str:
         return self.kind
@@ -112,7 +117,7 @@ class Kinds:
         chosen = tuple(known[plural] for plural in dict.fromkeys(plurals))
         return replace(self, related=(*self.related, *chosen), optional=(*self.optional, *chosen))
 
-    @property
+    @cached_property
     def watched(self) -> tuple[Kind, ...]:
         """All kinds with a LIST and a WATCH, while the API server serves them."""
         return tuple(dict.fromkeys((self.parent, *self.children, *self.related)))
