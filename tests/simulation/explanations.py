@@ -17,6 +17,24 @@ class Explanations:
         self.world = world
         self.workload = world.workload
         self._bounds = bounds
+        self._gaps: dict[str, dict[Place, list[Gap]]] = {}
+        """The gaps of the children by namespace and parent, until a change in the namespace."""
+        self._reloads = 0
+        world.cluster.listeners.append(self._changed)
+
+    def gaps(self, parent: Object) -> list[Gap]:
+        """Return the differences between a present parent and its children."""
+        where, cluster = place(parent), self.world.cluster
+        if cluster.reloads != self._reloads:
+            self._reloads = cluster.reloads
+            self._gaps.clear()
+        known = self._gaps.setdefault(where[0], {})
+        if where not in known:
+            known[where] = self.workload.gaps(parent, cluster.objects)
+        return known[where]
+
+    def _changed(self, plural: str, change: str, thing: Object) -> None:  # noqa: ARG002
+        self._gaps.pop(place(thing)[0], None)
 
     def is_faulty(self, gap: Gap) -> bool:
         """Return whether a fault is active for the resource of a gap."""

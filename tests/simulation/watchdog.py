@@ -98,7 +98,7 @@ class Watchdog:
             known.looked = -1e9
             if known.uid != parent["metadata"]["uid"]:
                 known.uid, known.since = parent["metadata"]["uid"], {}
-            children = self._workload.gaps(parent, objects)
+            children = self._explanations.gaps(parent)
             status = self._workload.status_gaps(parent, objects, children)
             known.gaps = [*children, *status, *stray_gaps(self._workload.parent, parent)]
             present = {(gap.plural, gap.name, gap.field) for gap in known.gaps}

@@ -1,6 +1,6 @@
 """Accessors for API objects in plain JSON."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 Object = Mapping[str, Any]
@@ -26,8 +26,11 @@ def is_terminating(thing: Object | None) -> bool:
 
 def controller(thing: Object) -> Mapping[str, Any]:
     """Return the owner reference with `controller: true`, or an empty one."""
-    references = thing["metadata"].get("ownerReferences") or ()
-    return next((found for found in references if found.get("controller")), {})
+    references: Sequence[Object] = thing["metadata"].get("ownerReferences") or ()
+    for found in references:
+        if found.get("controller"):
+            return found
+    return {}
 
 
 def is_rolled_out(deployment: Object) -> bool:

@@ -30,7 +30,7 @@ def explains(found: Explanations, task: Object, gap: Gap) -> bool:
     """Return whether a CronJob waits for its ConfigMap, which is missing for an accepted reason."""
     if gap.plural != "cronjobs":
         return False
-    others = [each for each in gaps(task, found.world.cluster.objects) if each.plural == "configmaps"]
+    others = [each for each in found.gaps(task) if each.plural == "configmaps"]
     return any(found.explained(task, each) for each in others if each.field in ("existence", "owner"))
 
 

@@ -3,7 +3,7 @@
 from model_cluster.objects import Object, controller, is_rolled_out, place
 from simulation.explanations import Explanations
 from simulation.judge import Gap, condition, is_child, policy_of
-from simulation.workloads.webapp.judge import gaps, lacks_config
+from simulation.workloads.webapp.judge import lacks_config
 from simulation.workloads.webapp.judge_of_restarts import RESTART
 from simulation.workloads.webapp.judge_of_revisions import running
 from simulation.workloads.webapp.judge_of_routes import ROUTED
@@ -68,7 +68,7 @@ def _held_back(found: Explanations, webapp: Object, gap: Gap) -> bool:
     held = found.is_blocked("configmaps") or _former_config(found, webapp) or _left_config(found, webapp)
     if lacks_config(webapp, objects) and held:
         return True
-    others = [each for each in gaps(webapp, objects) if each.plural != "deployments"]
+    others = [each for each in found.gaps(webapp) if each.plural != "deployments"]
     missing = [each for each in others if each.field in ("existence", "owner")]
     return any(found.explained(webapp, each) for each in missing if each.plural not in _NOT_NEEDED)
 
@@ -76,7 +76,7 @@ def _held_back(found: Explanations, webapp: Object, gap: Gap) -> bool:
 def _waits_for_needed(found: Explanations, webapp: Object, gap: Gap) -> bool:
     """Return whether a child waits for the one that it needs, which differs for an accepted reason."""
     needed = _NEEDS.get(gap.plural)
-    others = [each for each in gaps(webapp, found.world.cluster.objects) if each.plural == needed]
+    others = [each for each in found.gaps(webapp) if each.plural == needed]
     return any(found.explained(webapp, each) for each in others)
 
 

@@ -144,6 +144,8 @@ def _service(webapp: Object, objects: Objects) -> Iterator[Gap]:
 
 
 def _routed(webapp: Object, objects: Objects) -> Iterator[Gap]:
+    if not webapp["spec"].get("routes") and not webapp["spec"].get("ingress"):
+        return
     yield from unserved(webapp, objects)
     namespace, name = place(webapp)
     port = next(iter(service_ports(webapp).values()), 0)
@@ -295,7 +297,8 @@ def _leftovers(webapp: Object, objects: Objects) -> Iterator[Gap]:
     kept |= {("configmaps", what) for (_, what), each in objects["configmaps"].items() if each.get("data") in config}
     for plural in CHILDREN[:-2]:
         for (where, what), thing in objects.get(plural, {}).items():
-            ours = where == namespace and is_child(thing, webapp) and is_applied_by(thing, MANAGER)
+            if where != namespace or (plural, what) in kept or is_terminating(thing):
+                continue
             labelled = (thing["metadata"].get("labels") or {}).get(LABEL) == name
-            if ours and labelled and not is_terminating(thing) and (plural, what) not in kept:
+            if labelled and is_child(thing, webapp) and is_applied_by(thing, MANAGER):
                 yield Gap(plural, what, "leftover", "gone", "there")

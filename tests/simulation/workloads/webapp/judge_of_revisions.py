@@ -1,6 +1,7 @@
 """Compares WebApps with the records of their specs."""
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from model_cluster.objects import Object, is_terminating, place
@@ -14,10 +15,11 @@ _UNRECORDED = ("paused", "replicas")
 
 def revisions(webapp: Object, objects: Objects) -> list[Object]:
     """Return the revisions of a WebApp, the newest first."""
+    namespace = place(webapp)[0]
     found = [
         thing
         for (where, _), thing in objects[REVISIONS].items()
-        if where == place(webapp)[0] and is_child(thing, webapp) and not is_terminating(thing)
+        if where == namespace and is_child(thing, webapp) and not is_terminating(thing)
     ]
     return sorted(found, key=lambda each: int(each["revision"]), reverse=True)
 
@@ -25,7 +27,7 @@ def revisions(webapp: Object, objects: Objects) -> list[Object]:
 def revision_gaps(webapp: Object, objects: Objects, labels: dict[str, str]) -> Iterator[Gap]:
     """Yield a gap if the newest revision does not record the spec."""
     found = revisions(webapp, objects)
-    current = next((each for each in [*found, *_namesakes(webapp, objects)] if _records(each, webapp)), None)
+    current = next((each for each in chain(found, _namesakes(webapp, objects)) if _records(each, webapp)), None)
     name = f"{place(webapp)[1]}-?" if current is None else current["metadata"]["name"]
     yield from child_gaps(webapp, REVISIONS, current, name, labels)
     if current in found and current is not found[0]:
@@ -41,18 +43,21 @@ def needed_config(webapp: Object, objects: Objects) -> list[Any]:
 
 def needs_account(webapp: Object, objects: Objects) -> bool:
     """Return whether pods of the spec or of a revision use the WebApp's own ServiceAccount."""
-    specs = [webapp["spec"], *(each["data"]["spec"] for each in revisions(webapp, objects))]
-    return any(spec.get("serviceAccount", {}).get("create", True) for spec in specs)
+    return _uses_account(webapp["spec"]) or any(
+        _uses_account(each["data"]["spec"]) for each in revisions(webapp, objects)
+    )
 
 
-def _namesakes(webapp: Object, objects: Objects) -> list[Object]:
-    """Return the revisions of an earlier WebApp with this name. The garbage collector deletes them."""
+def _uses_account(spec: Object) -> bool:
+    return bool(spec.get("serviceAccount", {}).get("create", True))
+
+
+def _namesakes(webapp: Object, objects: Objects) -> Iterator[Object]:
+    """Yield the revisions of an earlier WebApp with this name. The garbage collector deletes them."""
     namespace, name = place(webapp)
-    return [
-        thing
-        for (where, each), thing in objects[REVISIONS].items()
-        if where == namespace and each.rpartition("-")[0] == name
-    ]
+    for (where, each), thing in objects[REVISIONS].items():
+        if where == namespace and each.rpartition("-")[0] == name:
+            yield thing
 
 
 def _records(revision: Object, webapp: Object) -> bool:
