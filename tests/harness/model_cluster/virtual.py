@@ -68,7 +68,7 @@ class _Timer(asyncio.TimerHandle):
         self.number = next(self._numbers)
 
     def __lt__(self, other: Any) -> bool:
-        return bool((self._when, self.number) < (other._when, other.number))
+        return bool(self._when < other._when or (self._when == other._when and self.number < other.number))
 
 
 class _Paused:
@@ -86,6 +86,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
     _ready: deque[asyncio.Handle]
     _scheduled: list[_Timer]
     _timer_cancelled_count: int
+    _check_closed: Callable[[], None]
 
     def __init__(self, chance: Chance, *, defer: float = 0.0) -> None:
         """Defer the step of a task with the probability `defer`."""
@@ -114,16 +115,17 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self, callback: Callable[..., Any], *args: Any, context: Any = None
     ) -> asyncio.Handle:
         """Schedule a callback for the next round; a task's step possibly some rounds later."""
-        handle = super().call_soon(callback, *args, context=context)
+        self._check_closed()
+        handle = asyncio.Handle(callback, args, self, context)
         if self._paused and (paused := self._paused.get(_group(handle))) is not None:
-            self._ready.pop()
             paused.ready.append(handle)
             return handle
         if self._defer and isinstance(getattr(callback, "__self__", None), asyncio.Task):
             draw = self._chance.draw("defer")
             if draw < self._defer:
-                self._ready.pop()
                 self._deferred.append([1 + int(draw / self._defer * 3), handle])
+                return handle
+        self._ready.append(handle)
         return handle
 
     def call_at(  # type: ignore[override]
