@@ -167,7 +167,8 @@ class Coverage:
     @property
     def complete(self) -> bool:
         """Whether every scope was relisted since the last history reset, apart from unavailable optional kinds."""
-        return all(state.listed or self._is_dispensable(scope) for scope, state in self._states.items())
+        now = self._clock()
+        return all(state.listed or self._is_dispensable(scope, state, now) for scope, state in self._states.items())
 
     @property
     def answered(self) -> bool:
@@ -176,21 +177,13 @@ class Coverage:
 
     def missing(self) -> dict[Scope, str]:
         """Return each scope that is not listed or not watched, with the reason, for the readiness probe."""
-        problems = {scope: self._problem(scope) for scope in self._states if not self._is_dispensable(scope)}
-        return {scope: f"{describe(scope)} {problem}" for scope, problem in problems.items() if problem is not None}
-
-    def _problem(self, scope: Scope) -> str | None:
-        """Return why a scope is not listed or not watched; None if it is both."""
-        state, listing = self._states[scope], self._listing(scope)
-        if listing in (Listing.FAILING, Listing.UNLISTABLE, Listing.OUTAGE, Listing.GONE):
-            return f"cannot be listed: {state.error}"
-        if listing is not Listing.LISTED:
-            return "not listed yet"
-        if not state.watch_started:
-            return "not watched yet"
-        if self.is_unwatched(scope):
-            return f"cannot be watched: each attempt has failed for {UNWATCHED_SECONDS:.0f} s. The log has the reason"
-        return None
+        now = self._clock()
+        found = {}
+        for scope, state in self._states.items():
+            problem = None if self._is_dispensable(scope, state, now) else _problem(state, now)
+            if problem is not None:
+                found[scope] = f"{describe(scope)} {problem}"
+        return found
 
     def view(self, namespace: str | None) -> View:
         """Return the coverage of a namespace."""
@@ -262,11 +255,23 @@ class Coverage:
             return kind not in (self._kinds.parent, *self._kinds.children, *self._kinds.referenced)
         return listing is not Listing.UNLISTABLE or kind is not self._kinds.parent
 
-    def _is_dispensable(self, scope: Scope) -> bool:
+    def _is_dispensable(self, scope: Scope, state: ScopeState, now: float) -> bool:
         """Return whether a kind is optional and cannot be listed or watched, so that nothing waits for it."""
-        if scope[0] not in self._optional:
-            return False
-        return self._listing(scope).is_unavailable or self.is_unwatched(scope)
+        return scope[0] in self._optional and (state.listing(now).is_unavailable or state.is_unwatched(now))
+
+
+def _problem(state: ScopeState, now: float) -> str | None:
+    """Return why a scope is not listed or not watched; None if it is both."""
+    listing = state.listing(now)
+    if listing in (Listing.FAILING, Listing.UNLISTABLE, Listing.OUTAGE, Listing.GONE):
+        return f"cannot be listed: {state.error}"
+    if listing is not Listing.LISTED:
+        return "not listed yet"
+    if not state.watch_started:
+        return "not watched yet"
+    if state.is_unwatched(now):
+        return f"cannot be watched: each attempt has failed for {UNWATCHED_SECONDS:.0f} s. The log has the reason"
+    return None
 
 
 def _message(scope: Scope, error: str, unwritten: Kind | None = None) -> str:

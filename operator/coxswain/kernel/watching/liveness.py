@@ -83,10 +83,6 @@ class WatchLiveness:
             watch.marked = now
         watch.proved, watch.restarted = now, False
 
-    def _is_silent(self, scope: Scope) -> bool:
-        watch = self._watches[scope]
-        return watch.runs and self._clock() - max(watch.proved, watch.excused) > self._silence_timeout
-
     def data_ages(self) -> dict[Scope, float]:
         """Return the seconds since the last event or bookmark of each watch of Kopf, or since the start of Kopf."""
         now = self._clock()
@@ -99,11 +95,8 @@ class WatchLiveness:
     def silent(self) -> dict[Scope, float]:
         """Return the silent watches with the seconds since their last activity."""
         now = self._clock()
-        return {
-            scope: now - max(watch.proved, watch.excused)
-            for scope, watch in self._watches.items()
-            if self._is_silent(scope)
-        }
+        ages = {scope: now - max(watch.proved, watch.excused) for scope, watch in self._watches.items() if watch.runs}
+        return {scope: age for scope, age in ages.items() if age > self._silence_timeout}
 
     def mark_restarts(self) -> dict[Scope, float]:
         """Return the silent watches without a restart since their last activity, and mark them as restarted."""
