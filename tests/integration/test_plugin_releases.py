@@ -82,6 +82,7 @@ def test_an_apply_after_an_undo_brings_the_state_of_its_manifest(
     wanted = json.dumps(manifest("web", {**SPEC, "image": "registry.example/web:3"}))
     options = ("--server-side",) if by_server else ()
     planned = plugin("plan", "-f", "-", *options, stdin=wanted)
+    assert "spec.command: " in planned.out, "a dry-run of kubectl keeps this field with --server-side"
     scene.kubectl("apply", *options, "-f", "-", input=wanted)
     found = spec_of(scene)
     assert (found["image"], found.get("command")) == ("registry.example/web:3", None), planned

@@ -14,13 +14,13 @@ SLOW, STUCK = (Edit("deployments", name, {}) for name in ("slow", "stuck"))
 
 def played(monkeypatch: pytest.MonkeyPatch, *writers: tuple[Edit, ...]) -> tuple[str, int]:
     """Return the line of a storm with 25 writes of each writer, and the number of edits counted for the oracles."""
-    monkeypatch.setattr(editing, "_WRITE_SECONDS", 2.0)
+    monkeypatch.setattr(editing, "_WRITE_SECONDS", 0.8)
     released = threading.Event()
     sent: dict[str, int] = dict.fromkeys(("slow", "stuck"), 0)
 
     def edit(_: Any, step: Edit, __: Any) -> None:
         sent[step.name] += 1
-        released.wait(30.0 if step.name == "stuck" and sent["stuck"] == 3 else 0.1)
+        released.wait(30.0 if step.name == "stuck" and sent["stuck"] == 3 else 0.04)
 
     monkeypatch.setattr(editing, "edit", edit)
     stand: Any = SimpleNamespace(cluster=SimpleNamespace(pykube=lambda: None), edits=0)
