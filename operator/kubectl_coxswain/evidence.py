@@ -13,7 +13,15 @@ from kubectl_coxswain.owned import RUNNING, read
 from kubectl_coxswain.pods import unready
 from kubectl_coxswain.problems import Forbidden
 from kubectl_coxswain.reports import Evidence, Verdict, WhyReport
-from kubectl_coxswain.verdict import condition, finalizers, holds, is_paused, is_reconciled, verdict, without_resume
+from kubectl_coxswain.verdict import (
+    condition,
+    finalizers_command,
+    holds,
+    is_paused,
+    is_reconciled,
+    verdict,
+    without_resume,
+)
 
 _EVENTS = 8
 _COMMAND = re.compile(r"(?<=: )kubectl (?=[a-z])(?:[^\s.;,]|[.;,](?=\S))+(?: (?:[^\s.;,()]|[.;,](?=\S))+)*")
@@ -154,7 +162,7 @@ def next_commands(webapp: Json, judged: Verdict, warnings: Sequence[str]) -> lis
     commands = [clean(each) for text in texts for each in _COMMAND.findall(text)]
     status = webapp.get("status") or {}
     if judged.state == "Terminating":
-        return [finalizers(webapp)]
+        return [finalizers_command(webapp)]
     if judged.state == "Pending":
         return [
             f"kubectl coxswain version -n {namespace}",

@@ -115,10 +115,10 @@ def deletion(webapp: Mapping[str, Any]) -> list[str]:
         return []
     name, namespace = webapp["metadata"]["name"], webapp["metadata"]["namespace"]
     problem = f"WebApp {name} in namespace {namespace} is being deleted, so the operator writes none of its children"
-    return [f"{problem}. To see what the deletion waits for: {finalizers(webapp)}"]
+    return [f"{problem}. To see what the deletion waits for: {finalizers_command(webapp)}"]
 
 
-def finalizers(webapp: Mapping[str, Any]) -> str:
+def finalizers_command(webapp: Mapping[str, Any]) -> str:
     """Return the command that shows what a deletion waits for."""
     name, namespace = webapp["metadata"]["name"], webapp["metadata"]["namespace"]
     return f"kubectl get webapp {name} -n {namespace} -o jsonpath={{.metadata.finalizers}}"

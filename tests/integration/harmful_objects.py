@@ -59,6 +59,13 @@ def with_metadata(thing: Object, **fields: Any) -> Object:
     return {**thing, "metadata": {**thing["metadata"], **fields}}
 
 
+def with_pod_metadata(thing: Object, **fields: Any) -> Object:
+    """Return a Deployment whose pods have further metadata."""
+    template = thing["spec"]["template"]
+    changed = {**template, "metadata": {**template["metadata"], **fields}}
+    return {**thing, "spec": {**thing["spec"], "template": changed}}
+
+
 def container(**fields: Any) -> list[Object]:
     return [{"name": "app", "image": "registry.example/any:1", **fields}]
 
@@ -74,6 +81,8 @@ OUTLIVING = "adds no finalizer, and no owner except the WebApp"
 REMAINING: Object = {"apiVersion": "v1", "kind": "ConfigMap", "name": "kube-root-ca.crt", "uid": "0"}
 PUBLISHED = "brings traffic only to the pods and the Service of the WebApp"
 ELSEWHERE = "only the pods of the WebApp that a child belongs to"
+MIRROR: Object = {"backendRef": {"name": "y", "port": 80}}
+REDIRECT: Object = {"type": "RequestRedirect", "requestRedirect": {"hostname": "other.example"}}
 HARMFUL: dict[str, tuple[Callable[[str], Object], str]] = {
     "a Deployment of its own": (lambda ns: without(deployment("x", ns), "ownerReferences"), NO_CHILD),
     "a child without the label": (lambda ns: without(deployment("x", ns), "labels"), NO_CHILD),
@@ -111,6 +120,20 @@ HARMFUL: dict[str, tuple[Callable[[str], Object], str]] = {
     "an Ingress of another Service": (lambda ns: ingress("x", ns, backend="y"), PUBLISHED),
     "an HTTPRoute of another Service": (lambda ns: route("x", ns, backend={"name": "y"}), PUBLISHED),
     "an HTTPRoute of another namespace": (lambda ns: route("x", ns, backend={"namespace": "default"}), PUBLISHED),
+    "an HTTPRoute that copies requests": (
+        lambda ns: route("x", ns, backend={"filters": [{"type": "RequestMirror", "requestMirror": MIRROR}]}),
+        PUBLISHED,
+    ),
+    "an HTTPRoute that redirects requests": (
+        lambda ns: child("HTTPRoute", "x", ns, spec={"rules": [{"filters": [REDIRECT]}]}),
+        PUBLISHED,
+    ),
+    "an Ingress with a default backend": (
+        lambda ns: child(
+            "Ingress", "x", ns, spec={"defaultBackend": {"service": {"name": "y", "port": {"number": 80}}}}
+        ),
+        PUBLISHED,
+    ),
     "in kube-system": (lambda _: deployment("x", "kube-system"), "nothing in kube-* namespaces"),
     "in the operator's own namespace": (lambda _: deployment("x", "coxswain-system"), "nothing in kube-* namespaces"),
     "the node's network": (lambda ns: deployment("x", ns, hostNetwork=True), "access to its node: hostNetwork"),
@@ -141,6 +164,10 @@ HARMFUL: dict[str, tuple[Callable[[str], Object], str]] = {
         lambda ns: deployment("x", ns, terminationGracePeriodSeconds=86401),
         "a grace period of more than a day",
     ),
+    "pods with a finalizer": (
+        lambda ns: with_pod_metadata(deployment("x", ns), finalizers=["example.com/stay"]),
+        "gives no pod a finalizer",
+    ),
     "a node of its choice": (lambda ns: deployment("x", ns, nodeName="control-plane"), "access to its node: nodeName"),
     "a SELinux type": (
         lambda ns: deployment("x", ns, containers=container(securityContext={"seLinuxOptions": {"type": "spc_t"}})),
@@ -162,6 +189,22 @@ HARMFUL: dict[str, tuple[Callable[[str], Object], str]] = {
             ),
         ),
         "access to its node: seccompProfile, appArmorProfile",
+    ),
+    "the unmasked /proc": (
+        lambda ns: deployment(
+            "x", ns, containers=container(securityContext={"procMount": "Unmasked"}), hostUsers=False
+        ),
+        "access to its node: procMount",
+    ),
+    "a process of a Windows node": (
+        lambda ns: deployment("x", ns, securityContext={"windowsOptions": {"hostProcess": True}}, hostNetwork=True),
+        "hostProcess",
+    ),
+    "no AppArmor by an annotation": (
+        lambda ns: with_pod_metadata(
+            deployment("x", ns), annotations={"container.apparmor.security.beta.kubernetes.io/app": "unconfined"}
+        ),
+        "access to its node: appArmorProfile",
     ),
     "a probe of another host": (
         lambda ns: deployment(

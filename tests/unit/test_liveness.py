@@ -47,6 +47,12 @@ def test_a_watch_without_activity_is_silent_while_another_is_active(
     assert list(liveness.mark_restarts()) == [PODS]
 
 
+def test_a_kind_without_a_watch_is_not_silent(liveness: WatchLiveness, clock: Clock) -> None:
+    liveness.begin([POD])
+    clock.now += 181
+    assert list(liveness.silent()) == [PODS]
+
+
 def test_a_watch_that_stays_silent_after_a_restart_of_kopf_is_dead(liveness: WatchLiveness, clock: Clock) -> None:
     clock.now += 181
     assert len(liveness.mark_restarts()) == 2

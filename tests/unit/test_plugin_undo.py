@@ -49,9 +49,9 @@ def by_client() -> PluginBench:
     return recorded(bench, V1)
 
 
-def server_side(bench: PluginBench, spec: dict[str, Any], *, force: bool = False) -> int:
+def server_side(bench: PluginBench, spec: dict[str, Any], *, force: bool = False, manager: str = "kubectl") -> int:
     """Apply on the server side as kubectl does; return the status code."""
-    query = {"fieldManager": "kubectl", "force": str(force).lower()}
+    query = {"fieldManager": manager, "force": str(force).lower()}
     agent = "kubectl/1"
     request = bench.model.api.request
     return request("PATCH", PATH, query=query, body=manifest(spec), content_type=APPLY, user_agent=agent).status
@@ -231,6 +231,19 @@ def test_without_the_right_to_patch_a_server_side_apply_removes_its_own_fields(
     without = {name: value for name, value in V2.items() if name != "config"}
     code = by_server.run(*SERVER_SIDE, f"--field-manager={manager}", stdin=json.dumps(manifest(without)))
     assert (code, "spec.config" in by_server.out) == ((1, True) if manager == "kubectl" else (0, False))
+
+
+@pytest.mark.parametrize("may_patch", [True, False])
+def test_a_server_side_apply_keeps_the_fields_of_another_manager(by_client: PluginBench, *, may_patch: bool) -> None:
+    by_client.model.patch(PATH, applied(V1))
+    assert server_side(by_client, {"image": V1["image"], "command": V1["command"]}, manager="ci") == 200
+    reconciled(by_client)
+    by_client.model.reconcile()
+    if not may_patch:
+        by_client.kubectl.forbidden.add(("patch", "webapps"))
+    wanted = json.dumps(manifest({**V2, "image": V1["image"]}))
+    assert by_client.run(*SERVER_SIDE, "--force-conflicts", stdin=wanted) == 0
+    assert by_client.out == "web: no differences\n"
 
 
 # Revisions of another schema

@@ -293,10 +293,11 @@ def test_of_a_webapp_that_is_being_deleted_nothing_is_written(unseen: PluginBenc
     assert unseen.json("drift", "web")["notes"] == [note]
 
 
-def test_the_next_step_of_a_deletion_is_its_finalizers(unseen: PluginBench) -> None:
+@pytest.mark.parametrize("paused", [False, True])
+def test_the_next_step_of_a_deletion_is_its_finalizers(unseen: PluginBench, *, paused: bool) -> None:
     """`status --watch` ends at once, and `resume` changes nothing."""
     unseen.model.patch(
-        WEBAPP.path("shop", "web"), {"metadata": {"finalizers": ["example.com/wait"]}, "spec": {"paused": True}}
+        WEBAPP.path("shop", "web"), {"metadata": {"finalizers": ["example.com/wait"]}, "spec": {"paused": paused}}
     )
     unseen.model.delete(WEBAPP.path("shop", "web"))
     reconciled(unseen)

@@ -21,6 +21,16 @@ def test_an_object_names_the_webapps_to_enqueue() -> None:
     assert [child.kind for child in store.objects_of(WEB, DEPLOYMENT)] == [DEPLOYMENT]
 
 
+def test_the_objects_of_a_webapp_are_sorted_by_kind_and_name() -> None:
+    store = Store(WEBAPP)
+    names = [f"web-{number:010}" for number in range(9)]
+    for name in reversed(names):
+        store.observe(observed_child(CONFIG_MAP, name))
+    store.observe(observed_child())
+    found = [(child.kind, child.name) for child in store.objects_of(WEB, DEPLOYMENT, CONFIG_MAP)]
+    assert found == [*((CONFIG_MAP, name) for name in names), (DEPLOYMENT, "web")]
+
+
 def test_an_object_that_changes_its_webapp_names_both() -> None:
     store = Store(WEBAPP)
     store.observe(observed_child(version=10, label="web"))
