@@ -120,6 +120,10 @@ HARMFUL: dict[str, tuple[Callable[[str], Object], str]] = {
     "an Ingress of another Service": (lambda ns: ingress("x", ns, backend="y"), PUBLISHED),
     "an HTTPRoute of another Service": (lambda ns: route("x", ns, backend={"name": "y"}), PUBLISHED),
     "an HTTPRoute of another namespace": (lambda ns: route("x", ns, backend={"namespace": "default"}), PUBLISHED),
+    "an HTTPRoute to another kind": (
+        lambda ns: route("x", ns, backend={"group": "example.com", "kind": "Bucket"}),
+        PUBLISHED,
+    ),
     "an HTTPRoute that copies requests": (
         lambda ns: route("x", ns, backend={"filters": [{"type": "RequestMirror", "requestMirror": MIRROR}]}),
         PUBLISHED,
@@ -171,6 +175,10 @@ HARMFUL: dict[str, tuple[Callable[[str], Object], str]] = {
     "a node of its choice": (lambda ns: deployment("x", ns, nodeName="control-plane"), "access to its node: nodeName"),
     "a SELinux type": (
         lambda ns: deployment("x", ns, containers=container(securityContext={"seLinuxOptions": {"type": "spc_t"}})),
+        "access to its node: seLinuxOptions",
+    ),
+    "a SELinux user": (
+        lambda ns: deployment("x", ns, securityContext={"seLinuxOptions": {"user": "system_u"}}),
         "access to its node: seLinuxOptions",
     ),
     "a kernel parameter": (
