@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from fault_engine.oracles import check
-from fault_engine.oracles.owned import owned
+from fault_engine.oracles.owned import owned, wanted
 from faults.workloads.webapp import WEBAPP
 from unit.faulty_runs import Run, Thing, changed, good
 
@@ -114,3 +114,15 @@ def test_owned_fields_are_those_of_the_entry() -> None:
     paths = {" ".join(path) for path, _value in owned(run.there["services", "web"], WEBAPP)}
     assert len(paths) == 4
     assert "f:metadata f:labels f:app" in paths
+
+
+def test_a_child_that_arrives_before_its_edited_parent_belongs_to_the_new_spec() -> None:
+    reference = _run("other", 2)
+    changed(reference, "webapps", "web", lambda thing: thing["spec"].update(image="web:2"))
+    changed(reference, "services", "web", _port)
+    reference.changes[-2:] = reference.changes[:-3:-1]
+    assert [change.resource for change in reference.changes[-2:]] == ["services", "webapps"]
+    expected = wanted(reference.evidence())
+    (original,) = (found for (_name, spec), found in expected.items() if "web:1" in spec)
+    names = [value for path, value in original["services", "web"].items() if path[-1] == "f:name" and "f:ports" in path]
+    assert names == ["http"]

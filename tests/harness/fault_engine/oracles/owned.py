@@ -30,7 +30,12 @@ def check(evidence: Evidence, reference: Evidence, correction: float) -> list[Vi
 
 
 def wanted(reference: Evidence) -> dict[tuple[str, str], Fields]:
-    """Return the children of each Ready parent, by the parent's name and spec."""
+    """Return the children of each Ready parent, by the parent's name and spec.
+
+    Changes are read in the order of their resourceVersions, not of their arrival: each resource has a watch of its own,
+    so the child of an edited parent may arrive before the parent. All resources are in one etcd, so they share its
+    revisions.
+    """
     found: dict[tuple[str, str], Fields] = {}
     mask, workload = _mask(reference), reference.workload
     parents: dict[str, Object] = {}
@@ -42,7 +47,7 @@ def wanted(reference: Evidence) -> dict[tuple[str, str], Fields]:
             mine = {key: child for key, child in children.items() if (controller(child) or {}).get("uid") == uid}
             found[_key(parent)] = {key: dict(owned(child, workload, mask)) for key, child in mine.items()}
 
-    for change in reference.changes:
+    for change in sorted(reference.changes, key=lambda change: change.version):
         if change.resource == reference.parents:
             before = parents.get(change.name)
             if before is not None and (change.type == "DELETED" or _key(before) != _key(change.object)):
