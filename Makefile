@@ -104,7 +104,7 @@ unit test slow: export PYTHONPYCACHEPREFIX := $(CURDIR)/build/pycache
 
 .PHONY: unit
 unit: $(VENV)/.ready ## Run the quick unit tests. They need no Kubernetes.
-	$(BIN)/pytest tests/unit --numprocesses auto --dist worksteal -m "not thorough and not slow"
+	$(BIN)/pytest tests/unit --numprocesses auto --dist worksteal -m "not thorough and not slow" --hypothesis-profile quick
 
 .PHONY: network
 network: $(VENV)/.ready $(NCA)/.ready ## Judge the NetworkPolicies with network-config-analyzer.

@@ -37,6 +37,8 @@ if sys.version_info < (3, 11, 8) or (3, 12) <= sys.version_info < (3, 12, 2):
 
 # Hypothesis measures its deadline of 200 ms per example in wall-clock time, so a busy machine fails any property.
 settings.register_profile("without a clock", deadline=None)
+# `make unit` chooses fewer examples; `make test` tries as many as usual.
+settings.register_profile("quick", settings.get_profile("without a clock"), max_examples=30)
 settings.load_profile("without a clock")
 
 

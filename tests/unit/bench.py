@@ -1,6 +1,5 @@
 """A reconciler with a store filled by the test and a writer scripted by it."""
 
-import asyncio
 import dataclasses
 from datetime import UTC, datetime
 from typing import Any
@@ -17,6 +16,7 @@ from coxswain.settings import Settings, StatusSettings
 from coxswain.webapp.kinds import DEPLOYMENT, WEBAPP
 from coxswain.webapp.workload import WORKLOAD
 from rendered import CHILDREN, observe
+from unit.event_loop import run
 from unit.objects import raw_webapp
 from unit.server import RecordingWriter
 from unit.set_coverage import SetCoverage
@@ -107,7 +107,7 @@ class Bench:
         """Reconcile once."""
         self.writer.sent.clear()
         self.writer.recorded.clear()
-        return asyncio.run(self.reconciler.reconcile(WEB, failures=failures))
+        return run(self.reconciler.reconcile(WEB, failures=failures))
 
     def converge(self) -> None:
         """Create the children, let the rollout complete, and bring the status to Ready."""

@@ -1,7 +1,5 @@
 """The kernel's decisions on the model API server: one WebApp and its children, without watches and queue."""
 
-import asyncio
-import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -30,7 +28,9 @@ from coxswain.webapp.kinds import WEBAPP
 from coxswain.webapp.spec import WebApp
 from coxswain.webapp.workload import WORKLOAD
 from model_cluster.api_server import APPLY, MERGE_PATCH, ApiServer, Response
+from model_cluster.api_server.store import Snapshot
 from rendered import MODELLED, observe
+from unit.event_loop import run
 from unit.set_coverage import SetCoverage
 
 CRD = Path(__file__).parents[2] / "crds" / "webapps.yaml"
@@ -42,6 +42,10 @@ SPEC: dict[str, Any] = {
     "config": {"B": "2"},
     "labels": {"team": "red"},
 }
+
+
+Saved = tuple[Snapshot, int]
+"""The objects on the server, and the number of uids so far."""
 
 
 class ModelTransport:
@@ -79,10 +83,10 @@ class ModelBench:
     """One WebApp on the model. The cache sees each change before the next decision."""
 
     def __init__(self, **spec: Any) -> None:
-        numbers = itertools.count(1)
+        self._uids = 0
         self.now = 1000.0
         self.time = datetime(2026, 1, 1, tzinfo=UTC)
-        self.api = ApiServer([CRD], now=lambda: self.time, new_uid=lambda: f"uid-{next(numbers)}")
+        self.api = ApiServer([CRD], now=lambda: self.time, new_uid=self._new_uid)
         self.post("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}})
         metadata = {"name": "web", "namespace": "shop"}
         made = {"apiVersion": "coxswain.dev/v1", "kind": "WebApp", "metadata": metadata, "spec": {**SPEC, **spec}}
@@ -98,6 +102,22 @@ class ModelBench:
         self.children = ChildReconciler(WORKLOAD, executor, reader, Settings().status, clock=lambda: self.now)
         self._memories = Memories(Settings().write_war)
         self._observed = 0
+        self._observations: dict[str, Projection] = {}
+        self.observe_all()
+
+    def _new_uid(self) -> str:
+        self._uids += 1
+        return f"uid-{self._uids}"
+
+    def save(self) -> Saved:
+        """Return the objects on the server."""
+        return self.api.snapshot(), self._uids
+
+    def load(self, saved: Saved) -> None:
+        """Replace the objects on the server by those of a bench with the same spec, and observe them."""
+        snapshot, self._uids = saved
+        self.api.restore(snapshot)
+        self._observations.clear()
         self.observe_all()
 
     @property
@@ -145,12 +165,20 @@ class ModelBench:
         self._observed = self.api.version
         for kind in (WEBAPP, *MODELLED):
             present = self.request("GET", kind.path("shop"), None, "").body["items"]
-            listed = [observe(kind, item) for item in present]
+            listed = [self._observe(kind, item) for item in present]
             watched = [each for each in listed if not kind.label_selector or each.label is not None]
             for each in watched:
                 self.store.observe(each)
             relist = self.store.begin_relist(kind, None)
             self.store.end_relist(relist, self.api.version, [Key(each.namespace, each.name) for each in watched])
+
+    def _observe(self, kind: Kind, item: Mapping[str, Any]) -> Projection:
+        """Return the projection of an object, the same one as long as its version is the same."""
+        version = int(item["metadata"]["resourceVersion"])
+        if (known := self._observations.get(item["metadata"]["uid"])) is not None and known.version == version:
+            return known
+        made = self._observations[item["metadata"]["uid"]] = observe(kind, item)
+        return made
 
     def objects(self) -> dict[str, Any]:
         """Return every object on the server except those of the cluster itself."""
@@ -163,7 +191,7 @@ class ModelBench:
     def reconcile(self) -> list[Result]:
         """Reconcile each child once, in order."""
         self.observe_all()
-        results = asyncio.run(self._reconcile())
+        results = run(self._reconcile())
         self.observe_all()
         return results
 

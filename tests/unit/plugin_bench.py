@@ -1,6 +1,7 @@
 """The plugin on the model API server: kubectl is a function that a test can read and break."""
 
 import argparse
+import functools
 import io
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +22,7 @@ from kubectl_coxswain.problems import Problem
 from kubectl_coxswain.screen import Screen
 from kubectl_coxswain.session import Session
 from model_cluster.api_server import APPLY, JSON_PATCH, MERGE_PATCH, Response
-from unit.model_bench import ModelBench
+from unit.model_bench import ModelBench, Saved
 from yaml_files import webapp_schema
 
 NOW = datetime(2026, 1, 1, 0, 10, tzinfo=UTC)
@@ -204,13 +205,21 @@ class Terminal(io.StringIO):
     """A stream that a test reads."""
 
 
+@functools.cache
+def _reconciled(spec: str) -> Saved:
+    """Return the objects after the first reconcile, which takes longer than most commands."""
+    model = ModelBench(**json.loads(spec))
+    model.reconcile()
+    return model.save()
+
+
 class PluginBench:
     """A WebApp on the model with the plugin beside it."""
 
     def __init__(self, *, reconciled: bool = True, **spec: Any) -> None:
         self.model = ModelBench(**spec)
         if reconciled:
-            self.model.reconcile()
+            self.model.load(_reconciled(json.dumps(spec)))
             self.forget_revisions()
         self.kubectl = FakeKubectl(self.model)
         self.out, self.err = "", ""

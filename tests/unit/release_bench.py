@@ -1,6 +1,5 @@
 """A whole reconciler on the model API server, for rollouts of one WebApp: it can crash before any write."""
 
-import asyncio
 from datetime import timedelta
 from typing import Any
 
@@ -14,7 +13,9 @@ from coxswain.kernel.status.status_writer import StatusWriter
 from coxswain.settings import Settings
 from coxswain.webapp.kinds import DEPLOYMENT, WEBAPP
 from coxswain.webapp.workload import WORKLOAD
+from rendered import MODELLED
 from unit.bench import Recorded, Reported
+from unit.event_loop import run
 from unit.model_bench import KEY, ModelBench, ModelTransport
 from unit.set_coverage import SetCoverage
 
@@ -84,7 +85,7 @@ class ReleaseBench(ModelBench):
     def reconcile_once(self) -> Outcome:
         """Reconcile once, after all events."""
         self.observe_all()
-        return asyncio.run(self.reconciler.reconcile(KEY, failures=0))
+        return run(self.reconciler.reconcile(KEY, failures=0))
 
     def settle(self) -> int:
         """Reconcile until nothing is left to do; return the number of writes."""
@@ -143,12 +144,15 @@ class ReleaseBench(ModelBench):
 
     def live(self, kind: str) -> list[dict[str, Any]]:
         """Return the objects of a kind."""
-        return [each for name, each in self.objects().items() if name.startswith(f"{kind}/")]
+        [found] = [each for each in MODELLED if each.kind == kind]
+        listed: list[dict[str, Any]] = self.request("GET", found.path("shop"), None, "").body["items"]
+        return listed
 
     @property
     def deployment(self) -> dict[str, Any]:
         """The live Deployment."""
-        return self.live("Deployment")[0]
+        found: dict[str, Any] = self.request("GET", DEPLOYMENT.path("shop", "web"), None, "").body
+        return found
 
     @property
     def status(self) -> dict[str, Any]:

@@ -46,6 +46,7 @@ HANGING = {
 """Scripts that hang, and whether their process is ended."""
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="it looks for a process in /proc")
 @pytest.mark.parametrize(("script", "ends"), HANGING.values(), ids=HANGING)
 def test_a_read_that_is_given_up_leaves_no_process_and_no_open_files(tmp_path: Path, script: str, ends: bool) -> None:

@@ -30,12 +30,14 @@ def played(monkeypatch: pytest.MonkeyPatch, *writers: tuple[Edit, ...]) -> tuple
         released.set()
 
 
+@pytest.mark.thorough
 def test_a_storm_lasts_as_long_as_its_writers_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     line, edits = played(monkeypatch, (SLOW,), (SLOW,))
     assert line.startswith("2 writers sent 50 writes in ")
     assert edits == 50
 
 
+@pytest.mark.thorough
 def test_a_writer_that_is_stuck_ends_the_storm(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ExceptionGroup) as raised:
         played(monkeypatch, (SLOW,), (STUCK,))

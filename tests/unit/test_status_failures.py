@@ -65,12 +65,12 @@ def test_nothing_shortens_retry_after(status: int) -> None:
     """Neither an event, nor another status, nor a resync, nor a change that was reverted meanwhile."""
     message = DENIED.message if status == 403 else "not now"
     bench = failing(Refused(status, {"message": message}, retry_after="30"))
-    assert attempts(bench, 9) == 1
+    assert attempts(bench, 9, every=0.9) == 1
     bench.reconciler.resynced()
     bench.ready_pods(1)
-    assert attempts(bench, 9) == 0
+    assert attempts(bench, 9, every=0.9) == 0
     bench.webapp(version=500, generation=2, revisionHistoryLimit=3)
-    assert attempts(bench, 11.7) == 0
+    assert attempts(bench, 11.7, every=0.9) == 0
     assert bench.run().after == pytest.approx(0.3)
     bench.now += 0.4
     assert attempts(bench, 0.3) == 1
@@ -84,7 +84,7 @@ def test_a_status_refused_for_good_is_not_sent_again() -> None:
     outcome = bench.run()
     assert bench.writer.sent == []
     assert (outcome.refused, outcome.in_backoff, outcome.answered, outcome.after) == (None, False, False, None)
-    assert attempts(bench, 60) == 0
+    assert attempts(bench, 60, every=2) == 0
 
 
 def test_another_status_than_the_one_refused_for_good_is_sent() -> None:
@@ -143,4 +143,4 @@ def test_a_write_that_was_not_sent_is_no_failure_of_the_server() -> None:
 def test_a_status_without_effect_is_not_sent_again_when_time_has_passed() -> None:
     bench = failing(INVALID)
     bench.writer.answer("status", bench.webapp_now())
-    assert attempts(bench, 60) == 1
+    assert attempts(bench, 60, every=2) == 1

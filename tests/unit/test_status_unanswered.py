@@ -151,7 +151,7 @@ def overwrite_status(bench: LosingBench) -> None:
 
 
 def test_few_unanswered_writes_are_remembered(bench: LosingBench) -> None:
-    for step in range(50):
+    for step in range(20):
         bench.now += 60
         bench.ready_pods(step % 2)
         bench.change_service()

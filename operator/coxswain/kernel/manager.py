@@ -69,35 +69,15 @@ class Manager(Generic[P]):
         self._parent_kind, self._decisive, self._referenced = kinds.parent, kinds.decisive, kinds.referenced
         create_series((kind.collection for kind in kinds.watched), (kind.kind for kind in kinds.children))
         self._store = Store(kinds.parent, workload.status_rules.types, records=kinds.records)
-        self._queue = WorkQueue(
-            kinds.parent.kind.lower(),
-            retry_delay=settings.queue.retry_delay,
-            retry_delay_limit=settings.queue.retry_delay_limit,
-            clock=asyncio.get_running_loop().time,
-        )
+        self._queue = self._new_queue()
         self._bridge: EventBridge | None = None
         self._resync = self._new_resync()
         self._coverage = self._resync.coverage
         self._waiting = Waiting(self._coverage, settings.scopes)
         scopes = [(kind, namespace) for kind in kinds.watched for namespace in settings.scopes]
-        self._liveness = WatchLiveness(
-            scopes,
-            silence_timeout=settings.watch.silence_timeout,
-            inactivity_timeout=settings.watch.inactivity_timeout,
-            clock=asyncio.get_running_loop().time,
-        )
+        self._liveness = self._new_liveness(scopes)
         self._reconciler = self._new_reconciler(workload, now)
-        self._workers = Workers(
-            self._reconciler,
-            self._queue,
-            self._coverage,
-            self._waiting,
-            settings.queue,
-            serves=self._election.serves,
-            history_reset=self._start_over,
-            parent=self._store.parent,
-            drain_timeout=settings.drain_timeout,
-        )
+        self._workers = self._new_workers()
         self._slot_lifecycle = SlotLifecycle(
             self._election, self._store, self._workers, self._reconciler, self._enqueue
         )
@@ -111,6 +91,35 @@ class Manager(Generic[P]):
         )
         self._watchdog = Watchdog(
             self._liveness, self._supervisor, settings.watch.silence_timeout, lost=self._handle_lost_watches
+        )
+
+    def _new_queue(self) -> WorkQueue:
+        return WorkQueue(
+            self._parent_kind.kind.lower(),
+            retry_delay=self._settings.queue.retry_delay,
+            retry_delay_limit=self._settings.queue.retry_delay_limit,
+            clock=asyncio.get_running_loop().time,
+        )
+
+    def _new_liveness(self, scopes: Sequence[Scope]) -> WatchLiveness:
+        return WatchLiveness(
+            scopes,
+            silence_timeout=self._settings.watch.silence_timeout,
+            inactivity_timeout=self._settings.watch.inactivity_timeout,
+            clock=asyncio.get_running_loop().time,
+        )
+
+    def _new_workers(self) -> Workers[P]:
+        return Workers(
+            self._reconciler,
+            self._queue,
+            self._coverage,
+            self._waiting,
+            self._settings.queue,
+            serves=self._election.serves,
+            history_reset=self._start_over,
+            parent=self._store.parent,
+            drain_timeout=self._settings.drain_timeout,
         )
 
     def _new_resync(self) -> Resync:
