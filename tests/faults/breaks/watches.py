@@ -50,7 +50,7 @@ def no_new_kopf() -> None:
     put(Supervisor, _watch=once)
 
 
-@broken("Kopf with its default finite backoffs and without a supervisor")
+@broken("Kopf with its default finite backoffs, without a supervisor and without repeated requests")
 def kopf_alone() -> None:
     no_new_kopf.apply()
     make = watching._kopf_settings
@@ -60,7 +60,11 @@ def kopf_alone() -> None:
         made.networking.error_backoffs = (0.1, 0.2)
         return made
 
+    async def trusting(response: aiohttp.ClientResponse, *, watching: bool) -> None:
+        """Leave each refused request to Kopf."""
+
     put(watching, _kopf_settings=impatient)
+    put(session, _require_readable=trusting)
 
 
 @broken("does not detect silent connections")
