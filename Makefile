@@ -102,9 +102,10 @@ clean: ## Remove the environment, the caches of the tools and build/. The cache 
 unit test slow: export PYTHONDONTWRITEBYTECODE :=
 unit test slow: export PYTHONPYCACHEPREFIX := $(CURDIR)/build/pycache
 
+# One process more than cores: a fifth of the time is waiting.
 .PHONY: unit
 unit: $(VENV)/.ready ## Run the quick unit tests. They need no Kubernetes.
-	$(BIN)/pytest tests/unit --numprocesses auto --dist worksteal -m "not thorough and not slow" --hypothesis-profile quick
+	$(BIN)/pytest tests/unit --numprocesses $$(($$(nproc) + 1)) --dist worksteal -m "not thorough and not slow and not model" --hypothesis-profile quick
 
 .PHONY: network
 network: $(VENV)/.ready $(NCA)/.ready ## Judge the NetworkPolicies with network-config-analyzer.

@@ -1,5 +1,6 @@
 """The kernel's decisions on the model API server: one WebApp and its children, without watches and queue."""
 
+import copy
 import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -114,8 +115,8 @@ class ModelBench:
         return self.api.snapshot(), self._uids
 
     def load(self, saved: Saved) -> None:
-        """Replace the objects on the server by those of a bench with the same spec, and observe them."""
-        snapshot, self._uids = saved
+        """Replace the objects on the server by copies of those of a bench with the same spec, and observe them."""
+        snapshot, self._uids = copy.deepcopy(saved)
         self.api.restore(snapshot)
         self._observations.clear()
         self.observe_all()

@@ -14,6 +14,7 @@ import yaml
 
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.webapp.kinds import HTTP_ROUTE, WEBAPP
+from coxswain.webapp.releases import render
 from coxswain.webapp.workload import WORKLOAD
 from kubectl_coxswain.arguments import kubectl_of, parse
 from kubectl_coxswain.kubectl import Completed
@@ -206,7 +207,7 @@ class Terminal(io.StringIO):
 
 
 @functools.cache
-def _reconciled(spec: str) -> Saved:
+def _reconciled(spec: str, versions: str) -> Saved:  # noqa: ARG001 - of the operator
     """Return the objects after the first reconcile, which takes longer than most commands."""
     model = ModelBench(**json.loads(spec))
     model.reconcile()
@@ -219,7 +220,7 @@ class PluginBench:
     def __init__(self, *, reconciled: bool = True, **spec: Any) -> None:
         self.model = ModelBench(**spec)
         if reconciled:
-            self.model.load(_reconciled(json.dumps(spec)))
+            self.model.load(_reconciled(json.dumps(spec), repr(render.VERSIONS)))
             self.forget_revisions()
         self.kubectl = FakeKubectl(self.model)
         self.out, self.err = "", ""

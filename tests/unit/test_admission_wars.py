@@ -7,6 +7,8 @@ import pytest
 from coxswain.webapp.kinds import SERVICE
 from unit.model_bench import ModelBench
 
+pytestmark = pytest.mark.model
+
 PATH = SERVICE.path("shop", "web")
 LABEL = "coxswain.dev/webapp"
 

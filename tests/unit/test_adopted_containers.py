@@ -8,6 +8,8 @@ from coxswain.webapp.kinds import DEPLOYMENT
 from unit.release_bench import ReleaseBench
 from unit.test_deployment_adoption import MAIN, PORTS, PROXY, RELEASE, SIDECAR
 
+pytestmark = pytest.mark.model
+
 CHARTED = {
     "apiVersion": "apps/v1",
     "kind": "Deployment",

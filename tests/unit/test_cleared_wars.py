@@ -9,6 +9,8 @@ from coxswain.kernel.reconciling.child.result import Result
 from coxswain.webapp.kinds import DEPLOYMENT, SERVICE, WEBAPP
 from unit.model_bench import ModelBench
 
+pytestmark = pytest.mark.model
+
 CLEARED: dict[str, Any] = {"metadata": {"managedFields": [{}]}}
 CHANGED: dict[str, Any] = {"metadata": {"managedFields": [{}], "labels": {"team": "theirs"}}}
 

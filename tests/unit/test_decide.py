@@ -22,6 +22,8 @@ from coxswain.webapp.kinds import (
 from rendered import MODELLED
 from unit.model_bench import ModelBench
 
+pytestmark = pytest.mark.model
+
 WRITES: dict[str, Any] = {
     "label": {"metadata": {"labels": {"team": "blue"}}},
     "foreign label": {"metadata": {"labels": {"theirs": "1"}}},

@@ -68,6 +68,7 @@ class _Listener(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # a response is two small packets, and the second would wait 40 ms
     fake: Server
 
     def do_GET(self) -> None:

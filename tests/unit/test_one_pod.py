@@ -10,6 +10,8 @@ from unit.release_bench import Crash, ReleaseBench
 from unit.test_reconcile_scaling import NOTE, Autoscaled
 from unit.test_rollback import BAD, ONE, ROLLBACK, failed
 
+pytestmark = pytest.mark.model
+
 CLAIM = [{"name": "data", "persistentVolumeClaim": {"claimName": "db"}}]
 RECREATE = {"strategy": "Recreate"}
 

@@ -11,6 +11,8 @@ from coxswain.kernel.reconciling.child.result import Result
 from coxswain.webapp.kinds import DEPLOYMENT, WEBAPP
 from unit.model_bench import ModelBench
 
+pytestmark = pytest.mark.model
+
 PATH = DEPLOYMENT.path("shop", "web")
 ENV = "spec.template.spec.containers[name=app].env"
 OURS, THEIRS = ["B", "A", "Z"], ["Z", "A", "B"]

@@ -19,6 +19,8 @@ from unit.model_bench import KEY
 from unit.release_bench import IN_FLIGHT, CrashingTransport, ReleaseBench
 from unit.test_rollback import BAD, ONE, ROLLBACK, TWO, released
 
+pytestmark = pytest.mark.model
+
 PORTS = [{"name": "http", "containerPort": 8080}]
 
 

@@ -19,6 +19,8 @@ from unit.model_bench import ModelBench
 from unit.objects import raw_webapp
 from unit.server import refusal
 
+pytestmark = pytest.mark.model
+
 TYPE: Path = ("f:spec", "f:type")
 
 

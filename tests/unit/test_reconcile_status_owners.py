@@ -8,6 +8,8 @@ from coxswain.kernel.reconciling.child.adoption import has_former_managers
 from coxswain.webapp.kinds import DEPLOYMENT, SERVICE, WEBAPP
 from unit.model_bench import ModelBench
 
+pytestmark = pytest.mark.model
+
 POOL = "example.com/pool"
 THEIRS = {"metadata": {"annotations": {POOL: "theirs"}}}
 

@@ -16,6 +16,8 @@ from unit.model_bench import ModelBench
 from unit.objects import observed_child
 from unit.server import refusal
 
+pytestmark = pytest.mark.model
+
 PATH = SERVICE.path("shop", "web")
 
 

@@ -13,6 +13,8 @@ from coxswain.webapp.releases import render
 from unit.objects import webapp
 from unit.release_bench import ReleaseBench
 
+pytestmark = pytest.mark.model
+
 ONE, TWO, BAD = (f"registry.example/web:{tag}" for tag in ("1", "2", "bad"))
 V1 = render.VERSIONS["1"]
 V2 = replace(V1, max_surge="50%", pre_stop_sleep_seconds=9, termination_message_policy="File", topology_spread=())

@@ -1,5 +1,7 @@
 """A revision that runs after a rollback restarts after a change of its Secrets, whatever the written spec names."""
 
+import pytest
+
 from coxswain.kernel.cache.store import Key, Store
 from coxswain.webapp.kinds import SECRET, WEBAPP
 from rendered import observe
@@ -7,6 +9,8 @@ from unit.model_bench import KEY
 from unit.objects import raw_webapp
 from unit.release_bench import ReleaseBench
 from unit.test_rollback import BAD, ONE, TWO, failed, released
+
+pytestmark = pytest.mark.model
 
 PLACE = Key("shop", "db")
 DROPPED = {"image": BAD, "restartOn": None}

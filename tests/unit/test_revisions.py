@@ -11,6 +11,8 @@ from coxswain.webapp.releases.spec_changes import last_change
 from unit.model_bench import SPEC
 from unit.release_bench import ReleaseBench
 
+pytestmark = pytest.mark.model
+
 CAUSE = "kubernetes.io/change-cause"
 ONE, TWO, THREE = (f"registry.example/web:{number}" for number in (1, 2, 3))
 

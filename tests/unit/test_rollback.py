@@ -11,6 +11,8 @@ from coxswain.webapp.spec import Rollback
 from unit.objects import webapp
 from unit.release_bench import Crash, ReleaseBench
 
+pytestmark = pytest.mark.model
+
 ONE, TWO, THREE, BAD = (f"registry.example/web:{tag}" for tag in ("1", "2", "3", "bad"))
 ROLLBACK = {"onFailure": "Rollback"}
 GOES_BACK = (

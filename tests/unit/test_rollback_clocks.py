@@ -13,6 +13,8 @@ from unit.pod_states import NOT_FOUND, container, pod, waiting
 from unit.release_bench import AVAILABLE, ReleaseBench
 from unit.test_rollback import BAD, ONE, released
 
+pytestmark = pytest.mark.model
+
 POD_NAME = "web-new-1"
 LATER = 10**6
 """A resourceVersion after those of the model."""

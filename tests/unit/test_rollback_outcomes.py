@@ -6,6 +6,8 @@ from coxswain.webapp.kinds import DEPLOYMENT
 from unit.release_bench import ReleaseBench
 from unit.test_rollback import BAD, ONE, ROLLBACK, TWO, failed, released
 
+pytestmark = pytest.mark.model
+
 CLAIM = [{"name": "data", "persistentVolumeClaim": {"claimName": "db"}}]
 
 

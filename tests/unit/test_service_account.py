@@ -8,6 +8,8 @@ from coxswain.kernel.api.transport import HttpResponse
 from coxswain.webapp.kinds import CONTROLLER_REVISION
 from unit.release_bench import ReleaseBench
 
+pytestmark = pytest.mark.model
+
 ANOTHER = {"create": False, "name": "other"}
 
 

@@ -8,6 +8,8 @@ from coxswain.kernel.objects.kinds import Kind
 from coxswain.webapp.kinds import HORIZONTAL_POD_AUTOSCALER, NETWORK_POLICY
 from unit.release_bench import ReleaseBench
 
+pytestmark = pytest.mark.model
+
 HELD = {"metadata": {"finalizers": ["example.com/hold"]}}
 RELEASED = {"metadata": {"finalizers": None}}
 AUTOSCALED: dict[str, Any] = {"autoscaling": {"minReplicas": 2, "maxReplicas": 8}}

@@ -8,6 +8,8 @@ from coxswain.webapp.kinds import DEPLOYMENT
 from coxswain.webapp.references import config_maps_of
 from unit.release_bench import ReleaseBench
 
+pytestmark = pytest.mark.model
+
 NOTHING_KEPT = {"revisionHistoryLimit": 0}
 
 
