@@ -102,10 +102,12 @@ clean: ## Remove the environment, the caches of the tools and build/. The cache 
 unit test slow: export PYTHONDONTWRITEBYTECODE :=
 unit test slow: export PYTHONPYCACHEPREFIX := $(CURDIR)/build/pycache
 
+# The unit tests of the harness, of the simulation and of other tools for tests: `make test` runs them.
+TOOLS := bench cluster conflict_lab deadlines faults harness kind mutation network_reach parsing selection simulation website workflows
 # One process more than cores: a fifth of the time is waiting.
 .PHONY: unit
-unit: $(VENV)/.ready ## Run the quick unit tests. They need no Kubernetes.
-	$(BIN)/pytest tests/unit --numprocesses $$(($$(nproc) + 1)) --dist worksteal -m "not thorough and not slow and not model" --hypothesis-profile quick
+unit: $(VENV)/.ready ## Run the quick unit tests of the operator and the plugin. They need no Kubernetes.
+	$(BIN)/pytest tests/unit --numprocesses $$(($$(nproc) + 1)) --dist worksteal -m "not thorough and not slow and not model" --hypothesis-profile quick $(TOOLS:%=--ignore-glob="*/test_%*.py")
 
 .PHONY: network
 network: $(VENV)/.ready $(NCA)/.ready ## Judge the NetworkPolicies with network-config-analyzer.
