@@ -17,5 +17,12 @@ def _loop() -> asyncio.AbstractEventLoop:
 
 
 def run(body: Coroutine[Any, Any, _T]) -> _T:
-    """Run a coroutine to its end. It must leave no task behind."""
-    return _loop().run_until_complete(body)
+    """Run a coroutine to its end.
+
+    Raises:
+        AssertionError: it has left a task behind, which would run on in the next test.
+    """
+    loop = _loop()
+    found = loop.run_until_complete(body)
+    assert not asyncio.all_tasks(loop)
+    return found

@@ -207,8 +207,11 @@ class Terminal(io.StringIO):
 
 
 @functools.cache
-def _reconciled(spec: str, versions: str) -> Saved:  # noqa: ARG001 - of the operator
-    """Return the objects after the first reconcile, which takes longer than most commands."""
+def _reconciled(spec: str, versions: str) -> Saved:  # noqa: ARG001 - a part of the key: a test may patch them
+    """Return the objects after the first reconcile by an operator with these render versions.
+
+    A reconcile takes longer than most commands, so each is done once.
+    """
     model = ModelBench(**json.loads(spec))
     model.reconcile()
     return model.save()
