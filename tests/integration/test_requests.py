@@ -69,8 +69,8 @@ def test_creation_of_a_full_webapp_costs_one_write_for_each_child(scene: Scene) 
         {"patch deployments": 2, "patch controllerrevisions": 1}
     )
     assert len(requests) == 10
-    most = 2 + 2 + 2 + waits(statuses_mark, scene.namespace)
-    assert statuses <= most, "reports of other controllers, and the progress of two pods, are written at once"
+    most = 2 + waits(statuses_mark, scene.namespace)
+    assert statuses <= most, "reports of other controllers wait for each other, and for the progress of two pods"
     assert events <= 1
 
     reconciles = reconciled(scene)

@@ -8,7 +8,9 @@ from enum import IntEnum
 from typing import Any
 
 from coxswain.kernel.objects.quote import without_numbers
-from coxswain.kernel.objects.status_fields import Status
+from coxswain.kernel.objects.status_fields import Status, condition_of
+from coxswain.kernel.status.conditions import TYPES as STANDARD
+from coxswain.kernel.status.health import Level
 from coxswain.settings import StatusSettings
 
 
@@ -22,7 +24,7 @@ class Urgency(IntEnum):
     COUNTS = 2
     """Pod counts differ too, except the progress count."""
     PROGRESS = 3
-    """The progress count or messages differ too."""
+    """The progress count or messages differ too; or anything but the verdict, while all is on the way."""
     NOW = 4
     """A condition, observedGeneration, the health of a child or another field differs."""
 
@@ -73,7 +75,9 @@ class StatusRules:
             wanted, all_counts, messages=False
         ):
             return Urgency.PROGRESS
-        return Urgency.NOW
+        # The controllers of several children report one after the other. Programs wait for the last report.
+        on_the_way = _progresses(previous) and _progresses(wanted) and _verdict(previous) == _verdict(wanted)
+        return Urgency.PROGRESS if on_the_way else Urgency.NOW
 
     def fingerprint(self, status: Status, *, times: bool = True) -> str:
         """Return a digest of a status. Equal digests mean `Urgency.NONE`.
@@ -136,6 +140,16 @@ class StatusRules:
             "conditions": sorted(comparable(ours), key=lambda each: self.types.index(each["type"])),
             "children": comparable(status.get("children", [])),
         }
+
+
+def _progresses(status: Status) -> bool:
+    healths = {each.get("health") for each in status.get("children", [])}
+    return Level.PROGRESSING.text in healths and healths <= {Level.HEALTHY.text, Level.PROGRESSING.text}
+
+
+def _verdict(status: Status) -> list[Any]:
+    """Return what programs wait for: the generation, and the statuses of the standard conditions."""
+    return [status.get("observedGeneration"), *(condition_of(status, each).get("status") for each in STANDARD)]
 
 
 def _count(status: Status, name: str | None) -> int:
