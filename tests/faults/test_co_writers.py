@@ -49,14 +49,30 @@ def test_storm(case: Case) -> None:
 
 
 FULL = {key: value for key, value in everything().items() if key not in ("priorityClassName", "nodeSelector")}
+LOAD_BALANCER = {
+    **FULL["service"],
+    "type": "LoadBalancer",
+    "sessionAffinity": "ClientIP",
+    "sessionAffinityConfig": {"clientIP": {"timeoutSeconds": 60}},
+    "externalTrafficPolicy": "Local",
+    "internalTrafficPolicy": "Local",
+    "trafficDistribution": "PreferClose",
+    "loadBalancerClass": "example.com/none",
+    "loadBalancerSourceRanges": ["10.0.0.0/8"],
+    "ipFamilyPolicy": "SingleStack",
+    "publishNotReadyAddresses": True,
+}
 GUARDS = ("networkpolicies", "poddisruptionbudgets", "horizontalpodautoscalers")
 GUARDED = {name: value for spec in reversed(guarded()) for name, value in spec.items() if name != "replicas"}
 FIELDS = {
     **dict.fromkeys(("serviceaccounts", "configmaps", "services", "deployments"), FULL),
     **{key: {**GUARDED, "disruption": {"enabled": True, "maxUnavailable": 1}} for key in GUARDS},
     "pods": pod_bases()[0],
+    "load balancers": {**FULL, "service": LOAD_BALANCER},
 }
-"""By resource, a spec of a WebApp with this child. Pods stand for the pod template of a Deployment."""
+"""By resource, a spec of a WebApp with this child. Pods stand for the pod template of a Deployment, load balancers for
+a Service with each field that `everything` lacks."""
+RESOURCES = {"pods": "deployments", "load balancers": "services"}
 
 
 @pytest.mark.fault(
@@ -68,10 +84,18 @@ FIELDS = {
 @pytest.mark.parametrize("operation", ["replace", "remove"])
 @pytest.mark.parametrize(
     "what",
-    ["serviceaccounts", "configmaps", pytest.param("services", marks=pytest.mark.ci), "deployments", "pods", *GUARDS],
+    [
+        "serviceaccounts",
+        "configmaps",
+        pytest.param("services", marks=pytest.mark.ci),
+        "deployments",
+        "pods",
+        "load balancers",
+        *GUARDS,
+    ],
 )
 def test_each_field_changed(case: Case, what: str, operation: str) -> None:
-    resource = "deployments" if what == "pods" else what
+    resource = RESOURCES.get(what, what)
     created: Script = (apply(webapp(FIELDS[what])), Settle())
     drift_of_each_field(case, resource, created, operation, CHANGED[what])
 
@@ -80,6 +104,7 @@ CHANGED = {
     "serviceaccounts": 3,
     "configmaps": 3,
     "services": 6,
+    "load balancers": 14,
     "deployments": 30,
     "pods": 100,
     "networkpolicies": 6,

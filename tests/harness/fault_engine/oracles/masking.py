@@ -39,6 +39,7 @@ MASKS: dict[tuple[str, ...], str] = {
     ),
     ("spec", "clusterIP"): "allocated by the server",
     ("spec", "clusterIPs"): "allocated by the server",
+    ("spec", "healthCheckNodePort"): "allocated by the server",
     ("spec", "ports", ANY, "nodePort"): "allocated by the server",
 }
 """Fields that are not compared: the path in any object (`*` is any key or index), and the reason."""
