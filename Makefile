@@ -60,7 +60,7 @@ dev: $(VENV)/.ready ## Run the operator on a throwaway cluster, and restart it a
 	@$(BIN)/python -m demo.dev $(if $(ARGS),-- $(ARGS))
 
 .PHONY: demo
-demo: $(VENV)/.ready ## Show the operator and two WebApps on a throwaway cluster. ARGS=--gateway: one behind Contour and Envoy, too
+demo: $(VENV)/.ready ## Show the operator and two WebApps on a throwaway cluster. ARGS=--gateway: get Contour and Envoy for a third
 	@$(BIN)/python -m demo $(ARGS)
 
 .PHONY: cluster-up

@@ -19,7 +19,7 @@ from cluster.gateway_api import gateway_crds
 from cluster.kubectl import KubectlError
 from cluster.network_namespace import pods_are_reachable
 from cluster.operator_process import LogTail, OperatorProcess
-from demo.public import enter_namespace, entrance, public_webapp
+from demo.public import enter_namespace, entrance, obstacle, public_webapp
 from demo.samples import NAMESPACE, POLL_SECONDS, ROOT, apply_samples, draw, say
 
 QUIET_SECONDS = 2.0
@@ -66,13 +66,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        if options.gateway and not pods_are_reachable():
+        gateway = _has_gateway() if options.gateway is None else options.gateway
+        if gateway and not pods_are_reachable():
             enter_namespace(sys.argv[1:] if arguments is None else arguments)
         with ExitStack() as running:
-            cluster = running.enter_context(_kubernetes(gateway_crds() if options.gateway else []))
+            cluster = running.enter_context(_kubernetes(gateway_crds() if gateway else []))
             operator = running.enter_context(_operator(cluster))
             apply_samples(cluster.kubectl, lambda: _check(cluster, operator))
-            if options.gateway:
+            if gateway:
                 running.enter_context(public_webapp(cluster))
             if options.tries:
                 _try(cluster, operator)
@@ -80,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 say("\nIn a terminal the demo keeps running, so that you can try this in a second one:")
                 _propose()
             else:
-                _stay(cluster, operator, entrance(os.getpid()) if options.gateway else [])
+                _stay(cluster, operator, entrance(os.getpid()) if gateway else [])
     except (RuntimeError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
@@ -104,10 +105,18 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--gateway",
-        action="store_true",
-        help="in a network namespace, with Contour and Envoy: a WebApp is reached by its public URLs",
+        action=argparse.BooleanOptionalAction,
+        help="in a network namespace, with Contour and Envoy: a WebApp is reached by its public URLs. By default, if "
+        "both programs are there already; --gateway gets them",
     )
     return parser
+
+
+def _has_gateway() -> bool:
+    why = obstacle()
+    if why:
+        say(f"Without a public URL ({why}). With `--gateway` the demo gets Contour and Envoy, and has one.")
+    return not why
 
 
 @contextmanager

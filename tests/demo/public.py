@@ -1,4 +1,4 @@
-"""`make demo ARGS=--gateway`: a WebApp is reached by its public URLs, through Contour and Envoy."""
+"""A WebApp of the demo is reached by its public URLs, through Contour and Envoy."""
 
 import json
 import sys
@@ -14,7 +14,7 @@ from cluster.contour import CLASS, GATEWAY, PORTS, Contour, ask
 from cluster.control_plane import ControlPlane
 from cluster.gateway_api import gateway_crds
 from cluster.pod_server import PodServer
-from cluster.programs import find_programs
+from cluster.programs import absent_programs, find_programs
 from demo.samples import NAMESPACE, POLL_SECONDS, Kubectl, say
 from demo.tree import readiness
 
@@ -37,11 +37,24 @@ WEBAPP = {
 }
 
 
+def obstacle() -> str:
+    """Return why the public URLs need a download or do not work on this machine, or "" if they work."""
+    try:
+        missing = absent_programs(tuple(GATEWAY_PROGRAMS.values()))
+        if missing:
+            return f"{' and '.join(missing)}: not in the cache of programs"
+        gateway_crds()
+    except RuntimeError as error:
+        return str(error)
+    refusal = network_namespace.refusal()
+    return f"no network namespace: {refusal}" if refusal else ""
+
+
 def enter_namespace(arguments: Sequence[str]) -> NoReturn:
     """Get everything that needs the network, and start the demo again in a network namespace."""
     find_programs(lambda line: say(f"  {line}"), programs=(*PROGRAMS.values(), *GATEWAY_PROGRAMS.values()))
     gateway_crds()
-    network_namespace.main([sys.executable, "-m", "demo", *arguments])
+    network_namespace.main([sys.executable, "-m", "demo", *arguments, "--gateway"])
 
 
 @contextmanager

@@ -1,10 +1,13 @@
-"""The pure parts of the demo: the tree of objects, and the wait conditions."""
+"""The parts of the demo: the tree of objects, the wait conditions, and what it needs for public URLs."""
 
 import shlex
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from cluster.catalog import CONTOUR, ENVOY
+from demo import public
 from demo.__main__ import TRIALS, _propose
 from demo.tree import readiness, tree
 
@@ -73,6 +76,26 @@ def test_the_watch_is_proposed_but_not_run(capsys: pytest.CaptureFixture[str]) -
     _propose()
     assert "kubectl get webapps --watch\n" in capsys.readouterr().out
     assert not any("--watch" in trial.command for trial in TRIALS)
+
+
+def program(path: Path, text: str) -> None:
+    path.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+    path.chmod(0o755)
+
+
+def test_public_urls_need_programs_that_are_there_and_a_namespace(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(public, "gateway_crds", list)
+    assert public.obstacle() == "contour and envoy: not in the cache of programs"
+    program(tmp_path / "contour", f"echo Version: {CONTOUR.version}")
+    program(tmp_path / "envoy", f"echo envoy  version: 1/{str(ENVOY.version).removeprefix('v')}/Clean/RELEASE")
+    program(tmp_path / "unshare", "echo unshare: unshare failed: Operation not permitted >&2; exit 1")
+    assert public.obstacle() == "no network namespace: unshare: unshare failed: Operation not permitted"
+    program(tmp_path / "unshare", "exit 0")
+    assert public.obstacle() == ""
 
 
 def test_what_is_proposed_to_try_are_single_commands_of_kubectl() -> None:

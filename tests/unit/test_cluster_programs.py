@@ -23,7 +23,7 @@ from cluster.catalog import (
     default_cache,
 )
 from cluster.download import Downloads
-from cluster.programs import ProgramMissingError, cache_programs, find_programs
+from cluster.programs import ProgramMissingError, absent_programs, cache_programs, find_programs
 
 FITTING = str(KUBERNETES.version)
 NOWHERE = "http://127.0.0.1:1"
@@ -76,6 +76,16 @@ def test_each_place_comes_before_the_next(machine: Machine) -> None:
     named = scheduler(machine.root / "named")
     machine.environment["TEST_ASSET_KUBE_SCHEDULER"] = str(named)
     assert machine.find() == ("TEST_ASSET_KUBE_SCHEDULER", named)
+
+
+def test_what_would_be_downloaded_or_built_is_told_without_doing_it(machine: Machine) -> None:
+    wanted = [PROGRAMS["kube-scheduler"], PROGRAMS["etcd"]]
+    scheduler(machine.root / "bin", "v1.2.3")
+    assert absent_programs(wanted, machine.environment) == ["kube-scheduler", "etcd"], "one does not fit"
+    scheduler(machine.root / "bin")
+    assert absent_programs(wanted, machine.environment) == ["etcd"]
+    script(cached_directory(default_cache(machine.environment), ETCD) / "etcd", "exit 1")
+    assert absent_programs(wanted, machine.environment) == []
 
 
 def test_what_does_not_fit_is_passed_over_and_it_is_said_why(machine: Machine) -> None:

@@ -11,6 +11,7 @@ import errno
 import os
 import shutil
 import socket
+import subprocess
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -41,17 +42,37 @@ def pods_are_reachable() -> bool:
     return True
 
 
+def refusal() -> str:
+    """Return why this machine gives no such namespace, or "" if it does."""
+    try:
+        tried = subprocess.run(
+            command_in_namespace(["true"]),
+            env=_environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    except FileNotFoundError:
+        return "unshare is missing: install util-linux"
+    return tried.stderr.strip() if tried.returncode else ""
+
+
 def main(arguments: Sequence[str]) -> NoReturn:
     """Become the command, in a new namespace. Raises SystemExit without a command, or if a program is missing."""
     parser = argparse.ArgumentParser(prog="python -m cluster.network_namespace", description=__doc__.partition("\n")[0])
     parser.add_argument("program", metavar="COMMAND", help="the command to run in the namespace")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARGUMENT", help="its arguments")
     given = parser.parse_args(arguments)
-    os.environ["PATH"] = os.pathsep.join((os.environ.get("PATH", os.defpath), _PATH))
+    os.environ.update(_environment())
     missing = [program for program in ("unshare", "ip") if shutil.which(program) is None]
     if missing:
         sys.exit(f"error: {' and '.join(missing)} missing: install util-linux and iproute2")
     os.execvp("unshare", command_in_namespace([given.program, *given.arguments]))  # noqa: S606 - it becomes the command
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "PATH": os.pathsep.join((os.environ.get("PATH", os.defpath), _PATH))}
 
 
 if __name__ == "__main__":

@@ -124,6 +124,21 @@ def cached(program: Program, cache: Path) -> Found | None:
     return Found(program, path, program.module.version, "cache") if path.is_file() else None
 
 
+def absent_programs(programs: Sequence[Program], environment: Mapping[str, str] | None = None) -> list[str]:
+    """Return the names of the programs that `find_programs` would download or build.
+
+    Raises ProgramMissingError if a candidate named by its variable does not fit.
+    """
+    environment = os.environ if environment is None else environment
+    cache = default_cache(environment)
+    return [
+        program.name
+        for program in programs
+        if choose(program, candidates(program, environment), ask_version, silent) is None
+        and cached(program, cache) is None
+    ]
+
+
 def find_programs(
     progress: Progress = silent,
     environment: Mapping[str, str] | None = None,
