@@ -115,7 +115,7 @@ network: $(VENV)/.ready $(NCA)/.ready ## Judge the NetworkPolicies with network-
 
 .PHONY: test
 test: $(VENV)/.ready $(NCA)/.ready programs ## Run unit tests, integration tests and a short simulation.
-	$(BIN)/pytest tests/integration tests/unit $(PARALLEL) -m "not semantics and not large and not walk and not slow and not thorough"
+	$(BIN)/pytest tests/integration tests/unit $(PARALLEL) -m "not semantics and not large and not walk and not slow and not thorough and not long"
 	$(BIN)/python -m simulation --seeds 100
 	$(BIN)/python -m simulation --workload scheduled-task --first 200 --seeds 60 --floor 1
 
@@ -139,6 +139,10 @@ semantics: $(VENV)/.ready programs ## Test how the API server treats versions, w
 .PHONY: plan-walk
 plan-walk: $(VENV)/.ready programs ## Compare the verdicts of `kubectl coxswain plan` with real rollouts, for each field of the spec.
 	$(BIN)/pytest tests/integration --numprocesses $(JOBS) -m walk -rP
+
+.PHONY: long
+long: $(VENV)/.ready programs ## Run the test that takes more than ten minutes: 200 WebApps restart after a change of one Secret.
+	$(BIN)/pytest tests/integration -m long -rP
 
 .PHONY: faults
 faults: $(VENV)/.ready programs ## Run the fault suite. ONLY="F7", WORKLOAD=scheduled-task; SCALE=1 ONLY="F18" for the waits of docs/faults.md.

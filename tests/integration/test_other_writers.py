@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from integration.scene import SPEC, Scene, eventually
+from integration.co_writing import co_writer
+from integration.scene import OPERATOR, SPEC, Scene, eventually
 
 SIDECAR = {
     "name": "proxy",
@@ -141,3 +142,28 @@ def test_a_policy_that_changes_our_value_is_not_fought(scene: Scene, value: str)
         assert requests <= Counter(
             {"patch services": 1, "patch deployments": 1, "patch webapps/status": 1, "create events": 1}
         )
+
+
+@pytest.mark.slow
+def test_a_conflict_with_a_busy_writer_is_no_warning_in_the_log(scene: Scene) -> None:
+    """Several writes of the operator get a 409, and are repeated after a read."""
+    scene.apply_ready()
+    mark, read, images = scene.cluster.audit(), len(scene.operator.logged()), iter(range(2, 1000))
+    refused: set[str] = set()
+
+    def enough() -> bool:
+        scene.apply(spec={**SPEC, "image": f"registry.example/web:{next(images)}"})
+        refused.update(
+            event.audit_id
+            for event in mark.events()
+            if (event.user, event.verb, event.code) == (OPERATOR, "patch", 409)
+        )
+        return len(refused) >= 3
+
+    body = {"metadata": {"annotations": {"example.com/seen": "{n}"}}}
+    with co_writer(scene, "busy", "update", "deployments/web", body, every=0.005):
+        eventually(enough, "three conflicts", pause=0.3)
+    scene.ready()
+    lines = [line for line in scene.operator.logged()[read:].splitlines() if f"{scene.namespace}/web" in line]
+    assert any("applied Deployment web" in line for line in lines)
+    assert [line for line in lines if line.split()[1] not in ("info", "debug")] == []

@@ -4,7 +4,6 @@ import base64
 import json
 import re
 from collections.abc import Callable
-from datetime import datetime
 from pathlib import Path
 from urllib.parse import parse_qsl, urlencode
 
@@ -175,29 +174,6 @@ def test_a_missing_object_restarts_nothing_and_its_return_does(watching: Scene) 
     scene.kubectl("create", "secret", "generic", "db", f"--from-literal=password={MARKER}")
     recorded_anew(scene, first, "Secret/db")
     eventually(lambda: not message(scene), "nothing is missing")
-
-
-@pytest.mark.timeout(300)
-def test_restarts_of_many_are_spread(watching: Scene) -> None:
-    """Twelve WebApps: a window of 37.5 s. None restarts twice, and the status of a waiting one has the time."""
-    scene = watching
-    names = [f"web-{number}" for number in range(12)]
-    scene.apply_all({name: {**SPEC, "restartOn": {"secrets": ["db"]}} for name in names})
-    scene.all_ready(len(names))
-    first = {name: records(scene, name) for name in names}
-    mark = scene.cluster.audit()
-    change(scene, "changed")
-    eventually(lambda: any("The pods restart at 20" in message(scene, name) for name in names), "a time is told")
-    eventually(lambda: all(records(scene, name) != first[name] for name in names), "all restart", 60)
-    scene.all_ready(len(names))
-    assert len({tuple(records(scene, name).items()) for name in names}) == 1
-    times = [
-        datetime.fromisoformat(event.time)
-        for event in mark.events()
-        if (event.verb, event.resource, event.user) == ("patch", "deployments", OPERATOR)
-    ]
-    assert len(times) == len(names)
-    assert (max(times) - min(times)).total_seconds() > 10
 
 
 @pytest.mark.timeout(300)
