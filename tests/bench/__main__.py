@@ -22,7 +22,7 @@ from bench.peers.build import build_controller_runtime
 from bench.profile import profiles
 from bench.quick import quick
 from bench.render import RESULTS, render
-from bench.replicas import shared
+from bench.replicas import NUMBERS, shared
 from bench.results import CONTROLLER_RUNTIME, PEERS, Machine, Measured, Results, load, merged, save
 from bench.trouble import OUTAGES, outage, storms
 from cluster.catalog import KUBERNETES
@@ -104,7 +104,9 @@ def _tasks_of_trouble(options: argparse.Namespace, only: set[str]) -> Iterator[T
             yield Task(f"B10: {case}, round {number}", partial(outage, case, number, options.outage, _say))
     for size in options.shared if "B11" in only else ():
         for number in range(1, options.rounds + 1):
-            yield Task(f"B11: N = {size}, round {number}", partial(shared, size, number, _say))
+            for replicas in NUMBERS:
+                what = f"B11: N = {size}, {replicas} replicas, round {number}"
+                yield Task(what, partial(shared, size, number, replicas, _say))
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -68,16 +68,8 @@ class Replicas:
         return sum(held) == SLOTS and max(held) <= ceil(SLOTS / len(running))
 
 
-def shared(size: int, number: int, progress: Progress) -> list[Measured]:
-    """Measure `size` WebApps with each number of replicas, in round `number`."""
-    found: list[Measured] = []
-    for replicas in NUMBERS:
-        found += _shared(size, number, replicas)
-        progress(line(found[-1]))
-    return found
-
-
-def _shared(size: int, number: int, replicas: int) -> list[Measured]:
+def shared(size: int, number: int, replicas: int, progress: Progress) -> list[Measured]:
+    """Measure `size` WebApps with a number of replicas, in round `number`."""
     with ExitStack() as stack:
         rig = stack.enter_context(Rig(COXSWAIN, size))
         group = stack.enter_context(Replicas(rig, replicas))
@@ -98,7 +90,9 @@ def _shared(size: int, number: int, replicas: int) -> list[Measured]:
         void = [*missing(answer), *rig.differences()[:3], *([f"{counted(within)}"] if writes(within) else [])]
         figures |= _loss(rig, group)
         case = f"N = {size}, {replicas} replicas"
-        return [Measured("B11", COXSWAIN, size, number, case, figures, counted(events), tuple(void))]
+        measured = Measured("B11", COXSWAIN, size, number, case, figures, counted(events), tuple(void))
+        progress(line(measured))
+        return [measured]
 
 
 def _loss(rig: Rig, group: Replicas) -> dict[str, float]:
