@@ -48,12 +48,15 @@ def aside_definition(definition: Mapping[str, Any]) -> dict[str, Any]:
 def children_template() -> list[dict[str, Any]]:
     """Return coxswain's own manifests of the children, with the placeholders NAME, NAMESPACE, UID and IMAGE.
 
-    The replicas have the default of the schema.
+    The replicas have the default of the schema. The image has a tag here, because its absence changes the pull policy.
     """
-    raw = webapp("NAMESPACE", "NAME", "IMAGE")
+    raw = webapp("NAMESPACE", "NAME", "IMAGE:TAG")
     raw["metadata"] |= {"uid": "UID", "resourceVersion": "1", "generation": 1}
     raw["spec"] |= {"replicas": 1}
-    return desired(webapp_of(observe(WEBAPP, raw)))
+    manifests: list[dict[str, Any]] = filled(
+        json.dumps(desired(webapp_of(observe(WEBAPP, raw)))), {"IMAGE:TAG": "IMAGE"}
+    )
+    return manifests
 
 
 def filled(template: str, values: Mapping[str, str]) -> Any:

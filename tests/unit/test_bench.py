@@ -27,6 +27,8 @@ from bench.results import (
 )
 from bench.tables import number, rows_of
 from bench.webapps import children, children_template, contains, is_available, is_ready, webapp
+from coxswain.webapp.kinds import WEBAPP
+from rendered import desired, observe, webapp_of
 
 DOCS = Path(__file__).parents[2] / "docs"
 MACHINE = Machine("2026-01-01", "v1.36.3", 2, "3.11.7", 0.5)
@@ -230,6 +232,9 @@ def test_the_template_has_all_children_and_is_filled_in() -> None:
     assert not any(placeholder in json.dumps(filled) for placeholder in ("NAME", "IMAGE", "UID"))
     assert {each["metadata"]["ownerReferences"][0]["uid"] for each in filled} == {"uid-1"}
     assert filled[-1]["spec"]["replicas"] == 1
+    found["metadata"] |= {"resourceVersion": "1", "generation": 1}
+    found["spec"] |= {"replicas": 1}
+    assert filled == desired(webapp_of(observe(WEBAPP, found))), "the operator renders the same"
 
 
 def test_available_means_rolled_out() -> None:
