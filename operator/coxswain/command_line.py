@@ -192,7 +192,7 @@ def _add_election_options(parser: argparse.ArgumentParser, usual: Settings) -> N
 def _address(text: str) -> str:
     host, colon, port = text.rpartition(":")
     if not colon or not (port.isascii() and port.isdigit()) or int(port) > 65535:
-        raise argparse.ArgumentTypeError(f"{text!r} is no HOST:PORT, such as {host or '0.0.0.0'}:8080")  # noqa: S104
+        raise argparse.ArgumentTypeError(f"{text!r} is no HOST:PORT, such as {host or '0.0.0.0'}:8080")  # noqa: S104 - an example in a message
     try:
         host.strip("[]").encode("idna")
     except UnicodeError as error:

@@ -13,7 +13,7 @@ from typing import Any
 
 
 class _Executor(ThreadPoolExecutor):
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: ARG002
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: ARG002 - part of the interface
         super().shutdown(wait=False, cancel_futures=True)
 
 

@@ -136,11 +136,11 @@ class ScheduledTasks:
             **standard_fields(children, held, observations.repairs, previous),
         }
 
-    def pace(self, parent: Task, observations: Observations) -> Pace:  # noqa: ARG002
+    def pace(self, parent: Task, observations: Observations) -> Pace:  # noqa: ARG002 - part of the interface
         """Return the pace: no child rolls out."""
         return Pace(retried=any(report.child.health.retried for report in observations.children))
 
-    def events(self, parent: Task, observations: Observations, previous: Status, present: Status) -> list[EventRecord]:  # noqa: ARG002
+    def events(self, parent: Task, observations: Observations, previous: Status, present: Status) -> list[EventRecord]:  # noqa: ARG002 - part of the interface
         """Return no Events besides those of the kernel."""
         return []
 

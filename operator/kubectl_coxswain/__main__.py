@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None, run: Run = run_kubectl) -> int:
 
 
 def _discard_output() -> None:
-    """Discard what is buffered: nothing more can be written, also not at exit."""
+    """Discard buffered output: nothing more can be written, also not at exit."""
     if sys.stdout is not None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

@@ -110,7 +110,7 @@ def _contexts(run: Run) -> list[str]:
 
 def _flags(command: str) -> list[str]:
     parser = parser_of(command)
-    return sorted(flag for action in parser._actions for flag in action.option_strings if flag.startswith("--"))  # noqa: SLF001
+    return sorted(flag for action in parser._actions for flag in action.option_strings if flag.startswith("--"))  # noqa: SLF001 - argparse has no public list
 
 
 def _positional(words: Iterable[str]) -> list[str]:

@@ -112,9 +112,9 @@ def _write_change(session: Session, webapp: Json) -> Sequence[str]:
     objects, notes = read(session.kubectl, webapp, (DEPLOYMENT,), unlabelled=(HORIZONTAL_POD_AUTOSCALER,))
     report = report_of(webapp, Scales(objects))._replace(notes=notes)
     if session.output == "json":
-        import json  # noqa: PLC0415
+        import json  # noqa: PLC0415 - imported on demand: the plugin starts faster
 
-        from kubectl_coxswain.reports import document  # noqa: PLC0415
+        from kubectl_coxswain.reports import document  # noqa: PLC0415 - imported on demand: the plugin starts faster
 
         session.screen.raw(json.dumps(document("Status", report)) + "\n")
     else:

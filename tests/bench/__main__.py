@@ -62,11 +62,12 @@ def _measure(options: argparse.Namespace) -> None:
         machine = replace(machine, load_before=kept.machine.load_before)
     results = Results(machine, kept.measured if kept else [], kept.profile if kept else {})
     program = build_controller_runtime(_say) if "B1" in only else None
-    planned, at = list(_tasks(options, only, program)), commit()  # the results that it saves change the tree
+    planned = list(_tasks(options, only, program))
+    measured_at = commit()  # before the first saved result changes the tree
     began = time.monotonic()
     for number, task in enumerate(planned, start=1):
         _say(f"[{number}/{len(planned)}, {(time.monotonic() - began) / 60:.0f} min] {task.name}")
-        results = merged(results, [replace(each, commit=at, date=machine.date) for each in task.run()])
+        results = merged(results, [replace(each, commit=measured_at, date=machine.date) for each in task.run()])
         save(results, RESULTS)
     if not options.only or "profile" in only:
         results = merged(results, (), profiles(_say))

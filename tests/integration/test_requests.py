@@ -19,7 +19,7 @@ MANY = 100
 SPARE = 10
 """Additional status writes for three pods of one WebApp."""
 PAUSE_SECONDS = min(StatusSettings().progress_interval, StatusSettings().counts_interval)
-"""The shortest time that a status without another condition waits for further changes (docs/decisions/0026)."""
+"""The shortest time that a status without decisive news waits for further changes (docs/decisions/0026 and 0045)."""
 QUIET_SECONDS = 60.0
 
 

@@ -44,7 +44,7 @@ BEFORE = status(DEPLOYMENT, ROUTE, INGRESS)
     ],
     ids=["available", "a child is healthy", "another reason", "an address"],
 )
-def test_a_report_on_the_way_waits_a_second(wanted: Any) -> None:
+def test_a_report_during_progress_waits_a_second(wanted: Any) -> None:
     assert urgency(BEFORE, wanted, REPLICAS) is Urgency.PROGRESS
 
 
@@ -60,7 +60,7 @@ def test_a_report_on_the_way_waits_a_second(wanted: Any) -> None:
     ],
     ids=["ready", "another generation", "contested", "degraded", "missing", "no child"],
 )
-def test_the_end_of_the_way_is_written_at_once(wanted: Any) -> None:
+def test_the_end_of_progress_is_written_at_once(wanted: Any) -> None:
     assert urgency(BEFORE, wanted, REPLICAS) is Urgency.NOW
     assert urgency(wanted, BEFORE, REPLICAS) is Urgency.NOW, "and so is its beginning"
 

@@ -189,7 +189,7 @@ class ChildType(Generic[P]):
     goes_without: Callable[[Mapping[str, Any]], Collection[Kind]] = lambda _: ()
     """The kinds in `needs` for which an existing child does not wait; takes its live content."""
     uses: Callable[[Mapping[str, Any]], Collection[str]] = lambda _: ()
-    """The children (kind/name) that stay because a live child names them, whoever wrote that; takes its content."""
+    """Returns the children (kind/name) that stay, because the content of a live child names them."""
     is_usable: Callable[[Manifest, Mapping[str, Any]], bool] = lambda *_: True
     """Whether a live child serves its dependents, although it differs from its desired state."""
     removal: Removal = Removal.NEVER

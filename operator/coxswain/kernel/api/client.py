@@ -76,7 +76,7 @@ class Client:
         It prevents the write by a `RequestFailed`.
         """
         client = copy(self)
-        client._check = check  # noqa: SLF001
+        client._check = check  # noqa: SLF001 - of its own copy
         return client
 
     async def get(self, kind: Kind, namespace: str, name: str) -> dict[str, Any]:

@@ -67,7 +67,7 @@ class Fixed:
         """Return `config` from each read."""
         self._config = config
 
-    async def read(self, *, renew: bool = False) -> ClientConfig:  # noqa: ARG002
+    async def read(self, *, renew: bool = False) -> ClientConfig:  # noqa: ARG002 - part of the interface
         """Return the credentials."""
         return self._config
 
@@ -75,7 +75,7 @@ class Fixed:
 class InCluster:
     """The ServiceAccount of the pod."""
 
-    async def read(self, *, renew: bool = False) -> ClientConfig:  # noqa: ARG002
+    async def read(self, *, renew: bool = False) -> ClientConfig:  # noqa: ARG002 - part of the interface
         """Read the token and the CA."""
         configuration = Configuration()
         load_incluster_config(client_configuration=configuration, try_refresh_token=False)

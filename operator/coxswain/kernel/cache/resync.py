@@ -189,7 +189,7 @@ class Resync:
                     log.debug("the continue token for %s expired; relisting from the first page", describe(scope))
                     continue
                 requested = error.retry_after if isinstance(error, RequestFailed) else None
-                pause = max(delay * random.uniform(0.75, 1), requested or 0.0)  # noqa: S311
+                pause = max(delay * random.uniform(0.75, 1), requested or 0.0)  # noqa: S311 - jitter
                 self._failed(scope, error)
                 text = "%s cannot be listed: %s; retrying in %.0f s"
                 defect = not isinstance(error, RequestFailed)
@@ -263,7 +263,7 @@ class Resync:
 
     @staticmethod
     def _jittered(seconds: float) -> float:
-        return seconds * random.uniform(0.9, 1.1)  # noqa: S311
+        return seconds * random.uniform(0.9, 1.1)  # noqa: S311 - jitter
 
 
 def _contents(page: Mapping[str, Any]) -> tuple[int, Sequence[Any]]:

@@ -81,7 +81,7 @@ class WholeElection(ABC):
         """1 if this process leads."""
         return int(self.leading)
 
-    def serves(self, namespace: str) -> bool:  # noqa: ARG002
+    def serves(self, namespace: str) -> bool:  # noqa: ARG002 - part of the interface
         """Return whether this process leads."""
         return self.leading
 
@@ -109,7 +109,7 @@ class Unelected(WholeElection):
 
     leading = True
 
-    def leads(self, namespace: str) -> bool:  # noqa: ARG002
+    def leads(self, namespace: str) -> bool:  # noqa: ARG002 - part of the interface
         """Return True."""
         return True
 

@@ -16,7 +16,7 @@ class Grant:
     user: str
     """The user name of the subject in its RoleBinding."""
     granter: str
-    """Who can apply it, with an article. Kubernetes refuses to grant a right to anybody who lacks it."""
+    """The user with the right to apply it, with an article. Kubernetes lets nobody grant a right that they lack."""
 
     def step(self, namespace: str) -> str:
         """Return the sentence with the command that grants the right in a namespace."""

@@ -24,7 +24,7 @@ class Urgency(IntEnum):
     COUNTS = 2
     """Pod counts differ too, except the progress count."""
     PROGRESS = 3
-    """The progress count or messages differ too; or anything but the verdict, while all is on the way."""
+    """The progress count or messages differ too; while children are Progressing, all but the decisive fields."""
     NOW = 4
     """A condition, observedGeneration, the health of a child or another field differs."""
 
@@ -76,8 +76,10 @@ class StatusRules:
         ):
             return Urgency.PROGRESS
         # The controllers of several children report one after the other. Programs wait for the last report.
-        on_the_way = _progresses(previous) and _progresses(wanted) and _verdict(previous) == _verdict(wanted)
-        return Urgency.PROGRESS if on_the_way else Urgency.NOW
+        progressing = _progresses(previous) and _progresses(wanted)
+        if progressing and _decisive_fields(previous) == _decisive_fields(wanted):
+            return Urgency.PROGRESS
+        return Urgency.NOW
 
     def fingerprint(self, status: Status, *, times: bool = True) -> str:
         """Return a digest of a status. Equal digests mean `Urgency.NONE`.
@@ -143,12 +145,13 @@ class StatusRules:
 
 
 def _progresses(status: Status) -> bool:
+    """Return whether a child is Progressing and none is worse."""
     healths = {each.get("health") for each in status.get("children", [])}
     return Level.PROGRESSING.text in healths and healths <= {Level.HEALTHY.text, Level.PROGRESSING.text}
 
 
-def _verdict(status: Status) -> list[Any]:
-    """Return what programs wait for: the generation, and the statuses of the standard conditions."""
+def _decisive_fields(status: Status) -> list[Any]:
+    """Return the fields that programs wait for: observedGeneration, and the statuses of the standard conditions."""
     return [status.get("observedGeneration"), *(condition_of(status, each).get("status") for each in STANDARD)]
 
 

@@ -34,12 +34,12 @@ class _NoEssence(kopf.DiffBaseStorage):
     def build(
         self,
         *,
-        body: kopf.Body,  # noqa: ARG002
-        extra_fields: Iterable[Any] | None = None,  # noqa: ARG002
+        body: kopf.Body,  # noqa: ARG002 - part of the interface
+        extra_fields: Iterable[Any] | None = None,  # noqa: ARG002 - part of the interface
     ) -> kopf.BodyEssence:
         return kopf.BodyEssence()
 
-    def fetch(self, *, body: kopf.Body) -> kopf.BodyEssence | None:  # noqa: ARG002
+    def fetch(self, *, body: kopf.Body) -> kopf.BodyEssence | None:  # noqa: ARG002 - part of the interface
         return None
 
     def store(self, *, body: kopf.Body, patch: kopf.Patch, essence: kopf.BodyEssence) -> None:

@@ -34,7 +34,7 @@ class EndlessBackoff:
     def __iter__(self) -> Iterator[float]:
         for delay in itertools.chain((1, 1, 2, 3), itertools.repeat(5)):
             # All watches lose the API server at once. Jitter spreads their reconnections.
-            yield delay * random.uniform(0.75, 1)  # noqa: S311
+            yield delay * random.uniform(0.75, 1)  # noqa: S311 - jitter
 
 
 def session(
