@@ -18,6 +18,7 @@ from coxswain.webapp.kinds import WEBAPP
 from coxswain.webapp.spec import WebApp
 from coxswain.webapp.workload import WORKLOAD
 from unit.manager_bench import Empty, Scripted, during, virtually
+from unit.objects import observed_webapp
 
 COUNT = 50
 
@@ -74,6 +75,21 @@ def test_a_standby_is_warm_and_enqueues_nothing(monkeypatch: pytest.MonkeyPatch)
         assert client.listed == listed, "taking over sends no LIST"
 
     during(monkeypatch, reconciler, body, client=client, election=election)
+
+
+def test_after_a_takeover_the_latest_changes_are_reconciled_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody reconciled the changes since the end of the last leader. A cluster may have thousands of other parents."""
+    reconciler, election = Scripted({}), Appointed()
+
+    async def body(loop: Manager[WebApp]) -> None:
+        for version, name in enumerate(("web-30", "web-7", "web-41"), start=20):
+            loop._handle_event(observed_webapp(name=name, version=version), gone=False)
+        election.won.set()
+        await asyncio.sleep(0.1)
+        assert [key.name for key in reconciler.asked[:3]] == ["web-41", "web-7", "web-30"]
+        assert len(reconciler.asked) == COUNT
+
+    during(monkeypatch, reconciler, body, client=Webapps(), election=election)
 
 
 def test_a_standby_ends_at_once() -> None:

@@ -268,8 +268,15 @@ class StoreMachine(RuleBasedStateMachine):
 
     @invariant()
     def tombstones_are_of_what_is_not_there(self) -> None:
-        for kind, tombstones in self.store._tombstones.items():
-            assert all(self.store.get(kind, place) is None for place in tombstones)
+        for kind in (WEBAPP, SERVICE):
+            assert all(self.store.get(kind, place) is None for place in self.store._tombstones.places(kind))
+
+    @invariant()
+    def latest_changes_are_of_parents_or_of_objects(self) -> None:
+        held = {
+            key(name) for name in NAMES if self.store.parent(key(name)) or self.store.objects_of(key(name), SERVICE)
+        }
+        assert set(self.store._latest) == held
 
     def all_is_delivered_and_relisted(self) -> None:
         for news in list(self.undelivered):
@@ -307,7 +314,8 @@ class StoreMachine(RuleBasedStateMachine):
             self.all_is_delivered_and_relisted()
             for kind in (WEBAPP, SERVICE):
                 self.relist_twice(kind)
-            assert not any(self.store._tombstones.values()), "the second relist removes a tombstone"
+            tombstones = [place for kind in (WEBAPP, SERVICE) for place in self.store._tombstones.places(kind)]
+            assert not tombstones, "the second relist removes a tombstone"
 
 
 TestStore = pytest.mark.thorough(StoreMachine.TestCase)

@@ -241,7 +241,7 @@ class Manager(Generic[P]):
 
     def _enqueue(self, keys: set[Key], lane: Lane) -> None:
         # The parents of a slot are enqueued when this process begins to lead it.
-        for key in keys:
+        for key in self._store.latest_first(keys):
             if self._election.serves(key.namespace):
                 self._queue.add(key, lane)
 

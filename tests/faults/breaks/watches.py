@@ -168,7 +168,8 @@ def duplicates_count_as_deletions() -> None:
             take(self, observed, gone)
             return
         place = Key(observed.namespace, observed.name)
-        self._store._replace(observed.kind, place, self._store.get(observed.kind, place), None)
+        known = self._store.get(observed.kind, place)
+        self._store._replace(observed.kind, place, known, None, version=observed.version)
 
     put(Manager, _handle_event=count)
 

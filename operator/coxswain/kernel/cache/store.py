@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from coxswain.kernel.cache.condition_counts import ConditionCounts
 from coxswain.kernel.cache.dense_table import DenseTable
 from coxswain.kernel.cache.index import Index
+from coxswain.kernel.cache.latest_changes import LatestChanges
 from coxswain.kernel.cache.packed_table import PackedTable
 from coxswain.kernel.cache.references import References
+from coxswain.kernel.cache.tombstones import Tombstones
 from coxswain.kernel.objects.kinds import Kind
 from coxswain.kernel.objects.projection import Projection
 
@@ -33,13 +35,6 @@ class Key:
         return f"{self.namespace}/{self.name}"
 
 
-@dataclass
-class _Tombstone:
-    version: int
-    relists: int = 0
-    """Completed relists of its kind and scope since the removal."""
-
-
 @dataclass(frozen=True)
 class Relist:
     """A relist in progress."""
@@ -48,6 +43,10 @@ class Relist:
     namespace: str | None
     newest_before: int
     """The newest known resourceVersion before the LIST was sent."""
+
+    def covers(self, place: Key) -> bool:
+        """Report whether an object is in its scope."""
+        return self.namespace in (None, place.namespace)
 
 
 class Store:
@@ -65,19 +64,22 @@ class Store:
         self._parent = parent
         self._conditions = ConditionCounts(conditions)
         self._entries: dict[Kind, PackedTable[Key] | DenseTable[Key]] = {}
-        self._tombstones: dict[Kind, dict[Key, _Tombstone]] = {}
+        self._tombstones: Tombstones[Key] = Tombstones()
         self._newest: dict[Kind, int] = {}
         self._unserved: set[Kind] = set()
         """Kinds that the API server does not serve. An answer in flight may still bring an object of them."""
         self._of_parent: Index[tuple[Kind, Key], Key] = Index()
         self._references: References[Key, tuple[str, Key]] = References()
+        self._latest: LatestChanges[Key] = LatestChanges()
 
     def clear(self) -> None:
         """Remove all entries and tombstones."""
-        for table in (self._entries, self._tombstones, self._newest):
-            table.clear()
+        self._entries.clear()
+        self._tombstones.clear()
+        self._newest.clear()
         self._of_parent.clear()
         self._references.clear()
+        self._latest.clear()
         self._conditions.clear()
 
     def serve(self, kind: Kind) -> None:
@@ -88,8 +90,8 @@ class Store:
         """Remove all objects and tombstones of a kind of children until the API server serves it."""
         self._unserved.add(kind)
         for place in list(self._entries.get(kind, ())):
-            self._replace(kind, place, self.get(kind, place), None)
-        self._tombstones.pop(kind, None)
+            self._replace(kind, place, self.get(kind, place), None, version=0)
+        self._tombstones.drop(kind)
 
     def parent(self, key: Key) -> Projection | None:
         """Return a parent, or None."""
@@ -98,6 +100,13 @@ class Store:
     def parents(self) -> list[Key]:
         """Return the keys of all parents."""
         return list(self._entries.get(self._parent, ()))
+
+    def latest_first(self, keys: Iterable[Key]) -> list[Key]:
+        """Return keys of parents in the order of reconciliation: that with the latest change first.
+
+        A change is an update or a removal of the parent or of one of its objects.
+        """
+        return self._latest.first(keys)
 
     def count(self, kind: Kind) -> int:
         """Return the number of objects of a kind."""
@@ -157,8 +166,8 @@ class Store:
         # version of the live object (docs/decisions/0004). A true deletion has a revision of its own.
         if observed.version < self.removed_at(observed.kind, place):
             return set()
-        self._tombstones.get(observed.kind, {}).pop(place, None)
-        return self._replace(observed.kind, place, known, observed)
+        self._tombstones.discard(observed.kind, place)
+        return self._replace(observed.kind, place, known, observed, version=observed.version)
 
     def forget(self, kind: Kind, place: Key, version: int) -> set[Key]:
         """Remove an object after a DELETED event with resourceVersion `version`, if that is newer.
@@ -176,10 +185,8 @@ class Store:
 
     def _remove(self, kind: Kind, place: Key, version: int) -> set[Key]:
         known = self.get(kind, place)
-        tombstone = self._tombstones.setdefault(kind, {}).setdefault(place, _Tombstone(version))
-        if version > tombstone.version:
-            self._tombstones[kind][place] = _Tombstone(version)
-        return self._replace(kind, place, known, None)
+        self._tombstones.add(kind, place, version)
+        return self._replace(kind, place, known, None, version=version)
 
     def answer(self, observed: Projection, sent_for: Projection | None) -> set[Key]:
         """Store the response to a write. `sent_for` is the entry that the write was based on.
@@ -199,8 +206,7 @@ class Store:
 
     def removed_at(self, kind: Kind, place: Key) -> int:
         """Return the resourceVersion of the last known removal of an object; 0 without one."""
-        removed = self._tombstones.get(kind, {}).get(place)
-        return 0 if removed is None else removed.version
+        return self._tombstones.version(kind, place)
 
     def begin_relist(self, kind: Kind, namespace: str | None) -> Relist:
         """Begin a relist of a kind in one namespace, or with None in all. Call this before sending the LIST."""
@@ -226,7 +232,7 @@ class Store:
             raise HistoryReset(f"{observed.kind} {place}: {floor} was seen, and then {observed.version} at {version}")
         if known is not None and observed.version == known.version and observed != known:
             # The API server decodes the same stored object differently, for example after a change of CRD defaults.
-            return self._replace(observed.kind, place, known, observed)
+            return self._replace(observed.kind, place, known, observed, version=observed.version)
         return self.observe(observed)
 
     def end_relist(self, relist: Relist, version: int, listed: Iterable[Key]) -> set[Key]:
@@ -246,10 +252,11 @@ class Store:
         if version < relist.newest_before:
             raise HistoryReset(f"{relist.kind}: version {relist.newest_before} was seen, and then a list at {version}")
         self._seen(relist.kind, version)
-        self._age_tombstones(relist)
+        self._tombstones.age(relist.kind, relist.covers)
         present = set(listed)
         touched: set[Key] = set()
-        for place in [place for place in _in_scope(relist, self._entries.get(relist.kind, ())) if place not in present]:
+        held = self._entries.get(relist.kind, ())
+        for place in [place for place in held if relist.covers(place) and place not in present]:
             known = self.get(relist.kind, place)
             # An object with the version of the LIST would be in the LIST.
             if known is not None and known.version <= version:
@@ -259,19 +266,24 @@ class Store:
     def _seen(self, kind: Kind, version: int) -> None:
         self._newest[kind] = max(version, self._newest.get(kind, 0))
 
-    def _age_tombstones(self, relist: Relist) -> None:
-        tombstones = self._tombstones.get(relist.kind, {})
-        for place in _in_scope(relist, tombstones):
-            tombstones[place].relists += 1
-            if tombstones[place].relists >= 2:
-                del tombstones[place]
+    def _replace(
+        self, kind: Kind, place: Key, before: Projection | None, after: Projection | None, *, version: int
+    ) -> set[Key]:
+        """Replace an entry, and return the parents to enqueue. `version` is the resourceVersion of the change."""
+        self._put(kind, place, before, after)
+        touched = self._touched(kind, place, before, after)
+        known = self._entries.get(self._parent, ())
+        for key in touched:
+            if key in known or self._of_parent.at(key):
+                self._latest.record(key, version)
+            else:
+                self._latest.forget(key)
+        return touched
 
-    def _replace(self, kind: Kind, place: Key, before: Projection | None, after: Projection | None) -> set[Key]:
+    def _put(self, kind: Kind, place: Key, before: Projection | None, after: Projection | None) -> None:
         entries = self._entries.get(kind)
         if entries is None:
             entries = self._entries[kind] = DenseTable(kind) if kind in self._records else PackedTable(kind)
-        old = _parents_of(before)
-        new = _parents_of(after)
         if after is None:
             entries.remove(place)
         else:
@@ -282,7 +294,11 @@ class Store:
                 self._references.follow(place, frozenset())
             self._conditions.replace(before, after)
         else:
-            self._of_parent.move((kind, place), old, new)
+            self._of_parent.move((kind, place), _parents_of(before), _parents_of(after))
+
+    def _touched(self, kind: Kind, place: Key, before: Projection | None, after: Projection | None) -> set[Key]:
+        """Return the parents that a change affects."""
+        old, new = _parents_of(before), _parents_of(after)
         # Projections omit much that controllers write, such as a ReplicaSet's status or an autoscaler's metrics. A new
         # version of a parent always counts: a status write may have been refused for the previous version.
         if kind is not self._parent and _same(before, after):
@@ -296,10 +312,6 @@ class Store:
 def _places(namespace: str, objects: Iterable[tuple[str, str]]) -> Set[tuple[str, Key]]:
     """Return kind and key of objects in a namespace."""
     return {(kind, Key(namespace, name)) for kind, name in objects}
-
-
-def _in_scope(relist: Relist, places: Iterable[Key]) -> list[Key]:
-    return [place for place in places if relist.namespace in (None, place.namespace)]
 
 
 def _namesakes(*objects: Projection | None) -> set[Key]:
