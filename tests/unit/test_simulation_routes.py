@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from coxswain.kernel.cache.coverage import Coverage
 from coxswain.kernel.cache.store import Store
-from coxswain.kernel.objects.kinds import Kind
-from coxswain.kernel.reconciling.parent import child_set, reconciler
+from coxswain.kernel.reconciling.parent import child_set
 from coxswain.kernel.status.health import HEALTHY
 from coxswain.kernel.watching.supervisor import Supervisor
 from coxswain.kernel.workload import ChildType
@@ -127,16 +127,10 @@ def test_an_operator_that_is_silent_about_a_missing_kind_is_noticed(monkeypatch:
 
 
 def test_an_operator_that_writes_nothing_without_the_kind_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    unlisted = reconciler.Reconciler.__init__
+    def all_of(self: Coverage, namespace: str) -> dict[str, str]:
+        return {kind.kind: "not served" for kind in self.unavailable(namespace)}
 
-    def made(self: Any, *arguments: Any, **named: Any) -> None:
-        def all_of(namespace: str) -> dict[str, str]:
-            absent: dict[Kind, str | None] = named["unavailable"](namespace)
-            return {kind.kind: "not served" for kind in absent}
-
-        unlisted(self, *arguments, **{**named, "unlisted": all_of})
-
-    monkeypatch.setattr(reconciler.Reconciler, "__init__", made)
+    monkeypatch.setattr(Coverage, "unlisted", all_of)
     outcome = played(crd_gone(seconds=300.0), change(80.0, image="app:2"))
     assert outcome.invariant in ("progress", "nobody is forgotten"), outcome.why
     assert "deployments/web-0 image: wanted app:2, found app:1" in outcome.why
