@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from bench.failover import failovers
 from bench.large import Lengths, large
 from bench.lives import CHANGED, DELETED, bare_writes, life
 from bench.peers.build import build_controller_runtime
@@ -27,7 +28,7 @@ from bench.results import CONTROLLER_RUNTIME, PEERS, Machine, Measured, Results,
 from bench.trouble import OUTAGES, outage, storms
 from cluster.catalog import KUBERNETES
 
-BENCHMARKS = ("B0", "B1", "B3", "B4", "B6", "B9", "B10", "B11")
+BENCHMARKS = ("B0", "B1", "B3", "B4", "B6", "B8", "B9", "B10", "B11")
 """The values of --only: B1 includes B2, B5 and the peers' B7; B6 includes the other B7."""
 BARE_SIZE = 100
 
@@ -97,8 +98,10 @@ def _tasks(options: argparse.Namespace, only: set[str], program: Path | None) ->
 
 
 def _tasks_of_trouble(options: argparse.Namespace, only: set[str]) -> Iterator[Task]:
-    """Yield the measurements of coxswain alone: storms, outages, several replicas."""
+    """Yield the measurements of coxswain alone: failover, storms, outages, several replicas."""
     for number in range(1, options.rounds + 1):
+        if "B8" in only:
+            yield Task(f"B8, round {number}", partial(failovers, number, _say))
         if "B9" in only:
             yield Task(f"B9, round {number}", partial(storms, number, _say))
         for case in OUTAGES if "B10" in only else ():

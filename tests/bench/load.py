@@ -107,15 +107,18 @@ async def write_barely(api: Api, places: Sequence[Place], template: str, concurr
 async def edit_some(api: Api, places: Sequence[Place], image: str, pause: float, within: float) -> dict[str, Any]:
     """Change the image of WebApps, one by one; return when each change was effective, and when all were sent."""
     async with Watcher(api) as watcher:
+        begun: dict[Place, float] = {}
         for where in places:
             watcher.expect(where)
+            begun[where] = time.monotonic()
             answer = await api.accepted("PATCH", path("WebApp", *where), {"spec": {"image": image}}, MERGE_PATCH)
             watcher.expect_generation(where, answer)
             await asyncio.sleep(pause)  # the rate of the edits
         sent = time.monotonic()
         missing = await watcher.all_done(within)
         written, done = list(watcher.written.values()), list(watcher.done.values())
-        return {"missing": missing, "sent": sent, "written": written, "done": done}
+        edits = [(at, watcher.written.get(where)) for where, at in begun.items()]
+        return {"missing": missing, "sent": sent, "written": written, "done": done, "edits": edits}
 
 
 async def do(options: argparse.Namespace, api: Api) -> dict[str, Any]:

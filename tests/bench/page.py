@@ -79,6 +79,16 @@ TABLES = (
         ("MB without WebApps", "MB", "peak MB"),
     ),
     Table(
+        "B8",
+        "failover",
+        "Two replicas and 200 WebApps; each second another WebApp gets another image. After 5 s the leader ends, is"
+        " killed, or is stopped for 60 s. Seconds until the standby holds the Lease, and until the next edit is written"
+        " to its Deployment, count from the signal. The slowest edit counts from its own request. Writes of the old"
+        " leader are those after the takeover.",
+        ("takeover", "next edit", "slowest edit", "edits", "lost", "writes of the old leader"),
+        "case",
+    ),
+    Table(
         "B9",
         "a storm on one WebApp",
         "A number of writers write to one WebApp without a pause for 20 s. Every 0.25 s one of 99 quiet WebApps gets"

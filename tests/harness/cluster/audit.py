@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+_CREDENTIAL = "authentication.kubernetes.io/credential-id"
+
 
 @dataclass(frozen=True)
 class AuditEvent:
@@ -14,7 +16,8 @@ class AuditEvent:
 
     The policy writes one event for each request: `ResponseStarted` when a watch is opened, `ResponseComplete` for all
     other requests, and `Panic` if the server fails. `resource` is the plural. Fields that do not apply are empty, such
-    as all fields of the object for a non-resource path. `time` is the arrival of the request, in RFC 3339.
+    as all fields of the object for a non-resource path. `time` is the arrival of the request, in RFC 3339. `credential`
+    identifies the token of a ServiceAccount.
     """
 
     user: str
@@ -30,6 +33,7 @@ class AuditEvent:
     time: str
     group: str = ""
     audit_id: str = ""
+    credential: str = ""
 
 
 def parse_event(line: str | bytes) -> AuditEvent:
@@ -38,8 +42,9 @@ def parse_event(line: str | bytes) -> AuditEvent:
     if not isinstance(document, dict) or document.get("kind") != "Event":
         raise ValueError(f"not an audit event: {line[:120]!r}")
     target: Mapping[str, Any] = document.get("objectRef") or {}
+    user: Mapping[str, Any] = document.get("user") or {}
     return AuditEvent(
-        user=document.get("user", {}).get("username", ""),
+        user=user.get("username", ""),
         agent=document.get("userAgent", ""),
         verb=document.get("verb", ""),
         resource=target.get("resource", ""),
@@ -52,6 +57,7 @@ def parse_event(line: str | bytes) -> AuditEvent:
         time=document.get("requestReceivedTimestamp", ""),
         group=target.get("apiGroup", ""),
         audit_id=document.get("auditID", ""),
+        credential=next(iter(user.get("extra", {}).get(_CREDENTIAL, ())), ""),
     )
 
 
