@@ -25,6 +25,7 @@ UNSCALED = Scale(1.0)
 """The operator's own timeouts."""
 FOR_EVER_SECONDS = 3600.0
 HOUR = 3600
+CLOCK = ("--clock", "{folder}/clock")
 CLIENTS = ("kube-controller-manager", "kube-scheduler", "kwok")
 """Paused in an outage: their own recovery would take up to a minute."""
 
@@ -230,14 +231,33 @@ def test_wall_clock(case: Case) -> None:
         pair.stand.inject(Plan((Rule(Match(resource="leases"), Delay(delay)),)))
         await_true(lambda: not pair.stand.not_met(), "a delayed renewal", SETTLED_SECONDS)
         pair.go_on(delay / 2)
-        for offset in (HOUR, -HOUR, 0):
-            (pair.stand.folder / "clock").write_text(str(offset), encoding="utf-8")
-            pair.go_on(2 * pair.settings.retry_period)
+        step_clock(pair)
 
-    figures = survive(case, "clock of the standby", fault, options=((), ("--clock", "{folder}/clock")))
+    figures = survive(case, "clock of the standby", fault, options=((), CLOCK))
     assert figures.takeover is None, "the standby took the Lease"
     assert figures.next_edit < SOON_SECONDS
     assert figures.restarts == 0
+
+
+@pytest.mark.fault(
+    "F18",
+    "the leader's wall clock is stepped an hour ahead and back",
+    oracles=ORACLES,
+    broken="expires-by-the-wall-clock",
+    by="test",
+)
+def test_wall_clock_of_the_leader(case: Case) -> None:
+    figures = survive(case, "clock of the leader", step_clock, options=(CLOCK, ()))
+    assert figures.takeover is None, "the leader lost the Lease"
+    assert figures.next_edit < SOON_SECONDS
+    assert figures.restarts == 0
+
+
+def step_clock(pair: Pair) -> None:
+    """Step the wall clock of the replica with the options `CLOCK`."""
+    for offset in (HOUR, -HOUR, 0):
+        (pair.stand.folder / "clock").write_text(str(offset), encoding="utf-8")
+        pair.go_on(2 * pair.settings.retry_period)
 
 
 @pytest.mark.usefixtures("whole")

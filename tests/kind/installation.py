@@ -2,6 +2,8 @@
 
 import re
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,13 @@ from cluster.kind.kind_cluster import KindCluster
 from integration.scene import eventually
 from kind.namespace import Namespace
 
-OVERLAY = Path(__file__).parents[2] / "manifests" / "overlays" / "cluster"
+ROOT = Path(__file__).parents[2]
+OVERLAY = ROOT / "manifests" / "overlays" / "cluster"
+SLOTS = ROOT / "build" / "kind" / "slots"
+_WITH_SLOTS = """
+resources: [../../../manifests/overlays/cluster]
+components: [../../../manifests/components/slots]
+"""
 NAMESPACE = "coxswain-system"
 DEPLOYMENT = "deployment/coxswain"
 CRD = "webapps.coxswain.dev"
@@ -49,6 +57,20 @@ class Installation:
         """Restart the operator with a newly loaded image of the same name."""
         self.namespace.kubectl("rollout", "restart", DEPLOYMENT)
         self.ready()
+
+    @contextmanager
+    def with_slots(self) -> Iterator[None]:
+        """Add the component `slots` within the context."""
+        SLOTS.mkdir(parents=True, exist_ok=True)
+        (SLOTS / "kustomization.yaml").write_text(_WITH_SLOTS, encoding="utf-8")
+        try:
+            self._kubectl("apply", "-k", str(SLOTS))
+            self.ready()
+            yield
+        finally:
+            self._kubectl("apply", "-k", str(OVERLAY))
+            self.ready()
+            self.pod()
 
     @property
     def image(self) -> str:

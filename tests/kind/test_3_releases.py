@@ -7,6 +7,7 @@ import pytest
 
 from integration.scene import eventually
 from kind.client import Client
+from kind.edits import Edits
 from kind.images import CRASHING, V1, V2
 from kind.installation import Installation
 from kind.namespace import Namespace, spec
@@ -14,6 +15,8 @@ from kind.other_version import SLEEP_SECONDS, build_other_version
 from kind.timings import Timings
 
 WEBAPPS = 50
+FEWEST_EDITS = 5
+"""The fewest edits during a rolling upgrade on the slowest machine."""
 FAILURES: dict[str, dict[str, Any]] = {
     "a crash": {"image": CRASHING, "rollout": {"onFailure": "Rollback", "progressDeadlineSeconds": 15}},
     "a command that does not exist": {"image": V2, "command": ["/missing"], "rollout": {"onFailure": "Rollback"}},
@@ -49,9 +52,9 @@ def test_a_failed_rollout_is_rolled_back_without_a_failed_request(
 
 @pytest.mark.usefixtures("alone")
 def test_an_upgrade_and_a_downgrade_of_the_operator_restart_no_pod(
-    namespace: Namespace, operator: Installation, timings: Timings, tell: Callable[[str], None]
+    namespace: Namespace, client: Client, operator: Installation, timings: Timings, tell: Callable[[str], None]
 ) -> None:
-    """F21, with other defaults in the other version. A changed spec has the new ones."""
+    """F21 under load, with other defaults in the other version. A changed spec has the new ones."""
     cluster, image = namespace.cluster, operator.image
     other = build_other_version(cluster.engine, image)
     cluster.load(other)
@@ -61,10 +64,23 @@ def test_an_upgrade_and_a_downgrade_of_the_operator_restart_no_pod(
         namespace.wait("condition=Ready", "webapp", "--all", seconds=300)
     pods, written = uids(namespace), generations(namespace)
     assert len(pods) == WEBAPPS
+
+    def use(image: str, what: str) -> None:
+        """Roll an operator out, while clients use one WebApp and someone edits another one each second."""
+        with (
+            client.load(namespace.address("web-01")) as load,
+            Edits(namespace, "web-02") as edits,
+            timings.of(f"{what} of the operator: to all {WEBAPPS} WebApps reconciled") as row,
+        ):
+            operator.use(image)
+            enough = WEBAPPS + edits.count
+            eventually(lambda: operator.reconciles() >= enough, "all are reconciled", timeout=120, pause=1)
+        row.load = load.report.unharmed()
+        tell(f"{what}: {edits.count} edits")
+        assert edits.count >= FEWEST_EDITS
+
     try:
-        with timings.of(f"upgrade of the operator: to all {WEBAPPS} WebApps reconciled"):
-            operator.use(other)
-            eventually(lambda: operator.reconciles() >= WEBAPPS, "all are reconciled", timeout=120, pause=1)
+        use(other, "upgrade")
         assert (uids(namespace), generations(namespace)) == (pods, written)
         tell(f"upgrade: {len(pods)} pods before and after it: {', '.join(sorted(pods))}")
         namespace.create(webapp("web-00", V2))
@@ -73,9 +89,7 @@ def test_an_upgrade_and_a_downgrade_of_the_operator_restart_no_pod(
         eventually(lambda: len(uids(namespace)) == WEBAPPS, "the old pod of web-00 is gone", pause=0.5)
         pods, written = uids(namespace), generations(namespace)
     finally:
-        with timings.of(f"downgrade of the operator: to all {WEBAPPS} WebApps reconciled"):
-            operator.use(image)
-            eventually(lambda: operator.reconciles() >= WEBAPPS, "all are reconciled", timeout=120, pause=1)
+        use(image, "downgrade")
     assert (uids(namespace), generations(namespace)) == (pods, written)
     tell(f"downgrade: {len(pods)} pods before and after it: {', '.join(sorted(pods))}")
     assert "render version 2" in namespace.not_ready("RenderUnknown", "web-00")
