@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from coxswain.gauges import collected
 from coxswain.kernel.api.errors import NotLeading, Unreachable
 from coxswain.kernel.cache.store import Key
 from coxswain.kernel.election import changes
@@ -19,7 +20,7 @@ from coxswain.settings import Settings
 from coxswain.webapp.kinds import WEBAPP
 from coxswain.webapp.spec import WebApp
 from unit.manager_bench import Empty, Scripted, during, raising
-from unit.metric_changes import QUEUE, Change
+from unit.metric_changes import QUEUE, Change, sample
 
 COUNT = 6
 NAMESPACES = [f"team-{number}" for number in range(24)]
@@ -120,7 +121,20 @@ def test_an_acquired_slot_is_reconciled_from_the_cache(bench: Bench) -> None:
         assert sorted(bench.reconciler.asked) == sorted(2 * of(MINE))
         assert adds.of("workqueue_adds_total", **QUEUE) == len(of(MINE)), "nothing else is enqueued"
         assert bench.client.listed == listed, "no LIST"
-        assert loop.readings.led_slots == 1
+
+    bench.run(body)
+
+
+def test_the_metric_of_the_led_slots_follows_the_election(bench: Bench) -> None:
+    async def body(loop: Manager[WebApp]) -> None:
+        with collected(lambda: loop.readings):
+            assert sample("coxswain_led_slots") == 0
+            bench.election.acquire(MINE, OTHER)
+            await asyncio.sleep(0.1)
+            assert sample("coxswain_led_slots") == 2
+            bench.election.change(Dropped(OTHER))
+            await asyncio.sleep(0.1)
+            assert sample("coxswain_led_slots") == 1
 
     bench.run(body)
 
