@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from coxswain.settings import ElectionSettings
 from fault_engine import oracles
 from fault_engine.evidence import Evidence
 from fault_engine.lives import CREATE
@@ -13,8 +14,18 @@ from faults import terms
 from faults.replicas import ELECTED, SETTLED_SECONDS, Pair, await_true, is_true
 from faults.workloads.webapp import REVISION
 
+USUAL = ElectionSettings()
 REFERENCE: Script = (*CREATE, Settle())
 """The same life with one replica and without edits: they create and delete nothing."""
+
+
+def expiry(settings: ElectionSettings) -> float:
+    """Return the maximum seconds until an edit is applied if the standby waits for the expiry: 17 s unscaled.
+
+    The duration of a reconcile and the load of the machine do not shrink with the scale.
+    """
+    shrunk = 1 - settings.lease_duration / USUAL.lease_duration
+    return settings.lease_duration + settings.retry_period + 2 * shrunk
 
 
 @dataclass(frozen=True)

@@ -77,9 +77,9 @@ class OperatorProcess:
         """Send it a signal without waiting."""
         self._service.send(number)
 
-    def probe(self, path: str) -> tuple[int, str]:
-        """Return the status and text of /healthz or /readyz; status 0 without an answer."""
-        return self._get("probes", path)
+    def probe(self, path: str, *, timeout_seconds: float = 5.0) -> tuple[int, str]:
+        """Return the status and text of /healthz or /readyz; status 0 without an answer in time."""
+        return self._get("probes", path, timeout_seconds)
 
     def metrics(self) -> tuple[int, str]:
         """Return the status and text of /metrics; status 0 without an answer."""
@@ -90,12 +90,12 @@ class OperatorProcess:
         found = re.search(rf"{server} at (https?://[^\s,]+)", self.logged())
         return found[1] if found else ""
 
-    def _get(self, server: str, path: str) -> tuple[int, str]:
+    def _get(self, server: str, path: str, timeout_seconds: float = 5.0) -> tuple[int, str]:
         address = self.address(server)
         if not address:
             return 0, ""
         try:
-            with urllib.request.urlopen(address + path, timeout=5) as answer:
+            with urllib.request.urlopen(address + path, timeout=timeout_seconds) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
