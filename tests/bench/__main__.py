@@ -108,7 +108,7 @@ def _tasks_of_trouble(options: argparse.Namespace, only: set[str]) -> Iterator[T
             yield Task(f"B10: {case}, round {number}", partial(outage, case, number, options.outage, _say))
     for size in options.shared if "B11" in only else ():
         for number in range(1, options.rounds + 1):
-            for replicas in NUMBERS:
+            for replicas in options.replicas:
                 what = f"B11: N = {size}, {replicas} replicas, round {number}"
                 yield Task(what, partial(shared, size, number, replicas, _say))
 
@@ -126,6 +126,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--sizes", type=sizes, default=[100, 300, CHANGED, 1000], help=several)
     parser.add_argument("--large", type=sizes, default=[1000, 3000], help="N of B6 and B7 [1000,3000]")
     parser.add_argument("--shared", type=sizes, default=[3000, 10_000], help="N of B11 [3000,10000]")
+    parser.add_argument("--replicas", type=sizes, default=list(NUMBERS), help="of B11 [1,2,3]")
     parser.add_argument("--heal", type=float, default=60.0, help="seconds of B4 [%(default)s]")
     parser.add_argument("--steady", type=float, default=660.0, help="seconds of B3: more than a resync [%(default)s]")
     parser.add_argument("--outage", type=float, default=120.0, help="seconds of B10 [%(default)s]")

@@ -63,7 +63,7 @@ def survive(
     after: float = 2.0,
     replicas: Callable[[Case, Stand, Sequence[Sequence[str]]], Pair] = Pair,
 ) -> Figures:
-    """Run two replicas with one edit per second and a fault; return the figures after a judgement by O1, O2 and O6.
+    """Run two replicas with one edit per second and a fault; return the figures after a judgement by O1, O2, O3 and O6.
 
     Args:
         case: the case.
@@ -103,7 +103,7 @@ def survive(
 
 
 def judged(pair: Pair, reference: Evidence) -> list[str]:
-    """Wait until everything has settled, and return the violations of O1, O2 and O6."""
+    """Wait until everything has settled, and return the violations of O1, O2, O3 and O6."""
     stand, editor = pair.stand, pair.editor
     found: list[str] = []
     last = editor.sent[-1][1]
@@ -113,7 +113,9 @@ def judged(pair: Pair, reference: Evidence) -> list[str]:
         found.append("O1: an edit of another WebApp in the time without a leader is lost")
     # Also the controllers of the control plane must have followed, because O2 counts their objects too.
     is_true(pair.settled, SETTLED_SECONDS)
-    stand.quiet(1.0, SETTLED_SECONDS)
+    quiet = stand.workload.quiet(stand.choices.scale)
+    if not stand.quiet(quiet, quiet + SETTLED_SECONDS):
+        found.append("O3: the replicas do not stop writing")
     histories = {each.name: each.history() for each in pair.replicas}
     found += [str(each) for each in terms.check(histories, pair.settings.renew_deadline, pair.lease_name)]
     evidence = stand.evidence(None)

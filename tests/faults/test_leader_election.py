@@ -15,7 +15,7 @@ from faults.replicas import ELECTED, SETTLED_SECONDS, Pair, await_true, election
 from faults.takeover import USUAL, expiry, survive
 
 DEPLOYMENT = Path(__file__).parents[2] / "manifests/base/deployment.yaml"
-ORACLES = ("O1", "O2", "O6")
+ORACLES = ("O1", "O2", "O3", "O6")
 SOON_SECONDS = 3.0
 """Until the next edit is applied after a SIGTERM, or if the leader stays."""
 END_SECONDS = 10.0

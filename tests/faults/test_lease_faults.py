@@ -9,7 +9,7 @@ from fault_engine.run import Case
 from faults.replicas import SETTLED_SECONDS, Pair, await_true, election_settings
 from faults.takeover import expiry, survive
 
-ORACLES = ("O1", "O2", "O6")
+ORACLES = ("O1", "O2", "O3", "O6")
 SOON_SECONDS = 3.0
 """Until the next edit is applied after a SIGTERM, or if the leader stays."""
 BACK_SECONDS = 10.0

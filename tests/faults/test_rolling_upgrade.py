@@ -50,7 +50,7 @@ def have(pair: Pair, value: int, version: str) -> None:
 @pytest.mark.fault(
     "F18",
     "a rolling upgrade of both replicas to another version, and back",
-    oracles=("O1", "O2", "O6"),
+    oracles=("O1", "O2", "O3", "O6"),
     broken="takes-over-without-enqueueing",
     by="test",
 )

@@ -11,7 +11,7 @@ from faults.replicas import WARM_SECONDS, Pair, Replica, await_true, election_se
 from faults.slot_pair import SlotPair
 from faults.takeover import survive
 
-ORACLES = ("O1", "O2", "O6")
+ORACLES = ("O1", "O2", "O3", "O6")
 START_SECONDS = 4.0
 JOINED_SECONDS = 3.0
 """Until the next edit is applied if no replica ends: a release, and a look of the other replica."""
