@@ -152,8 +152,9 @@ def fail_the_liveness_probe(pair: Pair, case: Case) -> None:
     """Probe the leader and kill it, as the kubelet does by manifests/base/deployment.yaml."""
     pod = yaml.safe_load(DEPLOYMENT.read_text(encoding="utf-8"))["spec"]["template"]["spec"]
     probe, process = pod["containers"][0]["livenessProbe"], pair.leader.process
-    for _ in range(probe.get("failureThreshold", 3)):
-        pair.go_on(case.scale.seconds(probe["periodSeconds"]))
+    begun, period = time.monotonic(), case.scale.seconds(probe["periodSeconds"])
+    for number in range(1, 1 + probe.get("failureThreshold", 3)):
+        pair.go_on(begun + number * period - time.monotonic())
         status, text = process.probe(
             probe["httpGet"]["path"], timeout_seconds=case.scale.seconds(probe["timeoutSeconds"])
         )

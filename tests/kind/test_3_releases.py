@@ -15,6 +15,9 @@ from kind.other_version import SLEEP_SECONDS, build_other_version
 from kind.timings import Timings
 
 WEBAPPS = 50
+USED, EDITED = "web-01", "web-02"
+"""The WebApp with clients, and the one with edits: a changed spec has new defaults, so its pods are replaced."""
+OTHERS = f"coxswain.dev/webapp,coxswain.dev/webapp!={EDITED}"
 FEWEST_EDITS = 5
 """The fewest edits during a rolling upgrade on the slowest machine."""
 FAILURES: dict[str, dict[str, Any]] = {
@@ -54,7 +57,7 @@ def test_a_failed_rollout_is_rolled_back_without_a_failed_request(
 def test_an_upgrade_and_a_downgrade_of_the_operator_restart_no_pod(
     namespace: Namespace, client: Client, operator: Installation, timings: Timings, tell: Callable[[str], None]
 ) -> None:
-    """F21 under load, with other defaults in the other version. A changed spec has the new ones."""
+    """F21 under load, with other defaults in the other version. A changed spec has those of the present version."""
     cluster, image = namespace.cluster, operator.image
     other = build_other_version(cluster.engine, image)
     cluster.load(other)
@@ -63,13 +66,13 @@ def test_an_upgrade_and_a_downgrade_of_the_operator_restart_no_pod(
         namespace.create(*(webapp(name, V1) for name in names))
         namespace.wait("condition=Ready", "webapp", "--all", seconds=300)
     pods, written = uids(namespace), generations(namespace)
-    assert len(pods) == WEBAPPS
+    assert len(pods) == WEBAPPS - 1
 
     def use(image: str, what: str) -> None:
         """Roll an operator out, while clients use one WebApp and someone edits another one each second."""
         with (
-            client.load(namespace.address("web-01")) as load,
-            Edits(namespace, "web-02") as edits,
+            client.load(namespace.address(USED)) as load,
+            Edits(namespace, EDITED) as edits,
             timings.of(f"{what} of the operator: to all {WEBAPPS} WebApps reconciled") as row,
         ):
             operator.use(image)
@@ -86,7 +89,7 @@ def test_an_upgrade_and_a_downgrade_of_the_operator_restart_no_pod(
         namespace.create(webapp("web-00", V2))
         namespace.ready("web-00")
         assert sleep_seconds(namespace, "web-00") == SLEEP_SECONDS
-        eventually(lambda: len(uids(namespace)) == WEBAPPS, "the old pod of web-00 is gone", pause=0.5)
+        eventually(lambda: len(uids(namespace)) == WEBAPPS - 1, "the old pod of web-00 is gone", pause=0.5)
         pods, written = uids(namespace), generations(namespace)
     finally:
         use(image, "downgrade")
@@ -94,6 +97,8 @@ def test_an_upgrade_and_a_downgrade_of_the_operator_restart_no_pod(
     tell(f"downgrade: {len(pods)} pods before and after it: {', '.join(sorted(pods))}")
     assert "render version 2" in namespace.not_ready("RenderUnknown", "web-00")
     assert {sleep_seconds(namespace, name) for name in names[1:]} == {5}
+    templates = namespace.list("replicasets", f"coxswain.dev/webapp={EDITED}")
+    assert len(templates) == 2, "the edited WebApp had the defaults of each version once"
 
 
 def webapp(name: str, image: str) -> dict[str, Any]:
@@ -109,11 +114,13 @@ def rendered(namespace: Namespace) -> Mapping[str, Any]:
 
 
 def uids(namespace: Namespace) -> set[str]:
-    return {pod["metadata"]["uid"] for pod in namespace.list("pods")}
+    return {pod["metadata"]["uid"] for pod in namespace.list("pods", OTHERS)}
 
 
 def generations(namespace: Namespace) -> dict[str, int]:
-    return {found["metadata"]["name"]: found["metadata"]["generation"] for found in namespace.list("deployments")}
+    return {
+        found["metadata"]["name"]: found["metadata"]["generation"] for found in namespace.list("deployments", OTHERS)
+    }
 
 
 def sleep_seconds(namespace: Namespace, name: str) -> int:
