@@ -23,13 +23,13 @@ from bench.peers.build import build_controller_runtime
 from bench.profile import profiles
 from bench.quick import quick
 from bench.render import RESULTS, render
-from bench.replicas import NUMBERS, shared
+from bench.replicas import NUMBERS, separate, shared
 from bench.results import CONTROLLER_RUNTIME, PEERS, Machine, Measured, Results, load, merged, save
 from bench.trouble import OUTAGES, outage, storms
 from cluster.catalog import KUBERNETES
 
-BENCHMARKS = ("B0", "B1", "B3", "B4", "B6", "B8", "B9", "B10", "B11")
-"""The values of --only: B1 includes B2, B5 and the peers' B7; B6 includes the other B7."""
+BENCHMARKS = ("B0", "B1", "B3", "B4", "B6", "B8", "B9", "B10", "B11", "B11-separate")
+"""The values of --only. B1 includes B2, B5 and the peers' B7; B6 the other B7; B11-separate is a case of B11."""
 BARE_SIZE = 100
 
 
@@ -111,6 +111,9 @@ def _tasks_of_trouble(options: argparse.Namespace, only: set[str]) -> Iterator[T
             for replicas in options.replicas:
                 what = f"B11: N = {size}, {replicas} replicas, round {number}"
                 yield Task(what, partial(shared, size, number, replicas, _say))
+    for number in range(1, options.rounds + 1) if "B11-separate" in only else ():
+        size = min(options.shared)
+        yield Task(f"B11: N = {size}, separate namespaces, round {number}", partial(separate, size, number, _say))
 
 
 def _parser() -> argparse.ArgumentParser:

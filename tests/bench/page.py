@@ -115,7 +115,9 @@ TABLES = (
         "several replicas",
         "Each replica leads for a part of 6 slots. All processes share the cores of one machine, so seconds show the"
         " cost of sharing, and CPU of one replica shows the gain. After the creation one replica is killed while"
-        " someone edits a child each second, and is started again at the end of the edits (a single replica at once).",
+        " someone edits a child each second, and is started again at the end of the edits (a single replica at once)."
+        " Operators of separate namespaces watch and cache only these. They show what slots could gain at most if the"
+        " API server selected the objects of each replica; none of them takes over from another.",
         (
             *("seconds", "p99", "operator CPU of all", "operator CPU of one", "API server CPU", "MB of one"),
             *("slowest edit around the loss", "unhealed", "seconds until synced again", "seconds until balanced again"),

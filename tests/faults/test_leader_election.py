@@ -33,12 +33,18 @@ def paused(case: Case) -> float:
 
 @pytest.mark.ci
 @pytest.mark.fault("F18", "SIGTERM of the leader of two", oracles=ORACLES, broken="forgets-the-release", by="test")
-def test_sigterm(case: Case) -> None:
+@pytest.mark.parametrize("slow", [pytest.param(0.0, id="at rest"), pytest.param(2.0, id="with a write in flight")])
+def test_sigterm(case: Case, slow: float) -> None:
     def fault(pair: Pair) -> None:
+        if slow:
+            pair.stand.inject(Plan((Rule(Match(verb="patch", resource="services", count=None), Delay(slow)),)))
+            await_true(lambda: not pair.stand.not_met(), "a slow write in flight", SETTLED_SECONDS)
+            pair.begin_fault()
         assert pair.leader.process.stop() == 0
 
-    figures = survive(case, "SIGTERM", fault)
-    assert figures.next_edit < SOON_SECONDS
+    figures = survive(case, f"SIGTERM, writes delayed by {slow} s", fault)
+    # The drain ends with the write.
+    assert figures.next_edit < SOON_SECONDS + slow
     assert figures.takeover is not None
 
 
