@@ -19,8 +19,8 @@ QUIET_LIMIT = 1.5
 STORM_LIMIT = 16
 RATIO_LIMIT = 1.1
 """B1: the maximum time to convergence, relative to a peer."""
-NEXT_EDIT, NEXT_EDIT_LATER = {"SIGTERM": 3.0}, 17.0
-"""B8: the maximum seconds until the next edit is applied, for some cases and for all others."""
+NEXT_EDIT_SECONDS = {"SIGTERM": 3.0, "SIGKILL": 17.0, "SIGSTOP for 60 s": 17.0}
+"""B8: the maximum seconds until the next edit is applied, by case."""
 CPU_CREATED, CPU_CHANGED = 12, 8
 """The maximum CPU of the operator for a created WebApp and for a changed image, in milliseconds."""
 
@@ -180,7 +180,7 @@ def _next_edits(results: Results) -> Verdict:
     if not worst:
         return _NOTHING
     told = ", ".join(f"{case}: {'never' if seconds == inf else number(seconds)}" for case, seconds in worst.items())
-    return Verdict(told, all(seconds < NEXT_EDIT.get(case, NEXT_EDIT_LATER) for case, seconds in worst.items()))
+    return Verdict(told, all(seconds < NEXT_EDIT_SECONDS[case] for case, seconds in worst.items()))
 
 
 AIMS: Sequence[tuple[str, str, Judge]] = (

@@ -51,13 +51,11 @@ def test_a_killed_replica_loses_no_edit_in_any_slot(
 
 def holders(operator: Installation) -> Mapping[int, str]:
     """Return the pod that holds each slot, by the number of the slot."""
-    leases = operator.namespace.list("leases", "coxswain.dev/slots-of=coxswain")
-    return {
-        int(lease["metadata"]["name"].removeprefix("coxswain-slot-")): lease["spec"]["holderIdentity"].rpartition("_")[
-            0
-        ]
-        for lease in leases
-    }
+    found = {}
+    for lease in operator.namespace.list("leases", "coxswain.dev/slots-of=coxswain"):
+        number = int(lease["metadata"]["name"].removeprefix("coxswain-slot-"))
+        found[number] = lease["spec"]["holderIdentity"].rpartition("_")[0]
+    return found
 
 
 def is_balanced(operator: Installation) -> bool:

@@ -60,7 +60,7 @@ def test_no_object_of_a_kind_that_has_gone_stays_in_the_cache() -> None:
         assert store.objects_of(WEB, HTTP_ROUTE) == []
         assert len(store.objects_of(WEB, SERVICE)) == 1
         assert store.get(HTTP_ROUTE, WEB) is None
-        assert [kind for kind in KINDS.watched if store._tombstones.places(kind)] == [SERVICE]
+        assert [kind for kind in KINDS.watched if store._tombstones._of.get(kind)] == [SERVICE]
         assert {kind for found in store._of_parent._items.values() for kind, _ in found} == {SERVICE}
 
     resync_bench.during(body)

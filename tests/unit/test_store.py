@@ -234,7 +234,7 @@ def test_tombstones_are_removed_by_the_second_relist() -> None:
     store.observe(observed_child(version=20))
     assert store.get(DEPLOYMENT, WEB) is None
     store.end_relist(store.begin_relist(DEPLOYMENT, None), 50, [])
-    assert not store._tombstones.places(DEPLOYMENT)
+    assert not store._tombstones._of[DEPLOYMENT]
 
 
 def test_clear_forgets_everything() -> None:

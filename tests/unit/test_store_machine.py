@@ -269,14 +269,14 @@ class StoreMachine(RuleBasedStateMachine):
     @invariant()
     def tombstones_are_of_what_is_not_there(self) -> None:
         for kind in (WEBAPP, SERVICE):
-            assert all(self.store.get(kind, place) is None for place in self.store._tombstones.places(kind))
+            assert all(self.store.get(kind, place) is None for place in self.store._tombstones._of.get(kind, ()))
 
     @invariant()
     def latest_changes_are_of_parents_or_of_objects(self) -> None:
         held = {
             key(name) for name in NAMES if self.store.parent(key(name)) or self.store.objects_of(key(name), SERVICE)
         }
-        assert set(self.store._latest) == held
+        assert set(self.store._latest._versions) == held
 
     def all_is_delivered_and_relisted(self) -> None:
         for news in list(self.undelivered):
@@ -314,7 +314,7 @@ class StoreMachine(RuleBasedStateMachine):
             self.all_is_delivered_and_relisted()
             for kind in (WEBAPP, SERVICE):
                 self.relist_twice(kind)
-            tombstones = [place for kind in (WEBAPP, SERVICE) for place in self.store._tombstones.places(kind)]
+            tombstones = [place for kind in (WEBAPP, SERVICE) for place in self.store._tombstones._of.get(kind, ())]
             assert not tombstones, "the second relist removes a tombstone"
 
 

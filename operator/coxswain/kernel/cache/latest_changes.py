@@ -3,7 +3,7 @@
 Nobody has reconciled these changes yet, while most other parents need nothing.
 """
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable
 from typing import Generic, TypeVar
 
 Parent = TypeVar("Parent", bound=Hashable)
@@ -18,9 +18,6 @@ class LatestChanges(Generic[Parent]):
     def __init__(self) -> None:
         self._versions: dict[Parent, int] = {}
 
-    def __iter__(self) -> Iterator[Parent]:
-        return iter(self._versions)
-
     def record(self, parent: Parent, version: int) -> None:
         """Record a change of a parent or of one of its objects."""
         self._versions[parent] = max(version, self._versions.get(parent, 0))
@@ -33,6 +30,6 @@ class LatestChanges(Generic[Parent]):
         """Forget all parents."""
         self._versions.clear()
 
-    def first(self, parents: Iterable[Parent]) -> list[Parent]:
+    def latest_first(self, parents: Iterable[Parent]) -> list[Parent]:
         """Return parents sorted by their latest changes, the latest first."""
         return sorted(parents, key=lambda parent: self._versions.get(parent, 0), reverse=True)

@@ -102,11 +102,11 @@ class Store:
         return list(self._entries.get(self._parent, ()))
 
     def latest_first(self, keys: Iterable[Key]) -> list[Key]:
-        """Return keys of parents in the order of reconciliation: that with the latest change first.
+        """Return keys of parents sorted by their latest changes, the latest first: the order of a backlog.
 
         A change is an update or a removal of the parent or of one of its objects.
         """
-        return self._latest.first(keys)
+        return self._latest.latest_first(keys)
 
     def count(self, kind: Kind) -> int:
         """Return the number of objects of a kind."""

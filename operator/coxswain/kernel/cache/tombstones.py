@@ -30,10 +30,6 @@ class Tombstones(Generic[Place]):
         found = self._of.get(kind, {}).get(place)
         return 0 if found is None else found.version
 
-    def places(self, kind: Kind) -> list[Place]:
-        """Return the places of the tombstones of a kind."""
-        return list(self._of.get(kind, ()))
-
     def add(self, kind: Kind, place: Place, version: int) -> None:
         """Record a removal, unless a newer one is known."""
         if version > self.version(kind, place):
